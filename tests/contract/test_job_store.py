@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.attempts import AttemptRef
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
@@ -307,7 +307,7 @@ def test_each_claim_brings_its_own_reservation_id(store: JobStore) -> None:
     """Also where the item has had another one before."""
     store.insert(a_job())
     first = store.claim("default", a_job().id, replace(a_reservation(), id="r1"), NOW)
-    store.save(first, lifecycle.settle(first, Instant(NOW + 30_000)))
+    store.save(first, deadlines.settle(first, Instant(NOW + 30_000)))
     later = Instant(NOW + 30_000)
     second = store.claim("default", a_job().id, replace(a_reservation(), id="r2"), later)
     assert (second.attempt, second.reservation and second.reservation.id) == (2, "r2")
@@ -366,10 +366,10 @@ def test_every_transition_can_be_saved(store: JobStore) -> None:
     error = read_failure(parse_object('{"message":"m"}'), 1, NOW)
     steps: list[Callable[[JobRecord], JobRecord | None]] = [
         lambda job: lifecycle.fail(job, error, NOW),
-        lambda job: lifecycle.settle(job, Instant(NOW + 1000)),
+        lambda job: deadlines.settle(job, Instant(NOW + 1000)),
         lambda job: lifecycle.claim(job, a_reservation(), Instant(NOW + 1000)),
         lambda job: lifecycle.extend(job, Instant(NOW + 50_000)),
-        lambda job: lifecycle.settle_once(job, Instant(NOW + 50_000)),
+        lambda job: deadlines.settle_once(job, Instant(NOW + 50_000)),
         lambda job: lifecycle.claim(job, a_reservation(handle=""), Instant(NOW + 50_000)),
         lambda job: lifecycle.fail(job, replace(error, retryable=False), Instant(NOW + 50_001)),
         lambda job: lifecycle.retry_discarded(job, Instant(NOW + 60_000), 1),

@@ -33,8 +33,8 @@ BREAKAGES: Final = (
             f"{ADAPTERS}.workflows.store:DynamoWorkflows.save",
             (
                 (
-                    'self._write(after, "#v = :v", {"#v": n.VERSION}, values, others)',
-                    'self._write(after, "attribute_exists(#v)", {"#v": n.VERSION}, {}, others)',
+                    "self._write(after, is_same, others)",
+                    'self._write(after, condition("attribute_exists(#v)"), others)',
                 ),
             ),
         ),

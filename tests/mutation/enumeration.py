@@ -15,6 +15,7 @@ from tests.mutation.writes import action_makers, element_removals, update_branch
 ADAPTERS: Final = CHECKOUT / "ojs_aws" / "adapters"
 SERVICES: Final = CHECKOUT / "ojs_aws" / "services"
 LIFECYCLE: Final = CHECKOUT / "ojs_aws" / "domain" / "jobs" / "lifecycle.py"
+DEADLINES: Final = LIFECYCLE.with_name("deadlines.py")
 BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
 """Makes expressions of what the other modules say; what it does is removed there."""
 
@@ -22,7 +23,7 @@ BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
 def files() -> list[Path]:
     """Return the modules that are looked through."""
     adapters = sorted(each for each in ADAPTERS.rglob("*.py") if each != BUILDER)
-    return [*adapters, LIFECYCLE, *sorted(SERVICES.rglob("*.py"))]
+    return [*adapters, LIFECYCLE, DEADLINES, *sorted(SERVICES.rglob("*.py"))]
 
 
 def all_mutants() -> list[Mutant]:
@@ -45,7 +46,7 @@ def _removals(source: Source, makers: frozenset[str]) -> Iterator[Removal]:
         yield from condition_removals(source)
         yield from element_removals(source, makers)
         yield from update_branches(source)
-    elif source.path == LIFECYCLE:
+    elif source.path in {LIFECYCLE, DEADLINES}:
         yield from transition_removals(source)
     else:
         yield from except_removals(source)

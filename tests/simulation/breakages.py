@@ -75,7 +75,7 @@ MUTATIONS: Final = (
         "key-given-away",
         "a unique job takes a key before the holder's end is written down",
         "ojs_aws.services.unique.admit:Uniqueness._settled",
-        (("self.changer.settled(holder, now)", "lifecycle.settle(holder, now)"),),
+        (("self.changer.settled(holder, now)", "deadlines.settle(holder, now)"),),
     ),
     Mutation(
         "push-lies",
@@ -95,7 +95,7 @@ MUTATIONS: Final = (
     Mutation(
         "too-early",
         "time-driven transitions do not wait for their time",
-        "ojs_aws.domain.jobs.lifecycle:settle_once",
+        "ojs_aws.domain.jobs.deadlines:settle_once",
         (("if due is None or due > now:", "if due is None:"),),
     ),
     Mutation(
@@ -297,7 +297,7 @@ MUTATIONS: Final = (
         "together-by-any-clock",
         "jobs are changed together by the clock of whoever does it",
         "ojs_aws.services.bulk.changes:BulkChanges._decided",
-        (("max(now, lifecycle.last_change(job))", "now"),),
+        (("max(now, deadlines.last_change(job))", "now"),),
     ),
     Mutation(
         "deleted-alive",

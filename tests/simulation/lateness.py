@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 
 TICK_MS: Final = 31_000
@@ -77,7 +77,7 @@ def _due_since(job: JobRecord) -> Instant | None:
         return job.enqueued_at
     if job.state is JobState.PENDING or job.state.is_terminal:
         return None
-    return lifecycle.next_due(job)
+    return deadlines.next_due(job)
 
 
 def _is_paced(job: JobRecord) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S
 
@@ -92,7 +92,7 @@ class Sending:
     def _may_need_one(self, job: JobRecord, now: int) -> bool:
         if not job.state.is_terminal:
             reach = now + MAX_DELAY_S * 1000
-            is_far = (lifecycle.next_due(job) or 0) > reach and lifecycle.wait_ms(job) > 0
+            is_far = (deadlines.next_due(job) or 0) > reach and deadlines.wait_ms(job) > 0
             return job.state is not JobState.PENDING and not is_far
         ended: tuple[Instant | None, ...] = (job.completed_at, job.cancelled_at, job.discarded_at)
         return max(each or 0 for each in ended) > now - RECENT_MS

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.topology import MAX_DELAY_S
 from tests.simulation.memory import FakeClock, MemoryStore, list_of, row_place
@@ -94,7 +94,7 @@ class SimulatedStore(MemoryStore):
         where = job.queue, name
         self._where[job_id] = where
         self._lists.setdefault(where, {})[job_id] = ListedJob(
-            is_far=lifecycle.wait_ms(job) > MAX_DELAY_S * 1000,
+            is_far=deadlines.wait_ms(job) > MAX_DELAY_S * 1000,
             id=job.id,
             queue=job.queue,
             sort_key=key,

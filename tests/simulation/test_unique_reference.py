@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.service import FetchRequest
@@ -41,7 +41,7 @@ class Pair:
             is_same = f'"user": {user},' in str(job.document).replace('":', '": ').replace(
                 "  ", " "
             )
-            settled = lifecycle.settle(job, now)
+            settled = deadlines.settle(job, now)
             is_over = self.period_s and settled.created_at + self.period_s * 1000 <= now
             if job.id in self.replaced:
                 continue

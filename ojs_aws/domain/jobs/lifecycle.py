@@ -1,7 +1,7 @@
 """Implements the transition table (core, section 6.3) as pure functions.
 
 Each function takes a job and returns the job after one transition, or raises ConflictError. Time
-is an argument. :func:`settle_once` applies what time alone has already decided.
+is an argument; what time alone has already decided is in ``deadlines``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from ojs_aws.domain.job import (
     JobState,
     Replay,
     Reservation,
-    ready_place,
 )
-from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
@@ -60,12 +58,8 @@ TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
 HISTORY_LIMIT: Final = 20
 """Failures kept per job; the specification asks for at least 10."""
 
-TIMEOUT: Final = "timeout"
-VISIBILITY_TIMEOUT: Final = "visibility_timeout"
-WORKER_DEATH: Final = "worker_death"
-STALLED: Final = "stalled"
-
-_UNDELAYED: Final = 1000  # microseconds in a millisecond: an instant as an order stamp
+UNDELAYED: Final = 1000
+"""Microseconds in a millisecond: an instant as an order stamp."""
 
 
 def initial_state(scheduled_at: Instant | None, *, is_pending: bool, now: Instant) -> JobState:
@@ -81,7 +75,7 @@ def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
     As every operation here it takes a settled job: one that has expired is discarded by then.
     """
     require(job, "fetch", S.AVAILABLE)
-    return _moved(
+    return moved(
         job,
         S.ACTIVE,
         attempt=job.attempt + 1,
@@ -96,7 +90,7 @@ def drop(job: JobRecord, now: Instant) -> JobRecord:
     ojs-rate-limiting, section 6.2: ``on_limit`` is ``drop``.
     """
     require(job, "drop", S.AVAILABLE)
-    return _moved(job, S.DISCARDED, discarded_at=now, next_attempt_at=None)
+    return moved(job, S.DISCARDED, discarded_at=now, next_attempt_at=None)
 
 
 def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
@@ -108,13 +102,13 @@ def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
     :param at: when the limit is expected to let it begin.
     """
     require(job, "reschedule", S.AVAILABLE)
-    return _moved(job, S.SCHEDULED, scheduled_at=max(at, Instant(now + 1)), enqueued_at=now)
+    return moved(job, S.SCHEDULED, scheduled_at=max(at, Instant(now + 1)), enqueued_at=now)
 
 
 def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord:
     """Move active -> completed (ACK); clears the error left by earlier attempts."""
     require(job, "acknowledge", S.ACTIVE)
-    return _moved(job, S.COMPLETED, completed_at=now, result=result, reservation=None)
+    return moved(job, S.COMPLETED, completed_at=now, result=result, reservation=None)
 
 
 def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
@@ -130,12 +124,12 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
             return _discarded_after(job, failure, now, is_dead_letter=True)
     forbidden = job.retry.forbids(*filter(None, (failure.type, failure.code, failure.error_class)))
     if failure.retryable is False or forbidden or job.counted_attempts >= job.allowed_attempts:
-        return _exhausted(job, failure, now)
+        return exhausted(job, failure, now)
     delay_ms = job.retry.delay_ms(job.counted_attempts, f"{job.id}:{job.attempt}")
-    return _moved(
+    return moved(
         job,
         S.RETRYABLE,
-        failures=_recorded(job, failure),
+        failures=recorded(job, failure),
         next_attempt_at=Instant(now + delay_ms),
         retry_delay_ms=delay_ms,
         reservation=None,
@@ -151,12 +145,12 @@ def requeue(job: JobRecord, failure: Failure | None, now: Instant) -> JobRecord:
     :param failure: why, for the history; None for no reason.
     """
     require(job, "requeue", S.ACTIVE)
-    return _moved(
+    return moved(
         job,
         S.AVAILABLE,
-        failures=job.failures if failure is None else _recorded(job, failure),
+        failures=job.failures if failure is None else recorded(job, failure),
         enqueued_at=now,
-        order=now * _UNDELAYED,
+        order=now * UNDELAYED,
         started_at=None,
         reservation=None,
         uncounted_attempts=job.uncounted_attempts + 1,
@@ -229,13 +223,13 @@ def cancel(job: JobRecord, now: Instant) -> JobRecord:
             f"Cannot cancel job in terminal state '{job.state}'.",
             details={"job_id": job.id, "current_state": job.state},
         )
-    return _moved(job, S.CANCELLED, cancelled_at=now, next_attempt_at=None, reservation=None)
+    return moved(job, S.CANCELLED, cancelled_at=now, next_attempt_at=None, reservation=None)
 
 
 def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """Move pending -> available (ACTIVATE)."""
     require(job, "activate", S.PENDING)
-    return _moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)
+    return moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)
 
 
 def reprioritise(job: JobRecord, priority: int) -> JobRecord:
@@ -266,7 +260,7 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """
     is_over = job.expires_at is not None and job.expires_at <= now
     require(job, "retry", S.DISCARDED)
-    return _moved(
+    return moved(
         job,
         S.AVAILABLE,
         attempt=0,
@@ -288,7 +282,7 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
 def retry_now(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """Move retryable -> available by hand, before the backoff is over."""
     require(job, "retry", S.RETRYABLE)
-    return _moved(job, S.AVAILABLE, enqueued_at=now, order=order, next_attempt_at=None)
+    return moved(job, S.AVAILABLE, enqueued_at=now, order=order, next_attempt_at=None)
 
 
 def replay_discarded(job: JobRecord, rule: str, now: Instant, order: int) -> JobRecord:
@@ -298,113 +292,8 @@ def replay_discarded(job: JobRecord, rule: str, now: Instant, order: int) -> Job
     return replace(after, replay=Replay(count=earlier + 1, at=now, rule=rule))
 
 
-def next_due(job: JobRecord) -> Instant | None:
-    """Return when time will change the job next; None for never."""
-    match job.state:
-        case S.ACTIVE:
-            return job.reservation.due_at if job.reservation else None
-        case S.SCHEDULED:
-            return _earliest(job.scheduled_at, job.expires_at)
-        case S.RETRYABLE:
-            return _earliest(job.next_attempt_at, job.expires_at)
-        case S.AVAILABLE | S.PENDING:
-            return job.expires_at
-    return None
-
-
-def place_when_due(priority: int, due: Instant) -> str:
-    """Return the ready place that a scheduled or retryable job has from its due time on."""
-    return ready_place(priority, due * _UNDELAYED)
-
-
-def wait_ms(job: JobRecord) -> int:
-    """Return how long a scheduled or retryable job waits, from when it entered its state."""
-    due = next_due(job)
-    if due is None or job.state not in {S.SCHEDULED, S.RETRYABLE}:
-        return 0
-    return due - _entered(job)
-
-
-def settle_once(job: JobRecord, now: Instant) -> JobRecord | None:
-    """Return the next transition that is due by time alone; None when nothing is due.
-
-    The transition takes effect at its due instant, not at ``now``: whoever settles a job, and
-    whenever, comes to the same record. An expiry that was over before the job came into its state
-    takes effect when it came there, so that no job's history runs backwards.
-    """
-    due = next_due(job)
-    if due is None or due > now:
-        return None
-    if job.state is S.ACTIVE:
-        return _overdue(job, due)
-    if due == job.expires_at:
-        at = max(due, _entered(job))
-        return _moved(job, S.DISCARDED, discarded_at=at, next_attempt_at=None)
-    return _moved(job, S.AVAILABLE, enqueued_at=due, order=due * _UNDELAYED, next_attempt_at=None)
-
-
-def settle(job: JobRecord, now: Instant) -> JobRecord:
-    """Apply every transition that is due by time alone, in order."""
-    while (after := settle_once(job, now)) is not None:
-        job = after
-    return job
-
-
-def _overdue(job: JobRecord, due: Instant) -> JobRecord:
-    """End an attempt whose time is over: its execution timeout, or the worker's reservation.
-
-    An execution timeout goes through the retry policy. A lost worker is no error of the job: it is
-    available at once, without backoff, while attempts are left (worker protocol, 5.5 and 10.2).
-    """
-    held = job.reservation
-    if held is None or held.execution_ends_at <= due:
-        message = f"The execution exceeded its timeout of {job.timeout_ms} ms."
-        return fail(job, _out_of_time(job, TIMEOUT, TIMEOUT, message, "execution", due), due)
-    if held.expires_at <= due:
-        message = "The visibility timeout expired without ACK, FAIL or heartbeat."
-        failure = _out_of_time(job, VISIBILITY_TIMEOUT, VISIBILITY_TIMEOUT, message, STALLED, due)
-    else:
-        message = "The worker missed its heartbeats and counts as dead."
-        failure = _out_of_time(job, WORKER_DEATH, STALLED, message, STALLED, due)
-    if job.counted_attempts >= job.allowed_attempts:
-        return _exhausted(job, failure, due)
-    return _moved(
-        job,
-        S.AVAILABLE,
-        failures=_recorded(job, failure),
-        enqueued_at=due,
-        order=due * _UNDELAYED,
-        started_at=None,
-        reservation=None,
-    )
-
-
-def _out_of_time(
-    job: JobRecord, name: str, code: str, message: str, kind: str, due: Instant
-) -> Failure:
-    """Return the failure of an attempt that timed out (ojs-timeouts, section 8)."""
-    elapsed_ms = due - (job.started_at or due)
-    limit_ms = job.timeout_ms if name == TIMEOUT else elapsed_ms
-    return Failure(
-        type=name,
-        code=code,
-        message=message,
-        attempt=job.attempt,
-        occurred_at=due,
-        extra={
-            "timeout_kind": encode(kind),
-            "limit_seconds": _seconds(limit_ms),
-            "elapsed_seconds": _seconds(elapsed_ms),
-        },
-    )
-
-
-def _seconds(milliseconds: int) -> RawJson:
-    whole, rest = divmod(milliseconds, 1000)
-    return encode(milliseconds / 1000 if rest else whole)
-
-
-def _exhausted(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
+def exhausted(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
+    """Discard a job that has no attempts left, as its policy says."""
     keeps = job.retry.on_exhaustion is Exhaustion.DEAD_LETTER
     return _discarded_after(job, failure, now, is_dead_letter=keeps)
 
@@ -412,10 +301,10 @@ def _exhausted(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
 def _discarded_after(
     job: JobRecord, failure: Failure, now: Instant, *, is_dead_letter: bool
 ) -> JobRecord:
-    return _moved(
+    return moved(
         job,
         S.DISCARDED,
-        failures=_recorded(job, failure),
+        failures=recorded(job, failure),
         completed_at=now,
         discarded_at=now,
         reservation=None,
@@ -423,13 +312,14 @@ def _discarded_after(
     )
 
 
-def _recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
+def recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
     """Return the history with one more failure; only the latest keeps its backtrace."""
     earlier = tuple(past.without_backtrace() for past in job.failures)
     return (*earlier, failure)[-HISTORY_LIMIT:]
 
 
-def _moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:
+def moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:
+    """Return the job in another state, one version later."""
     assert (job.state, state) in TRANSITIONS, f"{job.state} -> {state}"  # noqa: S101
     if state.is_terminal and not changes.get("is_dead_letter"):
         # A dead letter keeps its checkpoint: it may be enqueued again (ojs-durable-execution, 6.3).
@@ -447,25 +337,3 @@ def require(job: JobRecord, verb: str, wanted: JobState) -> None:
             f"Cannot {verb} job not in '{wanted}' state. Current state: '{job.state}'.",
             details={"job_id": job.id, "current_state": job.state, "expected_state": wanted},
         )
-
-
-def _entered(job: JobRecord) -> Instant:
-    """Return when a waiting job entered its state: created, made available, or failed."""
-    failed = job.failures[-1].occurred_at if job.failures else job.created_at
-    return max(job.created_at, job.enqueued_at or job.created_at, failed)
-
-
-def last_change(job: JobRecord) -> Instant:
-    """Return the instant of a job's last transition, as far as its record shows it."""
-    steps = (
-        job.activated_at,
-        job.started_at,
-        job.completed_at,
-        job.cancelled_at,
-        job.discarded_at,
-    )
-    return max(at for at in (_entered(job), *steps) if at is not None)
-
-
-def _earliest(*instants: Instant | None) -> Instant | None:
-    return min((instant for instant in instants if instant is not None), default=None)

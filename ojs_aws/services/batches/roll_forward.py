@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, Batches, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError
@@ -228,7 +228,7 @@ class RollForward:
             job.id
             for job in jobs
             if job.state is JobState.SCHEDULED
-            and lifecycle.wait_ms(job) > MAX_DELAY_S * 1000
+            and deadlines.wait_ms(job) > MAX_DELAY_S * 1000
             and (job.scheduled_at or now) <= Instant(now + MAX_DELAY_S * 1000)
         }
         self.job_messages.send_for([job for job in jobs if job.id not in late], now)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, NotAdmittedError
 from ojs_aws.services.bulk.by_filter import narrowed
@@ -128,7 +128,7 @@ class BulkChanges:
 
         def decide(job_id: str) -> None:
             job = self.engine.changer.settled(found(jobs.get(job_id), job_id), now)
-            at = max(now, lifecycle.last_change(job))  # by a clock that is ahead, maybe
+            at = max(now, deadlines.last_change(job))  # by a clock that is ahead, maybe
             after = self.engine.after(action, STATES[action], job, at)
             changes.append(Admission(before=job, after=after))
 

@@ -15,7 +15,7 @@ from ojs_aws.domain.cron import entry as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, CronAlarms, CronEntries, IdGenerator, JobStore, StaleCronError
 from ojs_aws.services.cron.runs import job_of
@@ -251,7 +251,7 @@ class CronScheduler:
             return {}
         states: dict[str, JobState] = {}
         for job_id, job in self.store.load_many(entry.runs).items():
-            due = None if job.state.is_terminal else lifecycle.next_due(job)
+            due = None if job.state.is_terminal else deadlines.next_due(job)
             try:
                 seen = self.changer.settled(job, now) if due is not None and due <= now else job
             except NotFoundError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import Document, JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
@@ -56,7 +56,7 @@ class Ack:
         except StaleJobError as stale:
             job = self.changer.settled(found(stale.current, job_id), now)
             check_holder(job, "acknowledge", holder)
-            now = max(now, lifecycle.last_change(job))
+            now = max(now, deadlines.last_change(job))
             before, document = self._without_result(job, holder, result, now), None
         if before.state is JobState.COMPLETED:
             return before  # the answer to the write was lost, and its repetition found it done
@@ -74,7 +74,7 @@ class Ack:
         try:
             return self._acknowledge(job_id, holder, document, now), now
         except StaleJobError as stale:
-            began = lifecycle.last_change(found(stale.current, job_id))
+            began = deadlines.last_change(found(stale.current, job_id))
             if began <= now:
                 raise
         return self._acknowledge(job_id, holder, document, began), began

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, JobStore, StaleJobError
 
@@ -61,7 +61,7 @@ class JobChanger:
 
         :raises NotFoundError: the job was removed meanwhile.
         """
-        while (after := lifecycle.settle_once(job, now)) is not None:
+        while (after := deadlines.settle_once(job, now)) is not None:
             try:
                 self.store.save(job, after)
                 job = after
@@ -143,7 +143,7 @@ class JobChanger:
         job = start if start is not None else found(self.find(job_id), job_id)
         for _ in range(MAX_CONFLICTS):
             job = self.settled(job, now)
-            after = decide(job, max(now, lifecycle.last_change(job)))
+            after = decide(job, max(now, deadlines.last_change(job)))
             if after is job:
                 return JobChange(job, job)
             try:

@@ -14,7 +14,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ListedJob,
@@ -89,7 +89,7 @@ class JobMessages:
 
         :returns: False when it is not certain to be sent: then again.
         """
-        due = lifecycle.next_due(job) if job.state is JobState.SCHEDULED else now
+        due = deadlines.next_due(job) if job.state is JobState.SCHEDULED else now
         if job.state.is_terminal or due is None:
             return True
         delay = seconds_until(due, now)
@@ -103,8 +103,8 @@ class JobMessages:
             return 0
         if job.state not in {JobState.SCHEDULED, JobState.RETRYABLE}:
             return None
-        due = lifecycle.next_due(job)
-        if due is None or lifecycle.wait_ms(job) > MAX_DELAY_S * 1000:
+        due = deadlines.next_due(job)
+        if due is None or deadlines.wait_ms(job) > MAX_DELAY_S * 1000:
             return None  # the sweep arms it, once
         return min(seconds_until(due, now), MAX_DELAY_S)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.results import as_of
 from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChange, JobChanger, found
@@ -29,7 +29,7 @@ class Info:
         whole = self.store.load_whole(check_job_id(job_id))
         job = whole or self.store.fill(found(self.changer.missing([job_id]).get(job_id), job_id))
         now = self.changer.clock.now()
-        if lifecycle.settle_once(job, now) is not None:
+        if deadlines.settle_once(job, now) is not None:
             job = self.store.fill(self.changer.settled(job, now))
         return as_of(job, now)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.ports import Clock, Count, JobList, JobStore, ListedJob, QueueRegistry
 from ojs_aws.services.jobs.filter import JobFilter, Part
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListStop, ListWalk
@@ -95,5 +95,5 @@ class JobSearch:
         return {
             job_id: job
             for job_id, job in jobs.items()
-            if wanted.accepts(lifecycle.settle(job, now))
+            if wanted.accepts(deadlines.settle(job, now))
         }

@@ -13,7 +13,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out
@@ -157,7 +157,7 @@ class Uniqueness:
             entry.let = Admitted(record=self.store.fill(current), is_duplicate=True)
             entry.admission = None
         else:
-            self.replace_holder(entry, lock, current, max(now, lifecycle.last_change(current)))
+            self.replace_holder(entry, lock, current, max(now, deadlines.last_change(current)))
 
     def blocker(
         self, wanted: WantedJob, holder: JobRecord, now: Instant, *, asked_at: Instant | None = None
@@ -182,7 +182,7 @@ class Uniqueness:
         try:
             return self.changer.settled(holder, now)
         except NotFoundError:
-            return lifecycle.settle(holder, now)
+            return deadlines.settle(holder, now)
 
     def _held(self, lock: UniqueLock | None) -> tuple[UniqueLock | None, JobRecord | None]:
         """Return a lock as it applies now, and the job that has it.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
 from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, parse_unique_policy
 from ojs_aws.ports import (
@@ -212,7 +212,7 @@ def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> None
     elif lock.is_brought and holder.state is JobState.SCHEDULED:
         unique.bring(entry, lock, holder)
     else:
-        cancelled = lifecycle.cancel(holder, max(now, lifecycle.last_change(holder)))
+        cancelled = lifecycle.cancel(holder, max(now, deadlines.last_change(holder)))
         fresh(entry, lock, holder, cancelled)
     if entry.admission is not None and lock.job_id == entry.wanted.record.id:
         entry.admission = replace(entry.admission, lock=None, seen=None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.jobs.lifecycle import VISIBILITY_TIMEOUT, WORKER_DEATH
+from ojs_aws.domain.jobs.deadlines import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import datetime_of
 from ojs_aws.middleware.chain.base import drive

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
@@ -36,7 +36,7 @@ def list_of(job: JobRecord) -> tuple[JobList, str]:
         case JobState.AVAILABLE:
             return JobList.READY, job.ready_key
         case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
-            return JobList.WAITING, f"{lifecycle.next_due(job) or 0:015d}"
+            return JobList.WAITING, f"{deadlines.next_due(job) or 0:015d}"
         case JobState.PENDING:
             return JobList.PENDING, f"{job.created_at:015d}"
         case JobState.COMPLETED:
@@ -227,7 +227,7 @@ class MemoryStore:
             listed, key = list_of(job)
             if listed is name:
                 row = ListedJob(
-                    is_far=lifecycle.wait_ms(job) > MAX_DELAY_S * 1000,
+                    is_far=deadlines.wait_ms(job) > MAX_DELAY_S * 1000,
                     id=job.id,
                     queue=queue,
                     sort_key=key,

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Replay
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
@@ -170,12 +170,12 @@ CASES: Final[dict[str, tuple[JobRecord, Callable[[JobRecord], JobRecord | None],
     ),
     "backoff over": (
         used(S.RETRYABLE, next_attempt_at=NOW),
-        lambda job: lifecycle.settle_once(job, NOW),
+        lambda job: deadlines.settle_once(job, NOW),
         AVAILABLE | {"order": NOW * 1000, "next_attempt_at": None},
     ),
     "expired": (
         used(S.RETRYABLE, next_attempt_at=LATER, expires_at=NOW),
-        lambda job: lifecycle.settle_once(job, NOW),
+        lambda job: deadlines.settle_once(job, NOW),
         {"state": S.DISCARDED, "discarded_at": NOW, "next_attempt_at": None, "checkpoint": None},
     ),
 }
@@ -191,9 +191,9 @@ def test_a_transition_changes_what_it_says_and_nothing_else(name: str) -> None:
 def test_an_attempt_whose_worker_was_lost_leaves_the_job_as_new() -> None:
     """Worker protocol, 5.5: available at once, at the instant the reservation ended."""
     before = used(S.ACTIVE)
-    found = changed(before, lifecycle.settle_once(before, Instant(START + 30_000)))
+    found = changed(before, deadlines.settle_once(before, Instant(START + 30_000)))
     (_, failure) = found.pop("failures")
-    assert failure.type == lifecycle.VISIBILITY_TIMEOUT
+    assert failure.type == deadlines.VISIBILITY_TIMEOUT
     assert found == {
         "state": S.AVAILABLE,
         "enqueued_at": START + 30_000,
@@ -205,13 +205,13 @@ def test_an_attempt_whose_worker_was_lost_leaves_the_job_as_new() -> None:
 
 def test_nothing_is_due_of_an_active_job_without_a_reservation() -> None:
     """Which no write makes, but a damaged item may be."""
-    assert lifecycle.next_due(a_job(S.ACTIVE)) is None
+    assert deadlines.next_due(a_job(S.ACTIVE)) is None
 
 
 def test_an_attempt_without_a_start_lasted_no_time() -> None:
     """As items have it that were written before starts were kept."""
     before = used(S.ACTIVE, started_at=None)
-    after = lifecycle.settle_once(before, Instant(START + 30_000))
+    after = deadlines.settle_once(before, Instant(START + 30_000))
     assert after is not None
     assert after.failures[-1].extra["elapsed_seconds"] == "0"
 
@@ -297,11 +297,11 @@ def test_a_wait_begins_when_the_job_came_into_its_state() -> None:
     """Created, enqueued last, or failed; what is not due at any time does not wait."""
     due = Instant(START + 900)
     waiting = a_job(S.SCHEDULED, scheduled_at=due)
-    assert lifecycle.wait_ms(waiting) == 900
-    assert lifecycle.wait_ms(replace(waiting, enqueued_at=Instant(START + 100))) == 800
-    assert lifecycle.wait_ms(replace(waiting, failures=(broken(START + 200),))) == 700
-    assert lifecycle.wait_ms(a_job(S.RETRYABLE)) == 0
-    assert lifecycle.wait_ms(a_job(S.AVAILABLE, expires_at=due)) == 0
+    assert deadlines.wait_ms(waiting) == 900
+    assert deadlines.wait_ms(replace(waiting, enqueued_at=Instant(START + 100))) == 800
+    assert deadlines.wait_ms(replace(waiting, failures=(broken(START + 200),))) == 700
+    assert deadlines.wait_ms(a_job(S.RETRYABLE)) == 0
+    assert deadlines.wait_ms(a_job(S.AVAILABLE, expires_at=due)) == 0
 
 
 def test_a_dead_letter_keeps_its_checkpoint() -> None:
@@ -315,7 +315,7 @@ def test_a_timeout_names_its_limit_and_how_long_the_attempt_ran() -> None:
     """The two differ where the deadline that was kept is not the job's timeout."""
     held = replace(reserved(START), execution_ends_at=Instant(START + 9_000))
     job = used(S.ACTIVE, timeout_ms=7_000, reservation=held)
-    after = lifecycle.settle_once(job, Instant(START + 9_000))
+    after = deadlines.settle_once(job, Instant(START + 9_000))
     assert after is not None
     extra = after.failures[-1].extra
     assert (extra["limit_seconds"], extra["elapsed_seconds"]) == ("7", "9")

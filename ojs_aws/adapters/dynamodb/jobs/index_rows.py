@@ -5,7 +5,7 @@ from __future__ import annotations
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.topology import MAX_DELAY_S
 
@@ -21,8 +21,8 @@ def _listing(job: JobRecord) -> tuple[JobList, str]:
         case JobState.AVAILABLE:
             return JobList.READY, job.ready_key
         case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
-            due = lifecycle.next_due(job) or 0
-            is_far = lifecycle.wait_ms(job) > MAX_DELAY_S * 1000
+            due = deadlines.next_due(job) or 0
+            is_far = deadlines.wait_ms(job) > MAX_DELAY_S * 1000
             return JobList.WAITING, n.due_key(due, is_far=is_far, priority=job.priority)
         case JobState.PENDING:
             return JobList.PENDING, n.instant_key(job.created_at)

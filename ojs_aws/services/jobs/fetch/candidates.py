@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ojs_aws.domain.job import LIMIT_MARK, JobRecord
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.ports import Head, ListedJob, Message, Page
 
 
@@ -75,7 +75,7 @@ def shown(row: ListedJob) -> Candidate:
 
 def _due(row: ListedJob, priority: int) -> Candidate:
     """Return the candidate of a due row of the waiting list."""
-    place = lifecycle.place_when_due(priority, row.due)
+    place = deadlines.place_when_due(priority, row.due)
     return Candidate(row.id, place, row.timeout_ms, row.visibility_timeout_ms, row.type, waits=True)
 
 

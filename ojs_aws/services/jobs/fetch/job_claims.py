@@ -14,7 +14,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation, ready_since
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limit import OnLimit
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
@@ -183,7 +183,7 @@ class JobClaims:
 
     def _is_claimable(self, job: JobRecord) -> bool:
         is_over = job.expires_at is not None and job.expires_at <= self.now
-        is_ready = job.state is JobState.AVAILABLE and lifecycle.last_change(job) <= self.now
+        is_ready = job.state is JobState.AVAILABLE and deadlines.last_change(job) <= self.now
         return is_ready and job.queue == self.terms.queue and not is_over
 
     def _put_off(self, job: JobRecord, bucket: Bucket, refusal: LimitRefusal) -> JobRecord:
@@ -243,7 +243,7 @@ class JobClaims:
             self.lost += candidate.is_listed
             self.is_overtaken |= candidate.is_listed
             return
-        changed = lifecycle.last_change(settled)
+        changed = deadlines.last_change(settled)
         has_moved = settled is not current or again.sort_key != candidate.sort_key
         if has_moved or changed > self.now:
             self.now = max(self.now, changed)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.jobs.messages import MAX_HIDDEN, JobMessages, seconds_until
@@ -128,4 +128,4 @@ class UnusedMessages:
         is_limited = job.limit is not None or self.limiting.types or self.limiting.is_whole
         if is_limited and job.state.is_terminal and not message.sort_key:
             return False  # sent when the job ended, for who waits for its place; one more than jobs
-        return lifecycle.last_change(job) >= self.began - RECENT_MS
+        return deadlines.last_change(job) >= self.began - RECENT_MS

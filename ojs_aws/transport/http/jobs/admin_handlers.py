@@ -9,7 +9,7 @@ from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
@@ -75,7 +75,7 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
         newest_first=not is_ascending,
     )
     now = call.backend.clock.now()
-    shown = [summarise_job(lifecycle.settle(job, now)) for job in found.jobs]
+    shown = [summarise_job(deadlines.settle(job, now)) for job in found.jobs]
     total, is_exact = _total(call, chosen, len(shown), wanted.offset, found.cursor, wanted.cursor)
     pagination = wanted.pagination(total, write_mark(_MARK, found.cursor), is_exact=is_exact)
     items: JsonOf[list[answers.JobSummary]] = JsonOf(json_of(shown))

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.lifecycle import TRANSITIONS
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
@@ -153,7 +153,7 @@ def test_attempts_never_exceed_the_policy(max_attempts: int) -> None:
         job = lifecycle.claim(job, reserved(now), Instant(now))
         job = lifecycle.fail(job, broken(now), Instant(now))
         now += 1_000_000
-        job = lifecycle.settle(job, Instant(now))
+        job = deadlines.settle(job, Instant(now))
     assert job.attempt == len(job.failures) == max(1, max_attempts)
     assert job.is_dead_letter
     assert job.completed_at == job.discarded_at
@@ -162,8 +162,8 @@ def test_attempts_never_exceed_the_policy(max_attempts: int) -> None:
 def test_the_instant_a_reservation_ends_is_exact() -> None:
     """STATE-014: not a millisecond before; available at once, the attempt counted."""
     job = active()
-    assert lifecycle.settle_once(job, Instant(START + 29_999)) is None
-    back = lifecycle.settle_once(job, Instant(START + 30_000))
+    assert deadlines.settle_once(job, Instant(START + 29_999)) is None
+    back = deadlines.settle_once(job, Instant(START + 30_000))
     assert back is not None
     assert (back.state, back.attempt, back.started_at) == (S.AVAILABLE, 1, None)
     assert back.failures[-1].type == "visibility_timeout"
@@ -172,7 +172,7 @@ def test_the_instant_a_reservation_ends_is_exact() -> None:
 def test_the_execution_timeout_goes_through_the_retry_policy() -> None:
     """ENV-037: and heartbeats do not move it."""
     job = lifecycle.extend(active(), Instant(START + 500_000))
-    after = lifecycle.settle(job, Instant(START + 60_000))
+    after = deadlines.settle(job, Instant(START + 60_000))
     assert (after.state, after.failures[-1].type) == (S.RETRYABLE, "timeout")
     assert after.next_attempt_at == START + 60_000 + (after.retry_delay_ms or 0)
 
@@ -180,10 +180,10 @@ def test_the_execution_timeout_goes_through_the_retry_policy() -> None:
 def test_expiry_does_not_end_a_running_attempt() -> None:
     """But there is no further one."""
     job = active(expires_at=Instant(START + 1000))
-    assert lifecycle.settle(job, Instant(START + 2000)).state is S.ACTIVE
-    assert lifecycle.settle(job, Instant(START + 30_000)).state is S.DISCARDED
+    assert deadlines.settle(job, Instant(START + 2000)).state is S.ACTIVE
+    assert deadlines.settle(job, Instant(START + 30_000)).state is S.DISCARDED
     failed = lifecycle.fail(job, broken(START + 2000), Instant(START + 2000))
-    assert lifecycle.settle(failed, Instant(START + 2000)).state is S.DISCARDED
+    assert deadlines.settle(failed, Instant(START + 2000)).state is S.DISCARDED
 
 
 def test_a_manual_retry_starts_a_new_life() -> None:
@@ -198,7 +198,7 @@ def test_a_manual_retry_starts_a_new_life() -> None:
         None,
     )
     assert again.past_failures == dead.failures
-    assert lifecycle.next_due(again) is None
+    assert deadlines.next_due(again) is None
 
 
 def test_a_manual_retry_does_not_outlive_an_expiry_that_is_still_to_come() -> None:
@@ -207,8 +207,8 @@ def test_a_manual_retry_does_not_outlive_an_expiry_that_is_still_to_come() -> No
     again = lifecycle.retry_discarded(
         lifecycle.fail(job, broken(START), Instant(START)), Instant(START + 999), 7
     )
-    assert lifecycle.settle(again, Instant(START + 999)).state is S.AVAILABLE
-    assert lifecycle.settle(again, Instant(START + 1000)).state is S.DISCARDED
+    assert deadlines.settle(again, Instant(START + 999)).state is S.AVAILABLE
+    assert deadlines.settle(again, Instant(START + 1000)).state is S.DISCARDED
 
 
 @pytest.mark.parametrize("state", [S.SCHEDULED, S.AVAILABLE, S.PENDING, S.RETRYABLE])
@@ -216,11 +216,11 @@ def test_what_has_not_been_executed_expires_to_the_millisecond(state: JobState) 
     """ENV-044: and is no dead letter, has no completed_at, and never leaves by itself."""
     later = Instant(START + 90_000)
     job = a_job(state, expires_at=Instant(START + 1000), scheduled_at=later, next_attempt_at=later)
-    assert lifecycle.settle_once(job, Instant(START + 999)) is None
-    dead = lifecycle.settle(job, Instant(START + 1000))
+    assert deadlines.settle_once(job, Instant(START + 999)) is None
+    dead = deadlines.settle(job, Instant(START + 1000))
     assert (dead.state, dead.discarded_at) == (S.DISCARDED, START + 1000)
     assert (dead.completed_at, dead.is_dead_letter, dead.next_attempt_at) == (None, False, None)
-    assert lifecycle.settle_once(dead, Instant(START + 10**9)) is None
+    assert deadlines.settle_once(dead, Instant(START + 10**9)) is None
 
 
 @pytest.mark.parametrize("state", [S.SCHEDULED, S.RETRYABLE])
@@ -228,29 +228,29 @@ def test_expiry_outweighs_what_is_due_in_the_same_millisecond(state: JobState) -
     """ENV-045: rather never than too late."""
     at = Instant(START + 1000)
     job = a_job(state, expires_at=at, scheduled_at=at, next_attempt_at=at)
-    assert lifecycle.settle(job, at).state is S.DISCARDED
+    assert deadlines.settle(job, at).state is S.DISCARDED
 
 
 def test_a_job_that_had_expired_when_pushed_is_discarded_at_its_creation() -> None:
     """Not before."""
     job = a_job(expires_at=Instant(START - 5000))
-    assert lifecycle.settle(job, Instant(START)).discarded_at == START
+    assert deadlines.settle(job, Instant(START)).discarded_at == START
 
 
 def test_an_expiry_during_an_attempt_counts_from_the_attempts_end() -> None:
     """No event of a job lies before the one that led to it."""
     job = active(expires_at=Instant(START + 1000))
     failed = lifecycle.fail(job, broken(START + 2000), Instant(START + 2000))
-    assert lifecycle.settle(failed, Instant(START + 9000)).discarded_at == START + 2000
-    lost = lifecycle.settle(job, Instant(START + 90_000))
+    assert deadlines.settle(failed, Instant(START + 9000)).discarded_at == START + 2000
+    lost = deadlines.settle(job, Instant(START + 90_000))
     assert lost.discarded_at == START + 30_000
 
 
 def test_a_schedule_is_over_at_its_instant() -> None:
     """STATE-007, ENV-058: enqueued then, and in line behind what was enqueued before."""
     job = a_job(S.SCHEDULED, scheduled_at=Instant(START + 1000))
-    assert lifecycle.settle_once(job, Instant(START + 999)) is None
-    due = lifecycle.settle(job, Instant(START + 5000))
+    assert deadlines.settle_once(job, Instant(START + 999)) is None
+    due = deadlines.settle(job, Instant(START + 5000))
     assert (due.state, due.enqueued_at) == (S.AVAILABLE, START + 1000)
     assert due.order == (START + 1000) * 1000
 
@@ -261,8 +261,8 @@ def test_a_backoff_is_over_at_its_instant_and_not_before() -> None:
     failed = lifecycle.fail(active(retry=policy), broken(START), Instant(START + 500))
     assert (failed.next_attempt_at, failed.retry_delay_ms) == (START + 1500, 1000)
     assert failed.reservation is None
-    assert lifecycle.settle_once(failed, Instant(START + 1499)) is None
-    again = lifecycle.settle(failed, Instant(START + 1500))
+    assert deadlines.settle_once(failed, Instant(START + 1499)) is None
+    again = deadlines.settle(failed, Instant(START + 1500))
     assert (again.state, again.enqueued_at, again.next_attempt_at) == (
         S.AVAILABLE,
         START + 1500,
@@ -321,7 +321,7 @@ def test_a_cancelled_job_has_nothing_to_wait_for(state: JobState) -> None:
     gone = lifecycle.cancel(job, Instant(START + 5))
     assert (gone.state, gone.cancelled_at, gone.completed_at) == (S.CANCELLED, START + 5, None)
     assert (gone.reservation, gone.next_attempt_at) == (None, None)
-    assert lifecycle.settle(gone, Instant(START + 10**9)) is gone
+    assert deadlines.settle(gone, Instant(START + 10**9)) is gone
 
 
 def test_a_completion_is_recorded() -> None:
@@ -348,8 +348,8 @@ def test_a_heartbeat_never_shortens_a_reservation() -> None:
 def test_the_execution_timeout_is_named_where_both_end_together() -> None:
     """ENV-037: it is what the job's author asked for."""
     job = lifecycle.claim(a_job(), reserved(START, 60_000, 60_000), Instant(START))
-    assert lifecycle.settle_once(job, Instant(START + 59_999)) is None
-    after = lifecycle.settle(job, Instant(START + 60_000))
+    assert deadlines.settle_once(job, Instant(START + 59_999)) is None
+    after = deadlines.settle(job, Instant(START + 60_000))
     assert (after.state, after.failures[-1].type) == (S.RETRYABLE, "timeout")
     assert "60000 ms" in after.failures[-1].message
 
@@ -361,14 +361,14 @@ def test_a_worker_lost_in_the_last_attempt_ends_the_job(exhaustion: Exhaustion) 
         max_attempts=2, on_exhaustion=exhaustion, non_retryable_errors=("visibility_timeout",)
     )
     job = active(retry=policy)
-    back = lifecycle.settle(job, Instant(START + 30_000))
+    back = deadlines.settle(job, Instant(START + 30_000))
     assert (back.state, back.enqueued_at, back.order) == (
         S.AVAILABLE,
         START + 30_000,
         (START + 30_000) * 1000,
     )
     again = lifecycle.claim(back, reserved(START + 30_000), Instant(START + 30_000))
-    dead = lifecycle.settle(again, Instant(START + 10**6))
+    dead = deadlines.settle(again, Instant(START + 10**6))
     assert (dead.state, dead.discarded_at, dead.completed_at) == (
         S.DISCARDED,
         START + 60_000,
@@ -443,8 +443,8 @@ def jobs(draw: st.DrawFn) -> JobRecord:
 def test_it_does_not_matter_who_settles_a_job_and_when(job: JobRecord, a: int, b: int) -> None:
     """Decision 2: settling in two steps comes to the same as in one."""
     first, second = sorted((a, b))
-    at_once = lifecycle.settle(job, Instant(second))
-    assert lifecycle.settle(lifecycle.settle(job, Instant(first)), Instant(second)) == at_once
+    at_once = deadlines.settle(job, Instant(second))
+    assert deadlines.settle(deadlines.settle(job, Instant(first)), Instant(second)) == at_once
 
 
 def entered(job: JobRecord) -> int:
@@ -465,7 +465,7 @@ def entered(job: JobRecord) -> int:
 @given(jobs(), moments)
 def test_time_never_makes_a_history_run_backwards(job: JobRecord, now: int) -> None:
     """Each step leaves its instant behind; none lies before the last one, or in the future."""
-    while (after := lifecycle.settle_once(job, Instant(now))) is not None:
+    while (after := deadlines.settle_once(job, Instant(now))) is not None:
         step = after.discarded_at or after.enqueued_at or after.failures[-1].occurred_at
         if after.state is S.RETRYABLE:
             step = after.failures[-1].occurred_at
@@ -477,11 +477,11 @@ def test_time_never_makes_a_history_run_backwards(job: JobRecord, now: int) -> N
 @given(jobs(), moments)
 def test_a_settled_job_has_nothing_due(job: JobRecord, now: int) -> None:
     """Promise 5: and every step was one of the table's."""
-    while (after := lifecycle.settle_once(job, Instant(now))) is not None:
+    while (after := deadlines.settle_once(job, Instant(now))) is not None:
         assert (job.state, after.state) in TRANSITIONS
         assert after.version == job.version + 1
         job = after
-    due = lifecycle.next_due(job)
+    due = deadlines.next_due(job)
     assert due is None or due > now
 
 
@@ -512,7 +512,7 @@ class Life(RuleBasedStateMachine):
         """Time passes, and is applied."""
         self.now += ms
         terminal = self.job.state.is_terminal
-        while (after := lifecycle.settle_once(self.job, Instant(self.now))) is not None:
+        while (after := deadlines.settle_once(self.job, Instant(self.now))) is not None:
             assert not terminal
             self.go(after)
 
@@ -593,9 +593,9 @@ def with_beating_worker(alive_ms: int = 10_000, **changes: Any) -> JobRecord:
 def test_wrk_007_a_silent_worker_loses_its_job_before_the_reservation_ends() -> None:
     """Worker protocol, section 10.2: available at once, with the error ``worker_death``."""
     job = with_beating_worker()
-    assert lifecycle.next_due(job) == START + 10_000
-    assert lifecycle.settle_once(job, Instant(START + 9_999)) is None
-    back = lifecycle.settle(job, Instant(START + 20_000))
+    assert deadlines.next_due(job) == START + 10_000
+    assert deadlines.settle_once(job, Instant(START + 9_999)) is None
+    back = deadlines.settle(job, Instant(START + 20_000))
     assert (back.state, back.attempt, back.started_at) == (S.AVAILABLE, 1, None)
     assert back.enqueued_at == START + 10_000
     failure = back.failures[-1]
@@ -610,7 +610,7 @@ def test_wrk_007_a_silent_worker_loses_its_job_before_the_reservation_ends() -> 
 def test_a_silent_worker_costs_the_job_an_attempt() -> None:
     """The last one discards it, as the policy says."""
     policy = RetryPolicy(max_attempts=1, on_exhaustion=Exhaustion.DEAD_LETTER)
-    gone = lifecycle.settle(with_beating_worker(retry=policy), Instant(START + 10_000))
+    gone = deadlines.settle(with_beating_worker(retry=policy), Instant(START + 10_000))
     assert (gone.state, gone.is_dead_letter) == (S.DISCARDED, True)
 
 
@@ -618,7 +618,7 @@ def test_a_heartbeat_moves_the_silence_and_never_back() -> None:
     """Whichever of two heartbeats is written last."""
     job = with_beating_worker()
     later = lifecycle.extend(job, Instant(START), Instant(START + 15_000))
-    assert lifecycle.next_due(later) == START + 15_000
+    assert deadlines.next_due(later) == START + 15_000
     assert lifecycle.extend(later, Instant(START), Instant(START + 12_000)) is later
     assert lifecycle.extend(later, Instant(START)) is later
 
@@ -641,7 +641,7 @@ def test_the_earliest_deadline_ends_the_attempt(
         reserved(START, visibility_ms, timeout_ms), alive_until=Instant(START + alive_ms)
     )
     job = lifecycle.claim(a_job(), held, Instant(START))
-    after = lifecycle.settle_once(job, Instant(START + 99))
+    after = deadlines.settle_once(job, Instant(START + 99))
     assert after is not None
     assert after.failures[-1].type == kind
 
@@ -649,7 +649,7 @@ def test_the_earliest_deadline_ends_the_attempt(
 def test_a_timeout_says_what_the_limit_was_and_how_long_it_took() -> None:
     """ojs-timeouts, section 8."""
     job = lifecycle.claim(a_job(timeout_ms=2500), reserved(START, 9_000, 2500), Instant(START))
-    failure = lifecycle.settle(job, Instant(START + 3_000)).failures[0]
+    failure = deadlines.settle(job, Instant(START + 3_000)).failures[0]
     assert failure.extra == {
         "timeout_kind": '"execution"',
         "limit_seconds": "2.5",
@@ -665,7 +665,7 @@ def test_ret_01_a_job_never_has_more_attempts_than_its_policy_allows(
     job, now = a_job(retry=RetryPolicy(max_attempts=max_attempts)), START
     attempts = 0
     for ending in [*endings, *(["fail"] * 13)]:
-        job = lifecycle.settle(job, Instant(now))
+        job = deadlines.settle(job, Instant(now))
         if job.state is S.DISCARDED:
             break
         held = replace(
@@ -679,7 +679,7 @@ def test_ret_01_a_job_never_has_more_attempts_than_its_policy_allows(
         if ending == "fail":
             job = lifecycle.fail(job, broken(now), Instant(now))
         now += 1_000_000
-    assert lifecycle.settle(job, Instant(now)).state is S.DISCARDED
+    assert deadlines.settle(job, Instant(now)).state is S.DISCARDED
     assert attempts == job.attempt == max(max_attempts, 1)
 
 
@@ -716,7 +716,7 @@ def test_only_what_was_given_back_is_a_requeue() -> None:
     """Neither the end of a reservation, nor an operator's retry, which counts from 0 again."""
     active = a_job(S.ACTIVE, attempt=1, started_at=Instant(START), reservation=reserved(START))
     after = lifecycle.requeue(active, None, Instant(START))
-    over = lifecycle.settle(active, Instant(START + 30_000))
+    over = deadlines.settle(active, Instant(START + 30_000))
     assert over.state is S.AVAILABLE
     assert lifecycle.is_requeue(active, after)
     assert not lifecycle.is_requeue(active, over)

@@ -12,7 +12,7 @@ import pytest
 
 from ojs_aws.domain.events import REQUIRED_DATA, SOURCE, Event, bounded, event_id, render_event
 from ojs_aws.domain.job import StoredElsewhere
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, WorkerInfo
@@ -253,9 +253,9 @@ def test_what_retrying_tells(watched: Watched) -> None:
 @pytest.mark.parametrize(
     ("life", "kind"),
     [
-        (lost, lifecycle.VISIBILITY_TIMEOUT),
-        (dead, lifecycle.WORKER_DEATH),
-        (timed_out, lifecycle.TIMEOUT),
+        (lost, deadlines.VISIBILITY_TIMEOUT),
+        (dead, deadlines.WORKER_DEATH),
+        (timed_out, deadlines.TIMEOUT),
     ],
 )
 def test_a_lost_reservation_and_a_timeout_are_told_apart(
@@ -266,7 +266,7 @@ def test_a_lost_reservation_and_a_timeout_are_told_apart(
     assert watched.data("job.failed")["error"]["type"] == kind
     failed = watched.events[2]
     assert failed.time < watched.world.clock.now()
-    assert hook_of(failed) == ("" if kind == lifecycle.TIMEOUT else "reservation_lost")
+    assert hook_of(failed) == ("" if kind == deadlines.TIMEOUT else "reservation_lost")
 
 
 def test_what_a_heartbeat_tells(watched: Watched) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.uniqueness import DEFAULT_STATES
 from ojs_aws.services.jobs.fetch.service import FetchRequest
@@ -48,7 +48,7 @@ def push(world: World, job_id: str, strategy: str, args: list[Any], **more: Any)
 def live(world: World) -> list[str]:
     """Jobs of the key that have not ended, as of now."""
     now = world.clock.now()
-    found = [lifecycle.settle(job, now) for job in world.store.jobs.values()]
+    found = [deadlines.settle(job, now) for job in world.store.jobs.values()]
     return [job.id for job in found if job.unique_key and job.state in DEFAULT_STATES]
 
 

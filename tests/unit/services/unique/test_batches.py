@@ -13,7 +13,7 @@ from ojs_aws.bootstrap.machine import InThreads
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.uniqueness import DEFAULT_STATES, parse_unique_policy
 from ojs_aws.ports import UniqueLock
 from ojs_aws.services.jobs.fetch.service import FetchRequest
@@ -68,7 +68,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 def settled(world: World) -> dict[str, JobState]:
     """The states of all jobs."""
     now = world.clock.now()
-    return {job.id: lifecycle.settle(job, now).state for job in world.store.jobs.values()}
+    return {job.id: deadlines.settle(job, now).state for job in world.store.jobs.values()}
 
 
 def live(world: World, key: int) -> list[str]:
