@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
-from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
 from ojs_aws.domain.jobs.attempts import AttemptRef
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
@@ -368,7 +368,7 @@ def test_every_transition_can_be_saved(store: JobStore) -> None:
         lambda job: lifecycle.fail(job, error, NOW),
         lambda job: deadlines.settle(job, Instant(NOW + 1000)),
         lambda job: lifecycle.claim(job, a_reservation(), Instant(NOW + 1000)),
-        lambda job: lifecycle.extend(job, Instant(NOW + 50_000)),
+        lambda job: held_job.extend(job, Instant(NOW + 50_000)),
         lambda job: deadlines.settle_once(job, Instant(NOW + 50_000)),
         lambda job: lifecycle.claim(job, a_reservation(handle=""), Instant(NOW + 50_000)),
         lambda job: lifecycle.fail(job, replace(error, retryable=False), Instant(NOW + 50_001)),

@@ -15,7 +15,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobStore, StaleJobError
@@ -68,7 +68,7 @@ def test_a_life_in_which_every_first_answer_is_lost(store: JobStore, document: R
     store.insert(job)
     held = store.fill(store.claim("default", job.id, a_reservation(), NOW))
     assert held == lifecycle.claim(job, a_reservation(), NOW)
-    longer = lifecycle.extend(held, Instant(NOW + 40_000))
+    longer = held_job.extend(held, Instant(NOW + 40_000))
     store.save(held, longer)
     assert store.load_whole(job.id) == longer
     done = store.acknowledge(job.id, "w1", RawJson("1"), NOW)

@@ -15,7 +15,10 @@ from tests.mutation.writes import action_makers, element_removals, update_branch
 ADAPTERS: Final = CHECKOUT / "ojs_aws" / "adapters"
 SERVICES: Final = CHECKOUT / "ojs_aws" / "services"
 LIFECYCLE: Final = CHECKOUT / "ojs_aws" / "domain" / "jobs" / "lifecycle.py"
-DEADLINES: Final = LIFECYCLE.with_name("deadlines.py")
+TRANSITIONS: Final = tuple(
+    LIFECYCLE.with_name(f"{name}.py") for name in ("lifecycle", "deadlines", "held_job")
+)
+"""Where the states of jobs are decided."""
 BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
 """Makes expressions of what the other modules say; what it does is removed there."""
 
@@ -23,7 +26,7 @@ BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
 def files() -> list[Path]:
     """Return the modules that are looked through."""
     adapters = sorted(each for each in ADAPTERS.rglob("*.py") if each != BUILDER)
-    return [*adapters, LIFECYCLE, DEADLINES, *sorted(SERVICES.rglob("*.py"))]
+    return [*adapters, *TRANSITIONS, *sorted(SERVICES.rglob("*.py"))]
 
 
 def all_mutants() -> list[Mutant]:
@@ -46,7 +49,7 @@ def _removals(source: Source, makers: frozenset[str]) -> Iterator[Removal]:
         yield from condition_removals(source)
         yield from element_removals(source, makers)
         yield from update_branches(source)
-    elif source.path in {LIFECYCLE, DEADLINES}:
+    elif source.path in TRANSITIONS:
         yield from transition_removals(source)
     else:
         yield from except_removals(source)

@@ -137,7 +137,7 @@ MUTATIONS: Final = (
     Mutation(
         "beat-shortens",
         "a heartbeat may end a reservation earlier",
-        "ojs_aws.domain.jobs.lifecycle:_extended",
+        "ojs_aws.domain.jobs.held_job:_extended",
         (("max(expires_at, held.expires_at)", "expires_at"),),
     ),
     Mutation(
@@ -290,7 +290,7 @@ MUTATIONS: Final = (
     Mutation(
         "checkpoint-lost",
         "a checkpoint is not written",
-        "ojs_aws.domain.jobs.lifecycle:save_checkpoint",
+        "ojs_aws.domain.jobs.held_job:save_checkpoint",
         (("checkpoint=saved, checkpoints", "checkpoints"),),
     ),
     Mutation(

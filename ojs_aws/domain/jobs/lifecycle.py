@@ -11,7 +11,6 @@ from typing import Final
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import (
-    Checkpoint,
     Document,
     Failure,
     JobRecord,
@@ -19,7 +18,6 @@ from ojs_aws.domain.job import (
     Replay,
     Reservation,
 )
-from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
 
@@ -160,60 +158,6 @@ def requeue(job: JobRecord, failure: Failure | None, now: Instant) -> JobRecord:
 def is_requeue(before: JobRecord | None, after: JobRecord) -> bool:
     """Return True if a change gave an attempt back without a failure."""
     return before is not None and after.uncounted_attempts > before.uncounted_attempts
-
-
-def extend(job: JobRecord, expires_at: Instant, alive_until: Instant | None = None) -> JobRecord:
-    """Move the end of the reservation later, never earlier (BEAT); the state stays.
-
-    :param alive_until: when the worker counts as dead unless it beats again; None where it is not
-        known how often it does.
-    """
-    require(job, "extend", S.ACTIVE)
-    held = job.reservation
-    if held is None:
-        return job
-    extended = _extended(held, expires_at, alive_until)
-    if extended == held:
-        return job
-    return replace(job, version=job.version + 1, reservation=extended)
-
-
-def report_progress(
-    job: JobRecord, progress: Progress, expires_at: Instant, alive_until: Instant
-) -> JobRecord:
-    """Record progress (PROGRESS); extends the reservation like a heartbeat (PRG-008).
-
-    :param alive_until: when a worker that is known to beat counts as dead unless it is heard of.
-    """
-    require(job, "report progress of", S.ACTIVE)
-    held = job.reservation
-    if held is not None:
-        held = _extended(held, expires_at, alive_until if held.alive_until else None)
-    return replace(job, version=job.version + 1, progress=progress, reservation=held)
-
-
-def save_checkpoint(
-    job: JobRecord, state: Document, now: Instant, *, has_notes: bool = False
-) -> JobRecord:
-    """Replace the job's checkpoint; the state stays."""
-    number = job.checkpoints + 1
-    saved = Checkpoint(state=state, sequence=number, created_at=now, has_notes=has_notes)
-    return replace(job, version=job.version + 1, checkpoint=saved, checkpoints=number)
-
-
-def clear_checkpoint(job: JobRecord) -> JobRecord:
-    """Remove the checkpoint; the next one is numbered as if it were still there."""
-    if job.checkpoint is None:
-        return job
-    return replace(job, version=job.version + 1, checkpoint=None)
-
-
-def _extended(held: Reservation, expires_at: Instant, alive_until: Instant | None) -> Reservation:
-    return replace(
-        held,
-        expires_at=max(expires_at, held.expires_at),
-        alive_until=max(filter(None, (alive_until, held.alive_until)), default=None),
-    )
 
 
 def cancel(job: JobRecord, now: Instant) -> JobRecord:

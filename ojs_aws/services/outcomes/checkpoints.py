@@ -9,7 +9,7 @@ from typing import Final
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import ConflictError, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.checkpoints import with_notes
 from ojs_aws.domain.json_text import RawJson
@@ -76,7 +76,7 @@ class Checkpoints:
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
             _check_may_save(job, holder, only_active=only_active)
-            return lifecycle.save_checkpoint(job, kept, now, has_notes=bool(notes))
+            return held_job.save_checkpoint(job, kept, now, has_notes=bool(notes))
 
         after = self.changer.apply(job_id, decide, start=start).after
         if after.checkpoint is None:  # pragma: no cover - decide has just set it
@@ -122,7 +122,7 @@ class Checkpoints:
         :raises NotFoundError: there is no such job.
         """
         check_job_id(job_id)
-        change = self.changer.apply(job_id, lambda job, _: lifecycle.clear_checkpoint(job))
+        change = self.changer.apply(job_id, lambda job, _: held_job.clear_checkpoint(job))
         return change.before.checkpoint is not None
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import Document, JobRecord, Reservation
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import ProgressReport, with_report
@@ -99,10 +99,10 @@ class JobProgress:
         alive = Instant(now + SILENCE_MS)
         if held is not None and held.alive_until and alive - held.alive_until < EXTENDS_EVERY_MS:
             alive = held.alive_until
-        after = lifecycle.report_progress(job, progress, ends, alive)
+        after = held_job.report_progress(job, progress, ends, alive)
         if kept is None:
             return after
-        saved = lifecycle.save_checkpoint(after, kept, now)
+        saved = held_job.save_checkpoint(after, kept, now)
         return replace(saved, version=after.version)  # one write, one version
 
     def _extend_message(

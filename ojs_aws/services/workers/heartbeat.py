@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import (
     PermissionDeniedError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
@@ -89,7 +89,7 @@ class _Extend:
         check_holder(job, "extend", self.holder)
         wanted = self.requested_ms or job.visibility_timeout_ms or self.visibility.of(job.queue)
         alive = alive_until(self.worker, job, self.requested_ms) if self.worker else None
-        return lifecycle.extend(job, Instant(now + wanted), alive)
+        return held_job.extend(job, Instant(now + wanted), alive)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Replay
-from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
@@ -222,7 +222,7 @@ GUARDED: Final[dict[str, tuple[JobState, Callable[[JobRecord], JobRecord]]]] = {
     "requeue": (S.ACTIVE, lambda job: lifecycle.requeue(job, None, NOW)),
     "report progress": (
         S.ACTIVE,
-        lambda job: lifecycle.report_progress(job, PROGRESS, LATER, LATER),
+        lambda job: held_job.report_progress(job, PROGRESS, LATER, LATER),
     ),
     "retry at once": (S.RETRYABLE, lambda job: lifecycle.retry_now(job, NOW, ORDER)),
 }
@@ -256,22 +256,22 @@ def test_progress_extends_as_a_heartbeat_does(
     """Who is not known to beat is not expected to."""
     held = replace(reserved(START), alive_until=alive)
     before = used(S.ACTIVE, reservation=held)
-    after = lifecycle.report_progress(before, PROGRESS, LATER, LATER)
+    after = held_job.report_progress(before, PROGRESS, LATER, LATER)
     assert changed(before, after) == {
         "progress": PROGRESS,
         "reservation": replace(held, expires_at=LATER, alive_until=expected),
     }
     without = used(S.ACTIVE, reservation=None)
-    reported = lifecycle.report_progress(without, PROGRESS, LATER, LATER)
+    reported = held_job.report_progress(without, PROGRESS, LATER, LATER)
     assert changed(without, reported) == {"progress": PROGRESS}
 
 
 def test_a_checkpoint_is_cleared_once() -> None:
     """A job that has none is left as it is."""
     before = used(S.ACTIVE)
-    after = lifecycle.clear_checkpoint(before)
+    after = held_job.clear_checkpoint(before)
     assert changed(before, after) == {"checkpoint": None}
-    assert lifecycle.clear_checkpoint(after) is after
+    assert held_job.clear_checkpoint(after) is after
 
 
 @pytest.mark.parametrize("state", S)

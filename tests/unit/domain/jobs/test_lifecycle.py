@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation
-from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
 from ojs_aws.domain.jobs.lifecycle import TRANSITIONS
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
@@ -88,7 +88,7 @@ def test_every_operation_refuses_the_states_it_is_not_for(state: JobState) -> No
         "claim": (lambda: lifecycle.claim(job, reserved(START), now), {S.AVAILABLE}),
         "complete": (lambda: lifecycle.complete(job, None, now), {S.ACTIVE}),
         "fail": (lambda: lifecycle.fail(job, broken(START), now), {S.ACTIVE}),
-        "extend": (lambda: lifecycle.extend(job, now), {S.ACTIVE}),
+        "extend": (lambda: held_job.extend(job, now), {S.ACTIVE}),
         "activate": (lambda: lifecycle.activate(job, now, 1), {S.PENDING}),
         "retry": (lambda: lifecycle.retry_discarded(job, now, 1), {S.DISCARDED}),
         "cancel": (lambda: lifecycle.cancel(job, now), {s for s in S if not s.is_terminal}),
@@ -171,7 +171,7 @@ def test_the_instant_a_reservation_ends_is_exact() -> None:
 
 def test_the_execution_timeout_goes_through_the_retry_policy() -> None:
     """ENV-037: and heartbeats do not move it."""
-    job = lifecycle.extend(active(), Instant(START + 500_000))
+    job = held_job.extend(active(), Instant(START + 500_000))
     after = deadlines.settle(job, Instant(START + 60_000))
     assert (after.state, after.failures[-1].type) == (S.RETRYABLE, "timeout")
     assert after.next_attempt_at == START + 60_000 + (after.retry_delay_ms or 0)
@@ -338,9 +338,9 @@ def test_a_completion_is_recorded() -> None:
 def test_a_heartbeat_never_shortens_a_reservation() -> None:
     """And one that changes nothing writes nothing."""
     job = active()
-    assert lifecycle.extend(job, Instant(START + 30_000)) is job
-    assert lifecycle.extend(job, Instant(START + 1)) is job
-    longer = lifecycle.extend(job, Instant(START + 30_001))
+    assert held_job.extend(job, Instant(START + 30_000)) is job
+    assert held_job.extend(job, Instant(START + 1)) is job
+    longer = held_job.extend(job, Instant(START + 30_001))
     assert longer.reservation is not None
     assert (longer.reservation.expires_at, longer.version) == (START + 30_001, job.version + 1)
 
@@ -527,7 +527,7 @@ class Life(RuleBasedStateMachine):
     @rule(visibility=st.integers(1, 90_000))
     def beat(self, visibility: int) -> None:
         """The worker lives."""
-        self.go(lifecycle.extend(self.job, Instant(self.now + visibility)))
+        self.go(held_job.extend(self.job, Instant(self.now + visibility)))
 
     @precondition(lambda self: self.job.state is S.ACTIVE)
     @rule()
@@ -617,10 +617,10 @@ def test_a_silent_worker_costs_the_job_an_attempt() -> None:
 def test_a_heartbeat_moves_the_silence_and_never_back() -> None:
     """Whichever of two heartbeats is written last."""
     job = with_beating_worker()
-    later = lifecycle.extend(job, Instant(START), Instant(START + 15_000))
+    later = held_job.extend(job, Instant(START), Instant(START + 15_000))
     assert deadlines.next_due(later) == START + 15_000
-    assert lifecycle.extend(later, Instant(START), Instant(START + 12_000)) is later
-    assert lifecycle.extend(later, Instant(START)) is later
+    assert held_job.extend(later, Instant(START), Instant(START + 12_000)) is later
+    assert held_job.extend(later, Instant(START)) is later
 
 
 @pytest.mark.parametrize(
