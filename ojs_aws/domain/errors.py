@@ -32,6 +32,20 @@ class OjsError(Exception):
         "Send the request again later. If it fails again, report its request id."
     )
 
+    def __init_subclass__(
+        cls,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        retryable: bool | None = None,
+        type: str | None = None,  # noqa: A002 - the specification's name
+    ) -> None:
+        """Take what a class of errors says on the wire; the rest is its base's."""
+        given = {"code": code, "status": status, "retryable": retryable, "type": type}
+        for name, value in given.items():
+            if value is not None:
+                setattr(cls, name, value)
+
     def __init__(
         self,
         message: str,
@@ -61,37 +75,31 @@ class OjsError(Exception):
         return error
 
 
-class InvalidRequestError(OjsError):
+class InvalidRequestError(
+    OjsError, code="invalid_request", status=400, retryable=False, type="validation_error"
+):
     """Reports a missing or malformed attribute, parameter or header."""
 
     usual_hint = "Correct what 'message' and 'details' name, and send the request again."
-    code = "invalid_request"
-    status = 400
-    retryable = False
-    type = "validation_error"
 
 
-class InvalidPayloadError(InvalidRequestError):
+class InvalidPayloadError(InvalidRequestError, code="invalid_payload"):
     """Reports a body that is no JSON object or is refused JSON (NaN, repeated keys ...)."""
 
     usual_hint = "Send one JSON object, in UTF-8 and without repeated keys."
-    code = "invalid_payload"
 
 
-class InvalidWorkflowError(InvalidRequestError):
+class InvalidWorkflowError(InvalidRequestError, code="invalid_workflow"):
     """Reports an invalid workflow; the details name each fault (ojs-workflows, 11.1)."""
 
     usual_hint = "Correct the steps that 'details' name; docs/workflows.md describes each form."
-    code = "invalid_workflow"
 
 
-class InvalidPolicyError(InvalidRequestError):
+class InvalidPolicyError(InvalidRequestError, status=422):
     """Reports a well-formed policy that cannot be followed (a backoff coefficient of 0.5, say)."""
 
-    status = 422
 
-
-class SchemaValidationError(InvalidRequestError):
+class SchemaValidationError(InvalidRequestError, code="schema_validation", status=422):
     """Reports arguments that do not follow their type's schema; the details say where and why.
 
     The binding's table has 400 for this code; the schema registry, the error catalogue and the
@@ -102,8 +110,6 @@ class SchemaValidationError(InvalidRequestError):
     """
 
     usual_hint = "Send arguments that follow the schema, or name another schema."
-    code = "schema_validation"
-    status = 422
 
     def __init__(
         self,
@@ -118,98 +124,75 @@ class SchemaValidationError(InvalidRequestError):
         self.of_type = of_type
 
 
-class IncompatibleSchemaError(InvalidRequestError):
+class IncompatibleSchemaError(InvalidRequestError, code="x_schema_incompatible", status=422):
     """Reports a schema that breaks its predecessor although its version says otherwise."""
 
     usual_hint = "Register the schema under a new major version."
-    code = "x_schema_incompatible"
-    status = 422
 
 
-class PayloadTooLargeError(InvalidRequestError):
+class PayloadTooLargeError(
+    InvalidRequestError, code="payload_too_large", status=413, type="limit_error"
+):
     """Reports an envelope, result or body over its limit, with size and limit in bytes."""
 
     usual_hint = "Store the data elsewhere and send a reference to it."
-    code = "payload_too_large"
-    status = 413
-    type = "limit_error"
 
 
-class ResultTooLargeError(PayloadTooLargeError):
+class ResultTooLargeError(PayloadTooLargeError, code="result_too_large"):
     """Reports that a job's result is too large; the job stays active (ojs-results, 7.2)."""
 
-    code = "result_too_large"
 
-
-class UnsupportedCompressionError(InvalidRequestError):
+class UnsupportedCompressionError(InvalidRequestError, code="unsupported_compression", status=415):
     """Reports a compression that this server does not read (ojs-payload-limits, 9.3)."""
 
     usual_hint = "Send the body as it is, or compressed with gzip."
-    code = "unsupported_compression"
-    status = 415
 
 
-class UnsupportedError(OjsError):
+class UnsupportedError(
+    OjsError, code="unsupported", status=422, retryable=False, type="unsupported"
+):
     """Reports a version or feature that this server does not have."""
 
     usual_hint = "GET /ojs/manifest lists what this server supports."
-    code = "unsupported"
-    status = 422
-    retryable = False
-    type = "unsupported"
 
 
-class NotFoundError(OjsError):
+class NotFoundError(OjsError, code="not_found", status=404, retryable=False, type="not_found"):
     """Reports that the job, queue or route does not exist."""
 
     usual_hint = "Check the id or name. What has ended is removed after its retention."
-    code = "not_found"
-    status = 404
-    retryable = False
-    type = "not_found"
 
 
-class ResultPrunedError(OjsError):
+class ResultPrunedError(
+    OjsError, code="result_pruned", status=410, retryable=False, type="not_found"
+):
     """Reports that an ended job's outcome is no longer stored (ojs-results, 10.5)."""
 
     usual_hint = "Keep results longer by 'result_ttl' of the job, or read them sooner."
-    code = "result_pruned"
-    status = 410
-    retryable = False
-    type = "not_found"
 
 
-class ResultPendingError(OjsError):
+class ResultPendingError(
+    OjsError, code="x_result_pending", status=408, retryable=True, type="timeout"
+):
     """Reports that the job had not ended when the waiting time was over (ojs-results, 8.2)."""
 
     usual_hint = "The job has not ended: ask again later."
-    code = "x_result_pending"
-    status = 408
-    retryable = True
-    type = "timeout"
 
 
-class MethodNotAllowedError(OjsError):
+class MethodNotAllowedError(
+    OjsError, code="method_not_allowed", status=405, retryable=False, type="not_found"
+):
     """Reports that the route exists, but not with this method."""
 
     usual_hint = "Use one of the methods in 'details.allowed'."
-    code = "method_not_allowed"
-    status = 405
-    retryable = False
-    type = "not_found"
 
 
-class ConflictError(OjsError):
+class ConflictError(OjsError, code="conflict", status=409, retryable=False, type="conflict"):
     """Reports that the job's state or its reservation does not permit the request."""
 
     usual_hint = "Read the resource again: 'details' say in which state it is."
-    code = "conflict"
-    status = 409
-    retryable = False
-    type = "conflict"
 
 
-class DuplicateError(ConflictError):
+class DuplicateError(ConflictError, code="duplicate", type="duplicate"):
     """Reports that another job has the id, or that a unique policy rejects this job.
 
     :ivar existing: queue and type of the job that is there already, which decide who may learn of
@@ -217,8 +200,6 @@ class DuplicateError(ConflictError):
     """
 
     usual_hint = "Use the job that is there already, or another id or uniqueness key."
-    code = "duplicate"
-    type = "duplicate"
 
     def __init__(
         self,
@@ -233,17 +214,15 @@ class DuplicateError(ConflictError):
         self.existing = existing
 
 
-class UnauthenticatedError(OjsError):
+class UnauthenticatedError(
+    OjsError, code="unauthenticated", status=401, retryable=False, type="authentication_error"
+):
     """Reports missing or invalid credentials; only the server's log says which.
 
     :ivar challenge: the ``WWW-Authenticate`` header (RFC 9110, section 11.6.1; RFC 6750, 3).
     """
 
     usual_hint = "Send 'Authorization: Bearer' and an API key; `ojs-aws keys create` makes one."
-    code = "unauthenticated"
-    status = 401
-    retryable = False
-    type = "authentication_error"
 
     @property
     def challenge(self) -> str:
@@ -260,80 +239,65 @@ class InvalidTokenError(UnauthenticatedError):
         return 'Bearer realm="ojs", error="invalid_token"'
 
 
-class TokenExpiredError(InvalidTokenError):
+class TokenExpiredError(InvalidTokenError, code="token_expired"):
     """Reports credentials that have expired."""
 
     usual_hint = "Make a new key with `ojs-aws keys create`, or renew the token."
-    code = "token_expired"
 
 
-class PermissionDeniedError(OjsError):
+class PermissionDeniedError(
+    OjsError, code="permission_denied", status=403, retryable=False, type="authorization_error"
+):
     """Reports that a known caller may not do this."""
 
     usual_hint = "Use credentials with the scope that 'details' name."
-    code = "permission_denied"
-    status = 403
-    retryable = False
-    type = "authorization_error"
 
 
-class EnqueueRejectedError(OjsError):
+class EnqueueRejectedError(
+    OjsError, code="x_enqueue_rejected", status=422, retryable=False, type="middleware_error"
+):
     """Reports that an enqueue middleware of the backend refused the job."""
 
     usual_hint = "Send the jobs without those that the middleware refused."
-    code = "x_enqueue_rejected"
-    status = 422
-    retryable = False
-    type = "middleware_error"
 
 
-class BulkRefusedError(OjsError):
+class BulkRefusedError(
+    OjsError, code="x_bulk_refused", status=422, retryable=False, type="validation_error"
+):
     """Reports that a bulk operation did no item; each item says why (ojs-bulk-operations, 11.2)."""
 
     usual_hint = "Send the items that 'details' do not name, or use the mode that is not atomic."
-    code = "x_bulk_refused"
-    status = 422
-    retryable = False
-    type = "validation_error"
 
 
-class QueuePausedError(OjsError):
+class QueuePausedError(
+    OjsError, code="queue_paused", status=422, retryable=True, type="queue_paused"
+):
     """Reports that the queue is paused."""
 
     usual_hint = "Resume the queue, or use another one."
-    code = "queue_paused"
-    status = 422
-    retryable = True
-    type = "queue_paused"
 
 
-class QueueDrainingError(ConflictError):
+class QueueDrainingError(ConflictError, code="x_queue_draining", type="queue_draining"):
     """Reports that the queue is draining and takes no new jobs (ojs-queue-config, 5.1)."""
 
     usual_hint = "Use another queue, or resume this one."
-    code = "x_queue_draining"
-    type = "queue_draining"
 
 
-class JobTypeNotAllowedError(InvalidRequestError):
+class JobTypeNotAllowedError(InvalidRequestError, code="JOB_TYPE_NOT_ALLOWED", status=422):
     """Reports that the queue takes no jobs of this type (ojs-queue-config, section 6.5)."""
 
     usual_hint = "Use another queue, or have its settings allow the type."
-    code = "JOB_TYPE_NOT_ALLOWED"
-    status = 422
 
 
-class RateLimitedError(OjsError):
+class RateLimitedError(
+    OjsError, code="rate_limited", status=429, retryable=True, type="rate_limited"
+):
     """Reports too many requests."""
 
     usual_hint = "Wait as long as the header Retry-After says."
-    code = "rate_limited"
-    status = 429
-    retryable = True
-    type = "rate_limited"
 
 
-class QueueFullError(OjsError):
+class QueueFullError(OjsError, code="QUEUE_FULL", status=429, retryable=True, type="queue_full"):
     """Reports that the queue has reached its bound (ojs-backpressure, section 7.1).
 
     The code is in capitals, as its document and the conformance cases have it. What the document
@@ -341,10 +305,6 @@ class QueueFullError(OjsError):
     """
 
     usual_hint = "Wait as long as the header Retry-After says, or use another queue."
-    code = "QUEUE_FULL"
-    status = 429
-    retryable = True
-    type = "queue_full"
 
     def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
         """Return the error object; it has the details as members of its own, too."""
@@ -362,13 +322,9 @@ class BackendError(OjsError):
     """
 
 
-class BackendUnavailableError(BackendError):
+class BackendUnavailableError(BackendError, status=503):
     """Reports that an AWS call was throttled or unreachable and did not take effect."""
 
-    status = 503
 
-
-class DocumentMissingError(BackendError):
+class DocumentMissingError(BackendError, retryable=False):
     """Reports that a job's document is not where it was stored; a retry does not help."""
-
-    retryable = False
