@@ -71,250 +71,185 @@ def _scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 _SCOPES = frozenset({"producer", "worker", "operator", "read-only", "admin"})
 
 
-def _setting(variable: str, default: object, parse: Callable[[str], object], doc: str) -> Any:
-    """Return a dataclass field that knows its environment variable."""
-    return field(default=default, metadata={"variable": variable, "parse": parse, "doc": doc})
+def _setting(default: object, parse: Callable[[str], object], doc: str) -> Any:
+    """Return a dataclass field that knows how to read its environment variable, and its meaning."""
+    return field(default=default, metadata={"parse": parse, "doc": doc})
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting: ``OJS_TABLE`` of ``table``."""
+    return f"OJS_{name.upper()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Holds everything that can be configured. Durations carry their unit in the name."""
+    """Holds everything that can be configured. Durations carry their unit in the name.
 
-    table: str = _setting("OJS_TABLE", "ojs", str, "Name of the DynamoDB table.")
+    The variable of each is its name in capitals, behind ``OJS_``: ``OJS_TABLE`` of ``table``.
+    """
+
+    table: str = _setting("ojs", str, "Name of the DynamoDB table.")
     queue_prefix: str = _setting(
-        "OJS_QUEUE_PREFIX",
         "ojs",
         str,
         "Prefix of the SQS queue names, as the stack's output `QueuePrefix` has it; unless it ends "
         "in `__`, a `-` follows it.",
     )
     queue_url_prefix: str = _setting(
-        "OJS_QUEUE_URL_PREFIX",
-        "",
-        str,
-        "URL of an SQS queue up to its name, ending in a slash.",
+        "", str, "URL of an SQS queue up to its name, ending in a slash."
     )
     bucket: str = _setting(
-        "OJS_BUCKET", "", str, "S3 bucket for documents that do not fit into DynamoDB; empty: none."
+        "", str, "S3 bucket for documents that do not fit into DynamoDB; empty: none."
     )
     event_bus: str = _setting(
-        "OJS_EVENT_BUS", "", str, "EventBridge bus for lifecycle events; empty: event log only."
+        "", str, "EventBridge bus for lifecycle events; empty: event log only."
     )
     event_bus_types: tuple[str, ...] = _setting(
-        "OJS_EVENT_BUS_TYPES",
-        (),
-        _names,
-        "Event types for the bus, as patterns (`job.*,!job.heartbeat`); empty: all.",
+        (), _names, "Event types for the bus, as patterns (`job.*,!job.heartbeat`); empty: all."
     )
-    export_bucket: str = _setting(
-        "OJS_EXPORT_BUCKET", "", str, "S3 bucket of the export of jobs that have ended."
-    )
-    export_documents: bool = _setting(
-        "OJS_EXPORT_DOCUMENTS", False, _boolean, "Export args, meta and results, too."
-    )
+    export_bucket: str = _setting("", str, "S3 bucket of the export of jobs that have ended.")
+    export_documents: bool = _setting(False, _boolean, "Export args, meta and results, too.")
     queues: tuple[str, ...] = _setting(
-        "OJS_QUEUES", ("default",), _names, "Declared OJS queues, separated by commas."
+        ("default",), _names, "Declared OJS queues, separated by commas."
     )
-    allow_undeclared_queues: bool = _setting(
-        "OJS_ALLOW_UNDECLARED_QUEUES", True, _boolean, "Create a queue on its first use."
-    )
+    allow_undeclared_queues: bool = _setting(True, _boolean, "Create a queue on its first use.")
     max_undeclared_queues: int = _setting(
-        "OJS_MAX_UNDECLARED_QUEUES",
         1_000,
         _integer(1, 100_000),
         "Most queues that may be created on their first use; the sweep reads each of them.",
     )
     max_envelope_bytes: int = _setting(
-        "OJS_MAX_ENVELOPE_BYTES",
-        1_048_576,
-        _integer(1024, 4_194_304),
-        "Largest job envelope accepted, in bytes of JSON.",
+        1_048_576, _integer(1024, 4_194_304), "Largest job envelope accepted, in bytes of JSON."
     )
     max_batch_jobs: int = _setting(
-        "OJS_MAX_BATCH_JOBS",
         5_000,
         _integer(100, MAX_BATCH_JOBS),
         "Most jobs of one batch; its body must fit the gateway's limits, too.",
     )
     max_result_bytes: int = _setting(
-        "OJS_MAX_RESULT_BYTES",
-        1_048_576,
-        _integer(0, 4_194_304),
-        "Largest result accepted by ACK, in bytes of JSON.",
+        1_048_576, _integer(0, 4_194_304), "Largest result accepted by ACK, in bytes of JSON."
     )
     max_depth: int = _setting(
-        "OJS_MAX_DEPTH", 100, _integer(8, 500), "Deepest nesting of arrays and objects accepted."
+        100, _integer(8, 500), "Deepest nesting of arrays and objects accepted."
     )
     inline_limit_bytes: int = _setting(
-        "OJS_INLINE_LIMIT_BYTES",
         4096,
         _integer(0, 65_536),
         "Documents larger than this get an item of their own: transitions do not pay for them.",
     )
     s3_threshold_bytes: int = _setting(
-        "OJS_S3_THRESHOLD_BYTES",
         300_000,
         _integer(1024, 380_000),
         "Documents larger than this are kept in S3 (when there is a bucket).",
     )
-    default_timeout_s: int = _setting(
-        "OJS_DEFAULT_TIMEOUT_S", 1800, _integer(1, 604_800), "Execution timeout of a job."
-    )
+    default_timeout_s: int = _setting(1800, _integer(1, 604_800), "Execution timeout of a job.")
     default_visibility_timeout_s: int = _setting(
-        "OJS_DEFAULT_VISIBILITY_TIMEOUT_S",
-        1800,
-        _integer(1, 43_200),
-        "Reservation length when neither job nor request names one.",
+        1800, _integer(1, 43_200), "Reservation length when neither job nor request names one."
     )
     queue_visibility_timeouts_s: tuple[tuple[str, int], ...] = _setting(
-        "OJS_QUEUE_VISIBILITY_TIMEOUTS_S",
         (),
         _seconds_by_name(1, 43_200),
         "Reservation length of single queues: `media=7200,email=60`.",
     )
     queue_settings_age_ms: int = _setting(
-        "OJS_QUEUE_SETTINGS_AGE_MS",
         5000,
         _integer(0, 300_000),
         "How long PUSH may use settings of a queue that it has read; 0: for one request only.",
     )
     fetch_wait_ms: int = _setting(
-        "OJS_FETCH_WAIT_MS",
         0,
         _integer(0, 2000),
         "How long FETCH waits on empty queues. Waiting in Lambda costs more than asking again.",
     )
     result_wait_ms: int = _setting(
-        "OJS_RESULT_WAIT_MS",
         0,
         _integer(0, 25_000),
         "How long a request may wait for a result. Waiting in Lambda costs more than asking again.",
     )
-    max_fetch_count: int = _setting(
-        "OJS_MAX_FETCH_COUNT", 100, _integer(1, 1000), "Most jobs one FETCH may claim."
-    )
+    max_fetch_count: int = _setting(100, _integer(1, 1000), "Most jobs one FETCH may claim.")
     completed_retention_s: int = _setting(
-        "OJS_COMPLETED_RETENTION_S",
         7 * 86_400,
         _integer(0, 10**9),
         "How long completed and cancelled jobs stay readable; 0: for ever.",
     )
     discarded_retention_s: int = _setting(
-        "OJS_DISCARDED_RETENTION_S",
-        30 * 86_400,
-        _integer(0, 10**9),
-        "How long discarded jobs stay readable; 0: for ever.",
+        30 * 86_400, _integer(0, 10**9), "How long discarded jobs stay readable; 0: for ever."
     )
     dead_letter_retention_s: int = _setting(
-        "OJS_DEAD_LETTER_RETENTION_S",
         180 * 86_400,
         _integer(0, 10**9),
         "How long dead letters stay: discarded jobs that their retry policy keeps; 0: for ever.",
     )
     dead_letter_max_count: int = _setting(
-        "OJS_DEAD_LETTER_MAX_COUNT",
         10_000,
         _integer(1, 1_000_000),
         "Dead letters kept per queue; beyond, the oldest are removed.",
     )
     dead_letter_replay: str = _setting(
-        "OJS_DEAD_LETTER_REPLAY",
-        "",
-        str,
-        "JSON array of rules that enqueue dead letters again; empty: none.",
+        "", str, "JSON array of rules that enqueue dead letters again; empty: none."
     )
     event_retention_s: int = _setting(
-        "OJS_EVENT_RETENTION_S",
-        7 * 86_400,
-        _integer(60, 10**9),
-        "How long the event log goes back.",
+        7 * 86_400, _integer(60, 10**9), "How long the event log goes back."
     )
-    redact_backtraces: bool = _setting(
-        "OJS_REDACT_BACKTRACES", False, _boolean, "Drop the backtraces of failures."
-    )
+    redact_backtraces: bool = _setting(False, _boolean, "Drop the backtraces of failures.")
     redact_messages: bool = _setting(
-        "OJS_REDACT_MESSAGES",
-        False,
-        _boolean,
-        "Keep only the type and code of failures, without message and details.",
+        False, _boolean, "Keep only the type and code of failures, without message and details."
     )
     enqueue_middleware: str = _setting(
-        "OJS_ENQUEUE_MIDDLEWARE",
-        "",
-        str,
-        "Dotted path of an EnqueueChain that PUSH runs before it stores a job.",
+        "", str, "Dotted path of an EnqueueChain that PUSH runs before it stores a job."
     )
     hooks: str = _setting(
-        "OJS_HOOKS",
-        "",
-        str,
-        "Dotted path of Hooks that the backend calls (docs/middleware.md).",
+        "", str, "Dotted path of Hooks that the backend calls (docs/middleware.md)."
     )
     json_content_type: str = _setting(
-        "OJS_JSON_CONTENT_TYPE",
-        "auto",
-        str,
-        "Content-Type of answers: 'auto', 'ojs' or 'json' (see docs/clients.md).",
+        "auto", str, "Content-Type of answers: 'auto', 'ojs' or 'json' (see docs/clients.md)."
     )
     auth: str = _setting(
-        "OJS_AUTH",
         "none",
         str,
         "How callers authenticate: 'none' (open), 'api-key', 'jwt', 'iam', or 'gateway' for an "
         "authorizer of your own (see docs/security.md).",
     )
-    auth_scope_claim: str = _setting(
-        "OJS_AUTH_SCOPE_CLAIM", "scope", str, "The claim of a JWT that holds its scopes."
-    )
-    auth_scope_prefix: str = _setting(
-        "OJS_AUTH_SCOPE_PREFIX", "ojs:", str, "Prefix of the scopes that are meant for OJS."
-    )
+    auth_scope_claim: str = _setting("scope", str, "The claim of a JWT that holds its scopes.")
+    auth_scope_prefix: str = _setting("ojs:", str, "Prefix of the scopes that are meant for OJS.")
     iam_scopes: tuple[tuple[str, tuple[str, ...]], ...] = _setting(
-        "OJS_IAM_SCOPES",
         (),
         _scopes_by_arn,
         "JSON object that gives scopes to the ARN of a principal, or to all ARNs with a prefix: "
         "`arn:aws:iam::1:role/*`; empty: IAM policies alone decide.",
     )
     public_status: bool = _setting(
-        "OJS_PUBLIC_STATUS", True, _boolean, "Answer health and manifest without credentials."
+        True, _boolean, "Answer health and manifest without credentials."
     )
     base_url: str = _setting(
-        "OJS_BASE_URL", "", str, "Public URL of the API, for the manifest; empty: from the request."
+        "", str, "Public URL of the API, for the manifest; empty: from the request."
     )
     client_rate_per_s: int = _setting(
-        "OJS_CLIENT_RATE_PER_S",
         0,
         _integer(0, 100_000),
         "Requests a second that a credential may make; 0: any number (docs/limits.md).",
     )
     client_burst: int = _setting(
-        "OJS_CLIENT_BURST",
         0,
         _integer(0, 1_000_000),
         "Requests that a credential may make at once after a pause; 0: as many as in two seconds.",
     )
     metrics_by_type: bool = _setting(
-        "OJS_METRICS_BY_TYPE",
         False,
         _boolean,
         "Publish the standard metrics by job type, too; CloudWatch bills each metric.",
     )
     metrics_by_operation: bool = _setting(
-        "OJS_METRICS_BY_OPERATION",
         False,
         _boolean,
         "Publish duration and errors of requests by operation, too; CloudWatch bills each metric.",
     )
     tracing: bool = _setting(
-        "OJS_TRACING",
         False,
         _boolean,
         "Trace the functions with AWS X-Ray; the stack's `tracing` sets it (docs/tracing.md).",
     )
-    test_mode: bool = _setting(
-        "OJS_TEST_MODE", False, _boolean, "Conformance test aids. The local server only."
-    )
+    test_mode: bool = _setting(False, _boolean, "Conformance test aids. The local server only.")
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot work."""
@@ -335,7 +270,7 @@ class Settings:
         """
         values: dict[str, Any] = {}
         for spec in fields(cls):
-            variable = spec.metadata["variable"]
+            variable = variable_of(spec.name)
             if variable not in environ:
                 continue
             try:
@@ -351,7 +286,7 @@ class Settings:
 def describe_settings() -> list[tuple[str, str, str]]:
     """Return variable, default and meaning of each setting, for ``--help`` and the docs."""
     return [
-        (spec.metadata["variable"], _as_text(spec.default), spec.metadata["doc"])
+        (variable_of(spec.name), _as_text(spec.default), spec.metadata["doc"])
         for spec in fields(Settings)
     ]
 

@@ -6,10 +6,10 @@ Its own come first, then the default policy's, then the deployment's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.config import Settings
+from ojs_aws.config import Settings, variable_of
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import DEFAULT_POLICY, LIMIT_NAMES, Members, shown_span
 from ojs_aws.domain.queues.setting_rows import RETENTION, SETTINGS
@@ -63,14 +63,13 @@ def config_view(
 
 def queue_settings_table() -> str:
     """Return the settings of a queue as a Markdown table."""
-    variables = {each.name: each.metadata["variable"] for each in fields(Settings)}
     lines = ["| setting | values | default | meaning |", "|---|---|---|---|"]
     for row in SETTINGS.values():
         if not row.doc:
             continue
         values = _KINDS.get(row.kind) or f"{row.least} to {row.most:,}"
         deployed = [*RETENTION.values()] if row.name == "retention" else [row.deployed]
-        shown = [variables[each] for each in dict.fromkeys(deployed) if each]
+        shown = [variable_of(each) for each in dict.fromkeys(deployed) if each]
         if not shown and row.default not in (None, ...):
             shown = [encode(row.default)]
         default = ", ".join(f"`{each}`" for each in shown) or "none"
