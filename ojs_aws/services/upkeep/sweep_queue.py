@@ -22,8 +22,8 @@ from ojs_aws.ports import (
     QueueRegistry,
 )
 from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.jobs.job_errors import JobErrors
 from ojs_aws.services.jobs.messages import JobMessages, message_of_row, seconds_until
-from ojs_aws.services.upkeep.job_errors import JobErrors
 from ojs_aws.services.upkeep.message_resend import MessageResend
 from ojs_aws.topology import MAX_DELAY_S
 

@@ -22,9 +22,9 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BucketTakenError, JobStore, Limits, ReceivedMessage, StaleJobError
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
+from ojs_aws.services.jobs.job_errors import JobErrors
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.limits.check import LimitCheck
-from ojs_aws.services.upkeep.job_errors import JobErrors
 
 MAX_CLAIMED_BYTES: Final = 3_000_000
 """Documents that one round claims at most, and one more: Lambda answers with 6 MB at most."""
