@@ -13,7 +13,7 @@ from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.ports import EventQuery
@@ -133,7 +133,7 @@ def list_cron_runs(call: Call) -> Answer[answers.CronRunsAnswer]:
     ids = [str(data["job_id"]) for data in occurrences if data.get("job_id")]
     now = call.backend.clock.now()
     found = call.backend.ports.store.load_many(ids) if ids else {}
-    jobs = {job_id: lifecycle.settle(job, now) for job_id, job in found.items()}
+    jobs = {job_id: deadlines.settle(job, now) for job_id, job in found.items()}
     runs = [_run(data, jobs) for data in occurrences]
     return Answer({"name": entry.name, "executions": runs, "count": len(runs)})
 
