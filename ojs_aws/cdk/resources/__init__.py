@@ -1,1 +1,1 @@
-"""The resources of a backend: table, queues, buckets, and the findings accepted on them."""
+"""Defines the resources of a backend: table, queues, buckets, and findings accepted on them."""

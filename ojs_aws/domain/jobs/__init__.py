@@ -1,1 +1,1 @@
-"""Jobs as the specification has them: checks, transitions, failures and outcomes."""
+"""Keeps jobs as the specification has them: checks, transitions, failures and outcomes."""

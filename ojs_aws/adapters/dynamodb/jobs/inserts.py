@@ -87,7 +87,7 @@ class JobInserts(JobReads):
         plain = [put_part(self.table, blob) for blob in blobs]
 
         def took_effect(reasons: Reasons) -> bool:
-            """One item proves it: others may have been claimed since."""
+            """Return whether an item is ours; one proves it, as others may have been claimed."""
             return any(read_string(old, n.TOKEN) == token for _, old in reasons[: len(items)])
 
         def is_answered(reasons: Reasons) -> bool:

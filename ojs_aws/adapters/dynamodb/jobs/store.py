@@ -1,6 +1,6 @@
 """Stores jobs: every write is one conditional write or one transaction.
 
-What reads them, and what stores new ones, is beside this (`job_reads`, `job_inserts`).
+What reads them, and what stores new ones, is beside this (`reads`, `inserts`).
 """
 
 from __future__ import annotations
