@@ -1,1 +1,1 @@
-"""FETCH: finds the next jobs of a queue, and claims them."""
+"""Implements FETCH: finds the next jobs of a queue, and claims them."""
