@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from tests.load import HUNG_S
+from tests.output import Output
 
 HERE: Final = Path(__file__).resolve().parent
 CHECKOUT: Final = HERE.parents[1]
@@ -65,17 +66,13 @@ def _serve(*options: str) -> Iterator[tuple[str, str]]:
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    assert process.stdout is not None
-    said = ""
-    for line in process.stdout:
-        said += line
-        if "<id>" in line or "Bearer $" in line:
-            break
+    output = Output(process)
+    said = output.wait_for("Bearer $" if options else "<id>")
     address = re.search(r"Dashboard: open (http://\S+)/ ", said)
     assert address is not None, said
     yield address[1], said
     process.terminate()
-    process.communicate(timeout=HUNG_S)
+    output.end()
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from tests.load import HUNG_S
+from tests.output import Output
 
 ROOT = Path(__file__).parents[3]
 
@@ -50,14 +51,12 @@ def server() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     port = free_port()
     process = start(port)
     url = f"http://127.0.0.1:{port}"
-    assert process.stdout is not None
-    for line in process.stdout:
-        if url in line:
-            break
+    output = Output(process)
+    output.wait_for(url)
     yield url, process
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=HUNG_S)
+    output.end()
 
 
 def readme_push() -> str:
@@ -76,6 +75,7 @@ def wait_for(url: str, job_id: str, wanted: str) -> dict[str, object]:
         if job["state"] == wanted:
             return job
         assert time.monotonic() < deadline, job
+        time.sleep(0.05)
 
 
 def test_the_readmes_first_job_is_completed(
@@ -150,11 +150,9 @@ def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     )
+    output = Output(process)
     try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if str(port) in line:
-                break
+        output.wait_for(str(port))
         url = f"http://127.0.0.1:{port}"
         body = {"type": "email.send", "args": ["a@b.c", "hi"], "options": {"queue": "email"}}
         pushed = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()
@@ -162,7 +160,7 @@ def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
         assert job["result"] == {"sent_to": "a@b.c"}
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=HUNG_S)
+        output.end()
 
 
 def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:
@@ -315,15 +313,13 @@ def test_it_stops_cleanly_when_asked(sign: signal.Signals) -> None:
     """Exit code 0 and a last word."""
     port = free_port()
     process = start(port)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if str(port) in line:
-            break
+    output = Output(process)
+    output.wait_for(str(port))
     process.send_signal(sign)
-    output, _ = process.communicate(timeout=HUNG_S)
-    assert process.returncode == 0, output
-    assert "Stopped." in output
-    assert "Traceback" not in output
+    written = output.end()
+    assert process.returncode == 0, written
+    assert "Stopped." in written
+    assert "Traceback" not in written
 
 
 def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
@@ -334,23 +330,19 @@ def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
         OJS_ENQUEUE_MIDDLEWARE="examples.middleware.audit:backend_chain",
         OJS_HOOKS="tests.e2e.extensions.policies:hooks",
     )
+    output = Output(process)
     try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if str(port) in line:
-                break
+        output.wait_for(str(port))
         jobs = f"http://127.0.0.1:{port}/ojs/v1/jobs"
         job = httpx.post(jobs, json={"type": "policies.checked", "args": [1, 2]}).json()["job"]
         assert job["meta"] == {"enqueued_by": "backend", "words": 2}
         shown = httpx.get(jobs.replace("/jobs", "/admin/middleware")).json()
         assert [each["name"] for each in shown["enqueue"]] == ["logging", "audit"]
         httpx.delete(f"{jobs}/{job['id']}").raise_for_status()
-        for line in process.stdout:  # ends the test by its time limit if it never comes
-            if f"told of job.cancelled {job['id']}" in line:
-                break
+        output.wait_for(f"told of job.cancelled {job['id']}")
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=HUNG_S)
+        output.end()
 
 
 def test_middleware_that_cannot_be_loaded_stops_the_server() -> None:
