@@ -94,7 +94,7 @@ BREAKAGES: Final = (
         Mutation(
             "told-though-refused",
             "events that the bus refused count as published",
-            "ojs_aws.transport.events.stream:StreamConsumer._tell_bus",
+            "ojs_aws.transport.events.stream_publication:Publication.tell_bus",
             (("refused = set(self._announce(events))", "self._announce(events); refused = set()"),),
         ),
         "stream",

@@ -206,7 +206,7 @@ MUTATIONS: Final = (
     Mutation(
         "logged-before",
         "the stream's consumer notes events as published before it publishes them",
-        "ojs_aws.transport.events.stream:StreamConsumer._append",
+        "ojs_aws.transport.events.stream_publication:Publication._append",
         (
             (
                 "self._backend.events.append(",

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.events import Event
 from ojs_aws.ports import SetAside
 from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import (
@@ -29,14 +28,14 @@ from ojs_aws.transport.events.records import (
     UNKNOWN,
     Change,
     ReadImage,
-    about,
     change_of,
     item_of,
     number_of,
 )
 from ojs_aws.transport.events.seen_records import Memory
 from ojs_aws.transport.events.stream_effects import Consequences
-from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE, Failed, Trouble, trouble_of
+from ojs_aws.transport.events.stream_publication import Hooks, Publication
+from ojs_aws.transport.events.stream_retries import Failed, trouble_of
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import Tracing
 
@@ -45,17 +44,11 @@ if TYPE_CHECKING:
 
     from ojs_aws.services.backend import Backend
 
-Hooks = Callable[[Event], None]
-"""Called with each event, at least once, in order for each subject; raises to have it repeated."""
-
 Count = Callable[[int, str], None]
 """Gets how many records were set aside, and by which function."""
 
 Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
-
-OUTAGE: Final = 3
-"""Items whose events cannot be logged before the others of the batch are not even tried."""
 
 REDRIVE: Final = "redrive"
 MAX_REDRIVEN: Final = 100
@@ -141,14 +134,13 @@ class StreamConsumer:
         self._backend = backend
         self._read = read
         self._logger = logger
-        self._hooks = hooks
         self._count = count
         queues = MetricNames(backend.settings.queues)
         self._measure = measure or MeasuredByQueue(queues)
         self._by_type = MeasuredByType(queues)
         self._memory = Memory()
         self._then = Consequences(backend, self._memory, logger, tracing)
-        self._announce = backend.ports.announce()
+        self._publication = Publication(backend, self._memory, logger, hooks)
         self._aside = 0
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
@@ -163,9 +155,9 @@ class StreamConsumer:
         failed: Failed = {}
         changes = [change for record in records if (change := self._change(record, failed))]
         self._then.send(changes, failed)
-        self._log(changes, failed)
-        self._tell_bus([each for each in changes if each.number not in failed], failed)
-        self._call_hooks(changes, failed)
+        self._publication.log(changes, failed)
+        self._publication.tell_bus([each for each in changes if each.number not in failed], failed)
+        self._publication.call_hooks(changes, failed)
         self._then.forget(changes, failed)
         self._then.wake(changes)
         self._then.count_jobs(changes)
@@ -216,74 +208,6 @@ class StreamConsumer:
             else:
                 self._memory.given_up.update({number_of(record)} - {UNKNOWN})
             return None
-
-    # ------------------------------------------------------------------------------- telling
-
-    def _log(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Append missing events to the log: all at once, else each change by itself."""
-        logged = self._memory.logged
-        pending = [each for each in changes if any(e.id not in logged for e in each.events)]
-        if not pending:
-            return
-        try:
-            self._append([event for change in pending for event in change.events])
-        except Exception:  # a single event may be the reason
-            self._logger.warning("Could not log a batch at once", exc_info=True)
-            self._log_one_by_one(pending, failed)
-
-    def _log_one_by_one(self, pending: Sequence[Change], failed: Failed) -> None:
-        held: set[str] = set()
-        for change in pending:
-            if change.subject in held or len(held) >= OUTAGE:
-                failed[change.number] = None
-                continue
-            try:
-                self._append(change.events)
-            except Exception as problem:
-                self._logger.exception("Could not log", extra=about(change))
-                failed[change.number] = trouble_of(problem)
-                held.add(change.subject)
-
-    def _append(self, events: Sequence[Event]) -> None:
-        missing = [event for event in events if event.id not in self._memory.logged]
-        self._backend.events.append(missing, self._backend.clock.now())
-        self._memory.logged.update(event.id for event in missing)
-
-    def _tell_bus(self, changes: Sequence[Change], failed: Failed) -> None:
-        announced = self._memory.announced
-        events = [e for change in changes for e in change.events if e.id not in announced]
-        if not events:
-            return
-        try:
-            refused = set(self._announce(events))
-        except Exception:  # whatever happened, it is not known to be there
-            self._logger.exception("Could not publish to the bus")
-            refused = {event.id for event in events}
-        announced.update(event.id for event in events if event.id not in refused)
-        for change in changes:
-            if any(event.id in refused for event in change.events):
-                failed[change.number] = Trouble("The bus refused it.", PATIENCE)
-        if refused:
-            self._logger.warning("The bus refused events", extra={"count": len(refused)})
-
-    def _call_hooks(self, changes: Sequence[Change], failed: Failed) -> None:
-        if self._hooks is None:
-            return
-        held: set[str] = set()
-        for change in changes:
-            if change.number in failed or change.subject in held:
-                failed.setdefault(change.number, None)
-                held.add(change.subject)
-                continue
-            try:
-                for event in change.events:
-                    if event.id not in self._memory.hooked:
-                        self._hooks(event)
-                        self._memory.hooked.update([event.id])
-            except Exception as problem:  # a user's code may raise anything
-                self._logger.exception("A hook failed", extra=about(change))
-                failed[change.number] = Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
-                held.add(change.subject)
 
     # ---------------------------------------------------------------------------- giving up
 

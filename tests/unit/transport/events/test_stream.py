@@ -19,7 +19,8 @@ from ojs_aws.domain.queues.tallies import total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest
-from ojs_aws.transport.events.stream import Handler, Hooks, build_stream
+from ojs_aws.transport.events.stream import Handler, build_stream
+from ojs_aws.transport.events.stream_publication import Hooks
 from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE
 from tests.api import Api
 from tests.simulation.faults import ProcessDiedError

@@ -1,0 +1,107 @@
+"""Publishes the events of committed changes: to the log, then to the bus, then to the hooks.
+
+Each can be repeated: what the memory has is left out. What fails is noted with its record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.events import Event
+from ojs_aws.transport.events.records import Change, about
+from ojs_aws.transport.events.seen_records import Memory
+from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE, Failed, Trouble, trouble_of
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+    from ojs_aws.services.backend import Backend
+
+Hooks = Callable[[Event], None]
+"""Called with each event, at least once, in order for each subject; raises to have it repeated."""
+
+OUTAGE: Final = 3
+"""Items whose events cannot be logged before the others of the batch are not even tried."""
+
+
+class Publication:
+    """Publishes the events of a batch of changes."""
+
+    def __init__(
+        self, backend: Backend, memory: Memory, logger: Logger, hooks: Hooks | None
+    ) -> None:
+        """Remember in ``memory`` what is published."""
+        self._backend = backend
+        self._memory = memory
+        self._logger = logger
+        self._hooks = hooks
+        self._announce = backend.ports.announce()
+
+    def log(self, changes: Sequence[Change], failed: Failed) -> None:
+        """Append missing events to the log: all at once, else each change by itself."""
+        logged = self._memory.logged
+        pending = [each for each in changes if any(e.id not in logged for e in each.events)]
+        if not pending:
+            return
+        try:
+            self._append([event for change in pending for event in change.events])
+        except Exception:  # a single event may be the reason
+            self._logger.warning("Could not log a batch at once", exc_info=True)
+            self._log_one_by_one(pending, failed)
+
+    def _log_one_by_one(self, pending: Sequence[Change], failed: Failed) -> None:
+        held: set[str] = set()
+        for change in pending:
+            if change.subject in held or len(held) >= OUTAGE:
+                failed[change.number] = None
+                continue
+            try:
+                self._append(change.events)
+            except Exception as problem:
+                self._logger.exception("Could not log", extra=about(change))
+                failed[change.number] = trouble_of(problem)
+                held.add(change.subject)
+
+    def _append(self, events: Sequence[Event]) -> None:
+        missing = [event for event in events if event.id not in self._memory.logged]
+        self._backend.events.append(missing, self._backend.clock.now())
+        self._memory.logged.update(event.id for event in missing)
+
+    def tell_bus(self, changes: Sequence[Change], failed: Failed) -> None:
+        """Put the events on the bus that it does not have yet."""
+        announced = self._memory.announced
+        events = [e for change in changes for e in change.events if e.id not in announced]
+        if not events:
+            return
+        try:
+            refused = set(self._announce(events))
+        except Exception:  # whatever happened, it is not known to be there
+            self._logger.exception("Could not publish to the bus")
+            refused = {event.id for event in events}
+        announced.update(event.id for event in events if event.id not in refused)
+        for change in changes:
+            if any(event.id in refused for event in change.events):
+                failed[change.number] = Trouble("The bus refused it.", PATIENCE)
+        if refused:
+            self._logger.warning("The bus refused events", extra={"count": len(refused)})
+
+    def call_hooks(self, changes: Sequence[Change], failed: Failed) -> None:
+        """Call the hooks; after one fails, later events of its subject wait."""
+        if self._hooks is None:
+            return
+        held: set[str] = set()
+        for change in changes:
+            if change.number in failed or change.subject in held:
+                failed.setdefault(change.number, None)
+                held.add(change.subject)
+                continue
+            try:
+                for event in change.events:
+                    if event.id not in self._memory.hooked:
+                        self._hooks(event)
+                        self._memory.hooked.update([event.id])
+            except Exception as problem:  # a user's code may raise anything
+                self._logger.exception("A hook failed", extra=about(change))
+                failed[change.number] = Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
+                held.add(change.subject)
