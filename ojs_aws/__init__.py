@@ -23,14 +23,4 @@ if TYPE_CHECKING:
     from ojs_aws.worker import LambdaWorker as LambdaWorker
     from ojs_aws.worker import Worker as Worker
 else:
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "_version": "__version__",
-            "client": "Client SyncClient",
-            "domain.envelope": "Job",
-            "domain.job_arguments": "Priority",
-            "middleware.context": "JobContext",
-            "worker": "LambdaWorker Worker",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import re
 import sys
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
-Exports: TypeAlias = tuple[list[str], Callable[[str], object], Callable[[], list[str]]]
+Exports: TypeAlias = tuple[Callable[[str], object], Callable[[], list[str]]]
+
+_EXPORT: Final = re.compile(r"^    from (\S+) import (?:\(\s*)?(\w+) as \2\b", re.MULTILINE)
 
 
-def lazy_exports(package: str, homes: Mapping[str, str]) -> Exports:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+def lazy_exports(package: str) -> Exports:
+    """Return ``__getattr__`` and ``__dir__`` of a package, which also give it ``__all__``.
 
-    Type checkers do not see these: the package imports each name for them, under TYPE_CHECKING and
-    ``as`` itself, which exports it.
-
-    :param homes: the names that a module of the package exports, apart by spaces.
+    The package imports each name for type checkers, under TYPE_CHECKING and ``as`` itself. These
+    lines say to them what it exports, and here as well: they are read when a name is first used.
     """
-    home_of = {name: home for home, names in homes.items() for name in names.split()}
     module = sys.modules[package]
+
+    @functools.cache
+    def homes() -> dict[str, str]:
+        """Return the module of each exported name."""
+        import pkgutil  # noqa: PLC0415 - functions use none of these names
+
+        source = pkgutil.get_data(package, "__init__.py") or b""
+        return {name: home for home, name in _EXPORT.findall(source.decode())}
 
     def load(name: str) -> object:
         """Import an exported name at its first use."""
-        home = home_of.get(name)
-        if home is None:
+        if name == "__all__":
+            return sorted(homes())
+        if name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(importlib.import_module(f"{package}.{home}"), name)
+        value: object = getattr(importlib.import_module(homes()[name]), name)
         setattr(module, name, value)
         return value
 
     def listed() -> list[str]:
         """List the exported names, imported already or not."""
-        return sorted({*vars(module), *home_of})
+        return sorted({*vars(module), "__all__", *homes()})
 
-    return sorted(home_of), load, listed
+    return load, listed

@@ -60,24 +60,4 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.warm_start import SnapStart as SnapStart
     from ojs_aws.cdk.warm_start import WarmStart as WarmStart
 else:
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "api.access": "Access ApiKeys Iam Jwt OpenAccess OwnAuthorizer",
-            "api.http_api": "OjsHttpApi OjsHttpApiProps",
-            "backend_extensions": "BackendExtensions",
-            "bundle": "Target",
-            "change_stream": "ChangeStream ChangeStreamProps",
-            "job_backend": "JobBackend",
-            "job_backend_props": "JobBackendProps",
-            "job_export": "ExportOptions JobExport JobExportProps",
-            "resources.job_queues": "JobQueues JobQueuesProps",
-            "resources.job_table": "JobTable JobTableProps RestoredTable",
-            "lambda_worker_function": "LambdaWorkerFunction LambdaWorkerFunctionProps",
-            "monitoring.alarms": "BackendAlarms BackendAlarmsProps",
-            "monitoring.dashboard": "BackendDashboard BackendDashboardProps",
-            "ojs_function": "OjsFunction OjsFunctionProps",
-            "tick_schedule": "TickSchedule TickScheduleProps",
-            "warm_start": "Provisioned SnapStart WarmStart",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)

@@ -77,34 +77,4 @@ if TYPE_CHECKING:
     from ojs_aws.client.transports.credentials import SigV4 as SigV4
     from ojs_aws.client.transports.transport import Transport as Transport
 else:
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "areas.admin": "Admin",
-            "areas.cron": "CronJob CronJobs CronTrigger",
-            "areas.dead_letters": "BulkOutcome BulkResult DeadLetterJobs",
-            "areas.events": "EventList Events",
-            "areas.jobs": "JobBulkResult JobEntry JobPage Jobs",
-            "areas.outcomes": "JobCheckpoint JobOutcome JobProgress",
-            "areas.queues": "Purged QueueEntry QueueNumbers Queues QueueSettings",
-            "areas.schemas": "JobSchema Schemas",
-            "areas.system": "System",
-            "areas.workers": "DirectedWorkers WorkerEntry WorkerList Workers",
-            "areas.workflow_parts": "WorkflowParts batch chain dag group",
-            "areas.workflows": (
-                "WorkflowFailedError WorkflowList WorkflowOperations WorkflowStatus "
-                "WorkflowWaitTimeoutError"
-            ),
-            "client": "Client",
-            "errors": "BatchRejectedError JobCancelledError JobFailedError WaitTimeoutError",
-            "handles": "JobHandle",
-            "results": "DeadLetters EnqueueResult EnqueueStatus Stored",
-            "sync": (
-                "SyncAdmin SyncClient SyncCronJobs SyncDeadLetterJobs SyncEvents SyncJobHandle "
-                "SyncJobs SyncQueues SyncSchemas SyncSystem SyncWorkers SyncWorkflows"
-            ),
-            "transports.connection": "HttpConnection Resends",
-            "transports.credentials": "ApiKey Credentials SigV4",
-            "transports.transport": "Transport",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)

@@ -25,15 +25,4 @@ if TYPE_CHECKING:
     from ojs_aws.worker.reservations import JobSource as JobSource
     from ojs_aws.worker.reservations import Reservations as Reservations
 else:
-    __all__, __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "failure": "DeadLetterError DiscardError JobError PermanentError RetryError",
-            "lambda_worker": "LambdaWorker",
-            "paths": "load_worker run_from_path",
-            "polling": "Worker",
-            "polls": "Polls",
-            "registry": "HandlerRegistry RegistrationError",
-            "reservations": "JobSource Reservations",
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)

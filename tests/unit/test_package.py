@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -16,11 +17,21 @@ CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 COSTLY: Final = ("aws_lambda_powertools", "boto3", "botocore", "httpx", "pydantic", "typer")
 
 
-@pytest.mark.parametrize("name", vars(ojs_aws)["__all__"])
+@pytest.mark.parametrize("name", importlib.import_module("ojs_aws").__all__)
 def test_every_exported_name_is_there(name: str) -> None:
     """Each name in __all__ can be imported from the package."""
     assert getattr(ojs_aws, name) is not None
     assert name in dir(ojs_aws)
+
+
+@pytest.mark.parametrize("package", ["ojs_aws.client", "ojs_aws.middleware", "ojs_aws.worker"])
+def test_an_import_of_everything_gets_the_exported_names(package: str) -> None:
+    """What type checkers read is what `from ... import *` and dir() give."""
+    module = importlib.import_module(package)
+    names: dict[str, object] = {}
+    exec(f"from {package} import *", names)  # noqa: S102 - the only way inside of a function
+    assert {*module.__all__} == names.keys() - {"__builtins__"}
+    assert {*module.__all__} <= {*dir(module)}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
