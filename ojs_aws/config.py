@@ -9,66 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from ojs_aws.setting_values import boolean, integer, names, scopes_by_arn, seconds_by_name
+
 MAX_BATCH_JOBS: Final = 10_000
 """The largest batch that the settings can allow."""
-
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"0", "false", "no", "off", ""})
 
 
 class SettingsError(ValueError):
     """Reports a missing or unusable setting; the message names the variable."""
-
-
-def _boolean(text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered in _TRUE:
-        return True
-    if lowered in _FALSE:
-        return False
-    raise ValueError("expected 1/0, true/false, yes/no or on/off")
-
-
-def _integer(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        value = int(text)
-        if not least <= value <= most:
-            raise ValueError(f"expected an integer from {least} to {most}")
-        return value
-
-    return parse
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, int], ...]]:
-    number = _integer(least, most)
-
-    def parse(text: str) -> tuple[tuple[str, int], ...]:
-        pairs = [entry.partition("=") for entry in _names(text)]
-        if not all(name.strip() and mark for name, mark, _ in pairs):
-            raise ValueError("expected name=seconds, separated by commas")
-        return tuple((name.strip(), number(value)) for name, _, value in pairs)
-
-    return parse
-
-
-def _scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return scopes by ARN, the longest ARN first, so that the first match is the closest."""
-    import json  # for this setting only
-
-    given = json.loads(text) if text.strip() else {}
-    if not isinstance(given, dict) or not all(
-        isinstance(scopes, list) and {*scopes} <= _SCOPES for scopes in given.values()
-    ):
-        raise ValueError(f"expected a JSON object of arrays of {', '.join(sorted(_SCOPES))}")
-    pairs = [(arn, tuple(scopes)) for arn, scopes in given.items()]
-    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
-
-
-_SCOPES = frozenset({"producer", "worker", "operator", "read-only", "admin"})
 
 
 def _setting(default: object, parse: Callable[[str], object], doc: str) -> Any:
@@ -105,95 +53,95 @@ class Settings:
         "", str, "EventBridge bus for lifecycle events; empty: event log only."
     )
     event_bus_types: tuple[str, ...] = _setting(
-        (), _names, "Event types for the bus, as patterns (`job.*,!job.heartbeat`); empty: all."
+        (), names, "Event types for the bus, as patterns (`job.*,!job.heartbeat`); empty: all."
     )
     export_bucket: str = _setting("", str, "S3 bucket of the export of jobs that have ended.")
-    export_documents: bool = _setting(False, _boolean, "Export args, meta and results, too.")
+    export_documents: bool = _setting(False, boolean, "Export args, meta and results, too.")
     queues: tuple[str, ...] = _setting(
-        ("default",), _names, "Declared OJS queues, separated by commas."
+        ("default",), names, "Declared OJS queues, separated by commas."
     )
-    allow_undeclared_queues: bool = _setting(True, _boolean, "Create a queue on its first use.")
+    allow_undeclared_queues: bool = _setting(True, boolean, "Create a queue on its first use.")
     max_undeclared_queues: int = _setting(
         1_000,
-        _integer(1, 100_000),
+        integer(1, 100_000),
         "Most queues that may be created on their first use; the sweep reads each of them.",
     )
     max_envelope_bytes: int = _setting(
-        1_048_576, _integer(1024, 4_194_304), "Largest job envelope accepted, in bytes of JSON."
+        1_048_576, integer(1024, 4_194_304), "Largest job envelope accepted, in bytes of JSON."
     )
     max_batch_jobs: int = _setting(
         5_000,
-        _integer(100, MAX_BATCH_JOBS),
+        integer(100, MAX_BATCH_JOBS),
         "Most jobs of one batch; its body must fit the gateway's limits, too.",
     )
     max_result_bytes: int = _setting(
-        1_048_576, _integer(0, 4_194_304), "Largest result accepted by ACK, in bytes of JSON."
+        1_048_576, integer(0, 4_194_304), "Largest result accepted by ACK, in bytes of JSON."
     )
     max_depth: int = _setting(
-        100, _integer(8, 500), "Deepest nesting of arrays and objects accepted."
+        100, integer(8, 500), "Deepest nesting of arrays and objects accepted."
     )
     inline_limit_bytes: int = _setting(
         4096,
-        _integer(0, 65_536),
+        integer(0, 65_536),
         "Documents larger than this get an item of their own: transitions do not pay for them.",
     )
     s3_threshold_bytes: int = _setting(
         300_000,
-        _integer(1024, 380_000),
+        integer(1024, 380_000),
         "Documents larger than this are kept in S3 (when there is a bucket).",
     )
-    default_timeout_s: int = _setting(1800, _integer(1, 604_800), "Execution timeout of a job.")
+    default_timeout_s: int = _setting(1800, integer(1, 604_800), "Execution timeout of a job.")
     default_visibility_timeout_s: int = _setting(
-        1800, _integer(1, 43_200), "Reservation length when neither job nor request names one."
+        1800, integer(1, 43_200), "Reservation length when neither job nor request names one."
     )
     queue_visibility_timeouts_s: tuple[tuple[str, int], ...] = _setting(
         (),
-        _seconds_by_name(1, 43_200),
+        seconds_by_name(1, 43_200),
         "Reservation length of single queues: `media=7200,email=60`.",
     )
     queue_settings_age_ms: int = _setting(
         5000,
-        _integer(0, 300_000),
+        integer(0, 300_000),
         "How long PUSH may use settings of a queue that it has read; 0: for one request only.",
     )
     fetch_wait_ms: int = _setting(
         0,
-        _integer(0, 2000),
+        integer(0, 2000),
         "How long FETCH waits on empty queues. Waiting in Lambda costs more than asking again.",
     )
     result_wait_ms: int = _setting(
         0,
-        _integer(0, 25_000),
+        integer(0, 25_000),
         "How long a request may wait for a result. Waiting in Lambda costs more than asking again.",
     )
-    max_fetch_count: int = _setting(100, _integer(1, 1000), "Most jobs one FETCH may claim.")
+    max_fetch_count: int = _setting(100, integer(1, 1000), "Most jobs one FETCH may claim.")
     completed_retention_s: int = _setting(
         7 * 86_400,
-        _integer(0, 10**9),
+        integer(0, 10**9),
         "How long completed and cancelled jobs stay readable; 0: for ever.",
     )
     discarded_retention_s: int = _setting(
-        30 * 86_400, _integer(0, 10**9), "How long discarded jobs stay readable; 0: for ever."
+        30 * 86_400, integer(0, 10**9), "How long discarded jobs stay readable; 0: for ever."
     )
     dead_letter_retention_s: int = _setting(
         180 * 86_400,
-        _integer(0, 10**9),
+        integer(0, 10**9),
         "How long dead letters stay: discarded jobs that their retry policy keeps; 0: for ever.",
     )
     dead_letter_max_count: int = _setting(
         10_000,
-        _integer(1, 1_000_000),
+        integer(1, 1_000_000),
         "Dead letters kept per queue; beyond, the oldest are removed.",
     )
     dead_letter_replay: str = _setting(
         "", str, "JSON array of rules that enqueue dead letters again; empty: none."
     )
     event_retention_s: int = _setting(
-        7 * 86_400, _integer(60, 10**9), "How long the event log goes back."
+        7 * 86_400, integer(60, 10**9), "How long the event log goes back."
     )
-    redact_backtraces: bool = _setting(False, _boolean, "Drop the backtraces of failures.")
+    redact_backtraces: bool = _setting(False, boolean, "Drop the backtraces of failures.")
     redact_messages: bool = _setting(
-        False, _boolean, "Keep only the type and code of failures, without message and details."
+        False, boolean, "Keep only the type and code of failures, without message and details."
     )
     enqueue_middleware: str = _setting(
         "", str, "Dotted path of an EnqueueChain that PUSH runs before it stores a job."
@@ -214,42 +162,40 @@ class Settings:
     auth_scope_prefix: str = _setting("ojs:", str, "Prefix of the scopes that are meant for OJS.")
     iam_scopes: tuple[tuple[str, tuple[str, ...]], ...] = _setting(
         (),
-        _scopes_by_arn,
+        scopes_by_arn,
         "JSON object that gives scopes to the ARN of a principal, or to all ARNs with a prefix: "
         "`arn:aws:iam::1:role/*`; empty: IAM policies alone decide.",
     )
-    public_status: bool = _setting(
-        True, _boolean, "Answer health and manifest without credentials."
-    )
+    public_status: bool = _setting(True, boolean, "Answer health and manifest without credentials.")
     base_url: str = _setting(
         "", str, "Public URL of the API, for the manifest; empty: from the request."
     )
     client_rate_per_s: int = _setting(
         0,
-        _integer(0, 100_000),
+        integer(0, 100_000),
         "Requests a second that a credential may make; 0: any number (docs/limits.md).",
     )
     client_burst: int = _setting(
         0,
-        _integer(0, 1_000_000),
+        integer(0, 1_000_000),
         "Requests that a credential may make at once after a pause; 0: as many as in two seconds.",
     )
     metrics_by_type: bool = _setting(
         False,
-        _boolean,
+        boolean,
         "Publish the standard metrics by job type, too; CloudWatch bills each metric.",
     )
     metrics_by_operation: bool = _setting(
         False,
-        _boolean,
+        boolean,
         "Publish duration and errors of requests by operation, too; CloudWatch bills each metric.",
     )
     tracing: bool = _setting(
         False,
-        _boolean,
+        boolean,
         "Trace the functions with AWS X-Ray; the stack's `tracing` sets it (docs/tracing.md).",
     )
-    test_mode: bool = _setting(False, _boolean, "Conformance test aids. The local server only.")
+    test_mode: bool = _setting(False, boolean, "Conformance test aids. The local server only.")
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot work."""

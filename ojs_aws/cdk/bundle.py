@@ -19,11 +19,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+
+from ojs_aws.cdk.bundle_store import stored_once
 
 Machine = Literal["arm64", "x86_64"]
 
@@ -50,10 +51,6 @@ BACKEND_SERVICES: Final = ("dynamodb", "events", "lambda", "s3", "sqs")
 
 _FORMAT: Final = "2"
 """Part of each hash: changes when bundles are put together differently."""
-
-_KEPT_BUNDLES: Final = 4
-_KEPT_S: Final = 3600.0
-"""The newest bundles are kept, and those of the last hour: another process may be reading them."""
 
 _WHEEL_TAGS: Final = {"arm64": "aarch64", "x86_64": "x86_64"}
 _GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
@@ -147,7 +144,9 @@ def build(bundle: Bundle, store: Path | None = None) -> Path:
     """
     store = (store or Path("build/lambda")).resolve()
     _check(bundle)
-    return _once(store / "code" / bundle.digest(), lambda folder: _assemble(bundle, store, folder))
+    return stored_once(
+        store / "code" / bundle.digest(), lambda folder: _assemble(bundle, store, folder)
+    )
 
 
 def _check(bundle: Bundle) -> None:
@@ -202,7 +201,7 @@ def _installed(bundle: Bundle, store: Path, requirements: Path | None) -> Path:
                 _pip(bundle.target, folder, "-c", constraints.name, "-r", str(requirements))
         _slim(folder, bundle.botocore_services)
 
-    return _once(store / "packages" / digest, install)
+    return stored_once(store / "packages" / digest, install)
 
 
 def _versions(lock: str) -> Iterable[str]:
@@ -255,35 +254,6 @@ def _compiler(target: Target) -> str | None:
     if target.python == Target.host().python:
         return sys.executable
     return shutil.which(f"python{target.python}")
-
-
-def _once(folder: Path, make: Callable[[Path], None]) -> Path:
-    """Make a folder under a name of its own, then move it into place: it is whole or not there."""
-    if folder.is_dir():
-        folder.touch()
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder.parent))
-    try:
-        draft.chmod(0o755)
-        make(draft)
-        try:
-            draft.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # otherwise another process was faster
-                raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    _forget_old(folder.parent)
-    return folder
-
-
-def _forget_old(parent: Path) -> None:
-    kept = [entry for entry in parent.iterdir() if not entry.name.startswith(".")]
-    kept.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
-    for entry in kept[_KEPT_BUNDLES:]:
-        if time.time() - entry.stat().st_mtime > _KEPT_S:
-            shutil.rmtree(entry, ignore_errors=True)
 
 
 def _files(folder: Path) -> list[Path]:

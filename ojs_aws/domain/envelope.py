@@ -11,7 +11,7 @@ from ojs_aws.domain import job_arguments as given
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job_attributes import read_attributes
 from ojs_aws.domain.json_members import JsonMembers
-from ojs_aws.domain.json_text import check_native
+from ojs_aws.domain.native_json import check_native
 from ojs_aws.domain.timestamps import parse_duration
 
 if TYPE_CHECKING:

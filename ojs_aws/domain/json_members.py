@@ -11,16 +11,15 @@ from typing import Final, Self
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import (
-    MAX_NATIVE_DEPTH,
     Member,
     RawJson,
     assemble,
-    check_native,
     decode,
     encode,
     json_type,
     parse_object,
 )
+from ojs_aws.domain.native_json import MAX_NATIVE_DEPTH, check_native
 
 
 class JsonMembers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NewType
 
@@ -20,13 +20,10 @@ RawJson = NewType("RawJson", str)
 
 MAX_INTEGER_DIGITS: Final = 4300
 DEFAULT_MAX_DEPTH: Final = 100
-MAX_NATIVE_DEPTH: Final = 500
-"""Nesting that no setting of the server accepts more of, nor the interpreter's stack."""
 
 ANY_DEPTH: Final = 1000
 """For texts that were accepted before: their depth was checked when they came."""
 
-_INTEGER_LIMIT: Final = 10**MAX_INTEGER_DIGITS
 _WHITESPACE: Final = " \t\n\r"
 _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 """A string, or one that never ends: a quote always matches, so that no character is read twice."""
@@ -299,55 +296,3 @@ def assemble(members: Mapping[str, RawJson]) -> RawJson:
 def assemble_array(items: Iterable[RawJson]) -> RawJson:
     """Build an array from the raw texts of its items."""
     return RawJson("[" + ",".join(items) + "]")
-
-
-def check_native(value: object, path: str, *, max_depth: int = MAX_NATIVE_DEPTH) -> None:
-    """Refuse what JSON cannot say exactly: other types, keys that are no strings, NaN.
-
-    Integers of more than 4300 digits, and values nested too deeply or within themselves, are
-    refused too: no server takes them.
-
-    :param path: where the value stands, for the message (``args[0].when``).
-    :raises InvalidPayloadError: naming the place and the type.
-    """
-    if isinstance(value, (list, tuple, dict)):
-        if max_depth <= 0:
-            raise InvalidPayloadError(f"{path[:80]} ... is nested too deeply, or contains itself.")
-        for step, item in _items(value, path):
-            check_native(item, path + step, max_depth=max_depth - 1)
-    else:
-        _check_scalar(value, path)
-
-
-def _items(value: Iterable[object], path: str) -> Iterator[tuple[str, object]]:
-    """Yield the items of an array or object, with the step that leads to each."""
-    if not isinstance(value, dict):
-        yield from ((f"[{position}]", item) for position, item in enumerate(value))
-        return
-    for key, item in value.items():
-        if not isinstance(key, str):
-            raise InvalidPayloadError(
-                f"{path} has the key {key!r}: keys of JSON objects are strings.",
-            )
-        yield f".{key}", item
-
-
-def _check_scalar(value: object, path: str) -> None:
-    if value is None or isinstance(value, (str, bool)):
-        return
-    if isinstance(value, int):
-        if not -_INTEGER_LIMIT < value < _INTEGER_LIMIT:
-            raise InvalidPayloadError(
-                f"{path} is an integer of more than {MAX_INTEGER_DIGITS} digits.",
-                hint="Send very long numbers as strings.",
-            )
-        return
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidPayloadError(f"{path} is {value}, which is not JSON.")
-        return
-    raise InvalidPayloadError(
-        f"{path} is a {type(value).__name__}, which JSON does not have.",
-        details={"field": path, "received": type(value).__name__},
-        hint="Use strings, numbers, booleans, None, lists and dicts; dates as RFC 3339 strings.",
-    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import check_native
+from ojs_aws.domain.native_json import check_native
 
 Beat = Callable[[], Awaitable[None]]
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
-from ojs_aws.domain.json_text import check_native
+from ojs_aws.domain.native_json import check_native
 from ojs_aws.middleware.builtin.backtraces import backtrace_of
 from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.worker.registry import NoHandlerError

@@ -10,7 +10,7 @@ import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.cron import entry as cron
+from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, OverlapPolicy
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import check_native
+from ojs_aws.domain.native_json import check_native
 from ojs_aws.middleware.protocols import EnqueueNext
 
 MetaValue: TypeAlias = "JsonValue | Callable[[Job], JsonValue]"

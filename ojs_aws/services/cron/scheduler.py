@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain.cron import entry as cron
+from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.attributes import invalid
-from ojs_aws.domain.cron import entry as cron
-from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence
+from ojs_aws.domain.cron import transitions as cron
+from ojs_aws.domain.cron.entry import (
+    MAX_NAME_LENGTH,
+    NAME_PATTERN,
+    CronDefinition,
+    CronEntry,
+    Occurrence,
+)
 from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.cron.zones import check_timezone
 from ojs_aws.domain.envelope import Job
@@ -28,7 +34,7 @@ from ojs_aws.services.jobs.push import Push
 MAX_TEMPLATE_BYTES: Final = 32_768
 MAX_DESCRIPTION: Final = 1024
 
-_NAME: Final = re.compile(cron.NAME_PATTERN, re.ASCII)
+_NAME: Final = re.compile(NAME_PATTERN, re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +213,7 @@ def check_name(value: JsonValue) -> str:
 
     :raises InvalidRequestError: saying what a name may hold.
     """
-    if isinstance(value, str) and len(value) <= cron.MAX_NAME_LENGTH and _NAME.fullmatch(value):
+    if isinstance(value, str) and len(value) <= MAX_NAME_LENGTH and _NAME.fullmatch(value):
         return value
     expected = "lowercase letters, digits, hyphens and dots, at most 255 characters"
     raise invalid("name", expected, value, missing=value is None)

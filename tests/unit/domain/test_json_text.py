@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue, PayloadTooLargeError
 from ojs_aws.domain.json_text import (
     _STRING,
-    MAX_NATIVE_DEPTH,
     RawJson,
     assemble,
     assemble_array,
-    check_native,
     decode,
     encode,
     json_type,
     parse_object,
     parse_objects,
 )
+from ojs_aws.domain.native_json import MAX_NATIVE_DEPTH, check_native
 
 leaves = (
     st.none()

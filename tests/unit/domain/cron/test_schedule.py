@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ojs_aws.domain.cron.occurrences import nearest_weekday
 from ojs_aws.domain.cron.schedule import (
     SPECIAL,
     check_schedule,
-    nearest_weekday,
     parse_schedule,
 )
 from ojs_aws.domain.cron.zones import check_timezone, zone_names

@@ -1,0 +1,43 @@
+"""Keeps bundles in folders: each is whole or not there, and old ones are removed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+_KEPT_BUNDLES: Final = 4
+_KEPT_S: Final = 3600.0
+"""The newest bundles are kept, and those of the last hour: another process may be reading them."""
+
+
+def stored_once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Make a folder under a name of its own, then move it into place: it is whole or not there."""
+    if folder.is_dir():
+        folder.touch()
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=folder.parent))
+    try:
+        draft.chmod(0o755)
+        make(draft)
+        try:
+            draft.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise another process was faster
+                raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    _forget_old(folder.parent)
+    return folder
+
+
+def _forget_old(parent: Path) -> None:
+    kept = [entry for entry in parent.iterdir() if not entry.name.startswith(".")]
+    kept.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
+    for entry in kept[_KEPT_BUNDLES:]:
+        if time.time() - entry.stat().st_mtime > _KEPT_S:
+            shutil.rmtree(entry, ignore_errors=True)
