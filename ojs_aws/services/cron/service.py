@@ -15,6 +15,7 @@ from ojs_aws.domain.cron.entry import (
     CronDefinition,
     CronEntry,
     Occurrence,
+    OverlapPolicy,
 )
 from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.cron.zones import check_timezone
@@ -107,8 +108,8 @@ class Cron:
         timezone = check_timezone(wanted.timezone)
         check_schedule(wanted.expression, timezone, now)
         overlap, description = wanted.overlap, wanted.description
-        if not isinstance(overlap, str) or overlap not in set(cron.OverlapPolicy):
-            raise invalid("overlap_policy", "one of " + ", ".join(cron.OverlapPolicy), overlap)
+        if not isinstance(overlap, str) or overlap not in set(OverlapPolicy):
+            raise invalid("overlap_policy", "one of " + ", ".join(OverlapPolicy), overlap)
         if not isinstance(wanted.is_enabled, bool):
             raise invalid("enabled", "a boolean", wanted.is_enabled)
         if description is not None and not (
@@ -132,7 +133,7 @@ class Cron:
             document=wanted.document,
             envelope=wanted.job.to_json(),
             timezone=timezone,
-            overlap=cron.OverlapPolicy(overlap),
+            overlap=OverlapPolicy(overlap),
             is_enabled=wanted.is_enabled,
             description=description,
         )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, OjsError
-from ojs_aws.domain.workflows.definition import MAX_FAULTS, Definition, refusal
+from ojs_aws.domain.workflows.definition import Definition
+from ojs_aws.domain.workflows.faults import MAX_FAULTS, refusal
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
 from ojs_aws.services.jobs.push_result import raise_swallowed, rejecting

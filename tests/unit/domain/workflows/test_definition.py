@@ -12,6 +12,7 @@ from ojs_aws.domain.errors import InvalidWorkflowError
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import definition as definitions
+from ojs_aws.domain.workflows import dependencies
 from ojs_aws.domain.workflows.definition import Definition, read_definition
 from ojs_aws.domain.workflows.graph import Kind, Trigger, dump_graph, job_id_of, load_graph
 from ojs_aws.transport.http.jobs.envelope import read_job
@@ -197,7 +198,7 @@ def test_the_number_of_jobs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_number_of_dependencies_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(definitions, "MAX_DEPENDENCIES", 1)
+    monkeypatch.setattr(dependencies, "MAX_DEPENDENCIES", 1)
     steps = [job(id="a"), job(id="b", depends_on=["a"]), job(id="c", depends_on=["a"])]
     assert "at most 1 dependencies" in faults({"steps": steps})[0][1]
 
