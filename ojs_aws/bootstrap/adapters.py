@@ -15,26 +15,7 @@ from ojs_aws.config import Settings
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import (
-        Announce,
-        Batches,
-        BulkRequests,
-        ClientBuckets,
-        CronAlarms,
-        CronEntries,
-        Depths,
-        EventLog,
-        Limits,
-        Marks,
-        Pressures,
-        Schemas,
-        SettingsBook,
-        Tallies,
-        Triggers,
-        UniqueJobs,
-        WorkerRegistry,
-        Workflows,
-    )
+    from ojs_aws import ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +26,19 @@ class Adapters:
     aws: AwsClients
     store: DynamoJobStore
 
-    def workers(self) -> WorkerRegistry:
+    def workers(self) -> ports.WorkerRegistry:
         """Return the registry of workers."""
         from ojs_aws.adapters.dynamodb.workers import DynamoWorkerRegistry
 
         return DynamoWorkerRegistry(self.aws.dynamodb, self.settings.table)
 
-    def marks(self) -> Marks:
+    def marks(self) -> ports.Marks:
         """Return the store of how far sweeps have got."""
         from ojs_aws.adapters.dynamodb.marks import DynamoMarks
 
         return DynamoMarks(self.aws.dynamodb, self.settings.table)
 
-    def events(self) -> EventLog:
+    def events(self) -> ports.EventLog:
         """Return the event log."""
         from ojs_aws.adapters.dynamodb.events.log import DynamoEventLog
 
@@ -65,38 +46,38 @@ class Adapters:
             self.aws.dynamodb, self.settings.table, self.settings.event_retention_s, write_token
         )
 
-    def announce(self) -> Announce:
+    def announce(self) -> ports.Announce:
         """Return the function that publishes to the bus."""
         from ojs_aws.adapters.events.bus import EventBus
 
         return EventBus(self.aws.events, self.settings.event_bus, self.settings.event_bus_types)
 
-    def cron(self) -> CronEntries:
+    def cron(self) -> ports.CronEntries:
         """Return the store of cron jobs."""
         from ojs_aws.adapters.dynamodb.cron import DynamoCronEntries
 
         return DynamoCronEntries(self.aws.dynamodb, self.settings.table, write_token)
 
-    def alarms(self) -> CronAlarms:
+    def alarms(self) -> ports.CronAlarms:
         """Return the alarms that wake the tick for cron jobs."""
         from ojs_aws.adapters.sqs.alarms import SqsCronAlarms
 
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
         return SqsCronAlarms(self.aws.sqs, url)
 
-    def schemas(self) -> Schemas:
+    def schemas(self) -> ports.Schemas:
         """Return the store of schemas."""
         from ojs_aws.adapters.dynamodb.schemas import DynamoSchemas
 
         return DynamoSchemas(self.aws.dynamodb, self.settings.table, write_token)
 
-    def unique(self) -> UniqueJobs:
+    def unique(self) -> ports.UniqueJobs:
         """Return the store of unique jobs and their locks."""
         from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
 
         return DynamoUniqueJobs(self.store)
 
-    def workflows(self) -> Workflows:
+    def workflows(self) -> ports.Workflows:
         """Return the store of workflows."""
         from ojs_aws.adapters.dynamodb.workflows.store import DynamoWorkflows
 
@@ -105,19 +86,19 @@ class Adapters:
             self.aws.dynamodb, self.settings.table, self.store, write_token, kept_s
         )
 
-    def limits(self) -> Limits:
+    def limits(self) -> ports.Limits:
         """Return the store of limits' buckets."""
         from ojs_aws.adapters.dynamodb.limits import DynamoLimits
 
         return DynamoLimits(self.aws.dynamodb, self.settings.table)
 
-    def client_buckets(self) -> ClientBuckets:
+    def client_buckets(self) -> ports.ClientBuckets:
         """Return the token buckets of API clients."""
         from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
 
         return DynamoClientBuckets(self.aws.dynamodb, self.settings.table)
 
-    def batches(self) -> Batches:
+    def batches(self) -> ports.Batches:
         """Return the logs of large batches."""
         from ojs_aws.adapters.dynamodb.batches import DynamoBatches
 
@@ -125,19 +106,19 @@ class Adapters:
             self.aws.dynamodb, self.settings.table, self.store.retention, write_token
         )
 
-    def bulk(self) -> BulkRequests:
+    def bulk(self) -> ports.BulkRequests:
         """Return the store of bulk operations."""
         from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
 
         return DynamoBulkRequests(self.aws.dynamodb, self.settings.table)
 
-    def settings_book(self) -> SettingsBook:
+    def settings_book(self) -> ports.SettingsBook:
         """Return the store of queues' settings."""
         from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
 
         return DynamoSettings(self.aws.dynamodb, self.settings.table, write_token)
 
-    def triggers(self) -> Triggers:
+    def triggers(self) -> ports.Triggers:
         """Return the switch of Lambda workers' triggers."""
         from ojs_aws.adapters.sqs.messages import queue_arn
         from ojs_aws.adapters.sqs.triggers import LambdaTriggers
@@ -152,19 +133,19 @@ class Adapters:
 
         return LambdaTriggers(self.aws.functions(), arn_of)
 
-    def depths(self) -> Depths:
+    def depths(self) -> ports.Depths:
         """Return the counters of bounded queues."""
         from ojs_aws.adapters.dynamodb.queues.depths import DynamoDepths
 
         return DynamoDepths(self.aws.dynamodb, self.settings.table)
 
-    def tallies(self) -> Tallies:
+    def tallies(self) -> ports.Tallies:
         """Return the counters of what queues did."""
         from ojs_aws.adapters.dynamodb.queues.tallies import DynamoTallies
 
         return DynamoTallies(self.aws.dynamodb, self.settings.table)
 
-    def pressures(self) -> Pressures:
+    def pressures(self) -> ports.Pressures:
         """Return the store of how full queues are."""
         from ojs_aws.adapters.dynamodb.queues.depths import DynamoPressures
 

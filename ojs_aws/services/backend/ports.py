@@ -7,32 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ojs_aws import ports
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.ports import (
-        Announce,
-        Batches,
-        BulkRequests,
-        ClientBuckets,
-        Clock,
-        CronAlarms,
-        CronEntries,
-        Depths,
-        EventLog,
-        IdGenerator,
-        JobStore,
-        Limits,
-        Marks,
-        MessageQueue,
-        Pressures,
-        QueueRegistry,
-        Schemas,
-        SettingsBook,
-        Tallies,
-        Triggers,
-        UniqueJobs,
-        WorkerRegistry,
-        Workflows,
-    )
     from ojs_aws.services.batches.steps import ForEach
     from ojs_aws.services.jobs.fetch.service import Both
     from ojs_aws.services.upkeep.sweep import Each
@@ -58,32 +34,32 @@ class NoTriggers:
 class Ports:
     """Holds everything the services need from the world; rarely needed parts are made by a call."""
 
-    store: JobStore
-    messages: MessageQueue
-    queues: QueueRegistry
-    workers: Callable[[], WorkerRegistry]
-    marks: Callable[[], Marks]
-    events: Callable[[], EventLog]
-    cron: Callable[[], CronEntries]
-    alarms: Callable[[], CronAlarms]
-    schemas: Callable[[], Schemas]
-    unique: Callable[[], UniqueJobs]
-    workflows: Callable[[], Workflows]
-    limits: Callable[[], Limits]
-    client_buckets: Callable[[], ClientBuckets]
-    batches: Callable[[], Batches]
-    bulk: Callable[[], BulkRequests]
-    settings_book: Callable[[], SettingsBook]
-    depths: Callable[[], Depths]
-    tallies: Callable[[], Tallies]
-    pressures: Callable[[], Pressures]
-    clock: Clock
-    ids: IdGenerator
+    store: ports.JobStore
+    messages: ports.MessageQueue
+    queues: ports.QueueRegistry
+    workers: Callable[[], ports.WorkerRegistry]
+    marks: Callable[[], ports.Marks]
+    events: Callable[[], ports.EventLog]
+    cron: Callable[[], ports.CronEntries]
+    alarms: Callable[[], ports.CronAlarms]
+    schemas: Callable[[], ports.Schemas]
+    unique: Callable[[], ports.UniqueJobs]
+    workflows: Callable[[], ports.Workflows]
+    limits: Callable[[], ports.Limits]
+    client_buckets: Callable[[], ports.ClientBuckets]
+    batches: Callable[[], ports.Batches]
+    bulk: Callable[[], ports.BulkRequests]
+    settings_book: Callable[[], ports.SettingsBook]
+    depths: Callable[[], ports.Depths]
+    tallies: Callable[[], ports.Tallies]
+    pressures: Callable[[], ports.Pressures]
+    clock: ports.Clock
+    ids: ports.IdGenerator
     new_reservation_id: Callable[[], str]
     enqueuing: Callable[[], Enqueuer]
     both: Both
     each: Each | None = None
     spread: ForEach | None = None
-    announce: Callable[[], Announce] = lambda: _nobody
-    triggers: Callable[[], Triggers] = NoTriggers
+    announce: Callable[[], ports.Announce] = lambda: _nobody
+    triggers: Callable[[], ports.Triggers] = NoTriggers
     pause: Callable[[float], None] = lambda _: None

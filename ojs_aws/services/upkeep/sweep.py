@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from dataclasses import dataclass, field, fields, replace
+from operator import add, or_
+from typing import Any, Final, Protocol
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
@@ -79,20 +80,21 @@ class SweepReport:
 
     def plus(self, other: SweepReport) -> SweepReport:
         """Return the sum of two reports."""
-        return SweepReport(
-            queues=self.queues + other.queues,
-            armed=self.armed + other.armed,
-            settled=self.settled + other.settled,
-            covered=self.covered + other.covered,
-            failed=self.failed + other.failed,
-            skipped=self.skipped + other.skipped,
-            lag_ms=max(self.lag_ms, other.lag_ms),
-            known=max(self.known, other.known),
-            oldest_ms={**self.oldest_ms, **other.oldest_ms},
-            jobs_failed=self.jobs_failed + other.jobs_failed,
-            batches_failed=self.batches_failed + other.batches_failed,
-            batches_lost=self.batches_lost + other.batches_lost,
-        )
+        summed = {
+            each.name: _SUMS.get(each.name, add)(
+                getattr(self, each.name), getattr(other, each.name)
+            )
+            for each in fields(self)
+        }
+        return SweepReport(**summed)
+
+
+_SUMS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "lag_ms": max,
+    "known": max,
+    "oldest_ms": or_,
+}
+"""How two values become one; those of other members are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +103,6 @@ class _Look:
 
     at: Instant
     again_at: Instant
-
-
-def _nothing(_: QueueInfo) -> None:
-    """Switch nothing: there are no triggers."""
-
-
-def _no_recount(_: Sequence[str], __: Callable[[], bool]) -> None:
-    """Recount nothing: there are no totals."""
-
-
-def _no_batches(_: Callable[[], bool]) -> RollForwardReport:
-    """Roll nothing forward: there are no batches."""
-    return RollForwardReport()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +117,9 @@ class Sweep:
     queues: QueueRegistry
     clock: Clock
     each: Each = one_by_one
-    finish: Callable[[QueueInfo], None] = _nothing
-    roll_forward: Callable[[Callable[[], bool]], RollForwardReport] = _no_batches
-    recount: Callable[[Sequence[str], Callable[[], bool]], None] = _no_recount
+    finish: Callable[[QueueInfo], None] = lambda _: None
+    roll_forward: Callable[[Callable[[], bool]], RollForwardReport] = lambda _: RollForwardReport()
+    recount: Callable[[Sequence[str], Callable[[], bool]], None] = lambda _, __: None
     _looks: dict[str, _Look] = field(default_factory=dict)
 
     def tick(self, ends_at: Instant | None = None) -> SweepReport:
