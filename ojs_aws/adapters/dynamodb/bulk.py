@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
-from ojs_aws.adapters.dynamodb.values import (
-    Item,
-    number,
-    packed,
-    read_count,
-    read_string,
-    string,
-    unpacked,
-)
+from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BulkDone, BulkRequest
 from ojs_aws.topology import BULK_PARTITION
@@ -31,6 +24,17 @@ DONE: Final = "bn"
 ATOMIC: Final = "bm"
 TOLD_S: Final = 3600
 """How long a finished operation stays for the stream to publish it."""
+
+_DONE: Final[c.Columns] = {
+    c.TEXT: {n.SK: "id", n.TYPE: "operation"},
+    c.NUMBER: {TOTAL: "total", DONE: "done", n.CREATED: "at"},
+    c.BOOLEAN: {ATOMIC: "is_atomic"},
+}
+_REQUEST: Final[c.Columns] = {
+    c.TEXT: {DIGEST: "digest"},
+    c.NUMBER: {n.CREATED: "begun_at", STATUS: "status"},
+    c.OPTIONAL_PACKED: {n.DOCUMENT: "answer"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,48 +56,24 @@ class DynamoBulkRequests(InTable):
 
     def tell(self, done: BulkDone) -> None:
         """Make one put."""
-        item: Item = {
-            **item_key(BULK_PARTITION, done.id),
-            n.TYPE: string(done.operation),
-            n.CREATED: number(done.at),
-            TOTAL: number(done.total),
-            DONE: number(done.done),
-            ATOMIC: {"BOOL": done.is_atomic},
-            n.TTL: number(done.at // 1000 + TOLD_S),
-        }
+        item = {n.PK: string(BULK_PARTITION), **c.attributes(done, _DONE)}
+        item[n.TTL] = number(done.at // 1000 + TOLD_S)
         self.put_item(item)
 
 
 def read_done(item: Item) -> BulkDone:
     """Return the finished operation that an item describes."""
-    return BulkDone(
-        id=read_string(item, n.SK),
-        operation=read_string(item, n.TYPE),
-        total=read_count(item, TOTAL),
-        done=read_count(item, DONE),
-        is_atomic=bool(item.get(ATOMIC, {}).get("BOOL")),
-        at=Instant(read_count(item, n.CREATED)),
-    )
+    return BulkDone(**c.read_members(item, _DONE))
 
 
 def _item(request: BulkRequest) -> Item:
-    item = {
+    return {
         **item_key(f"bulk#{request.key}", REQUEST),
-        n.CREATED: number(request.begun_at),
-        DIGEST: string(request.digest),
-        STATUS: number(request.status),
+        **c.attributes(request, _REQUEST),
         n.TTL: number(request.begun_at // 1000 + KEPT_S),
     }
-    if request.answer:
-        item[n.DOCUMENT] = packed(request.answer)
-    return item
 
 
 def _read(item: Item) -> BulkRequest:
-    return BulkRequest(
-        key=read_string(item, n.PK).partition("#")[2],
-        digest=read_string(item, DIGEST),
-        begun_at=Instant(read_count(item, n.CREATED)),
-        status=read_count(item, STATUS),
-        answer=unpacked(item[n.DOCUMENT]) if n.DOCUMENT in item else "",
-    )
+    key = read_string(item, n.PK).partition("#")[2]
+    return BulkRequest(key=key, **c.read_members(item, _REQUEST))

@@ -7,22 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, in_index, item_key
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import (
     Item,
+    Value,
     number,
     packed,
-    read_count,
-    read_instant,
     read_string,
     string,
     unpacked,
 )
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
-from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleCronError
 
@@ -127,38 +127,70 @@ def read_cron(item: Item) -> CronEntry | None:
     return entry_of(item) if n.VERSION in item else None
 
 
+def _occurrence_value(occurrence: Occurrence) -> Value:
+    parts = [getattr(occurrence, name) for name in _OCCURRENCE]
+    return packed(json.dumps(parts, separators=(",", ":")))
+
+
+def _read_occurrence(value: Value) -> Occurrence:
+    parts = dict(zip(_OCCURRENCE, json.loads(unpacked(value)), strict=True))
+    outcome, cancels = Outcome(parts.pop("outcome")), tuple(parts.pop("cancels"))
+    return Occurrence(outcome=outcome, cancels=cancels, **parts)
+
+
+_OCCURRENCE: Final = (
+    "number",
+    "scheduled_at",
+    "claimed_at",
+    "outcome",
+    "job_id",
+    "reason",
+    "blocked_by",
+    "cancels",
+    "is_held",
+)
+_DEFINITION: Final[c.Columns] = {
+    c.TEXT: {
+        n.SK: "name",
+        n.QUEUE: "queue",
+        JOB_TYPE: "type",
+        EXPRESSION: "expression",
+        TIMEZONE: "timezone",
+    },
+    c.PACKED: {n.DOCUMENT: "document", ENVELOPE: "envelope"},
+    c.Kind(string, lambda value: OverlapPolicy(value["S"])): {OVERLAP: "overlap"},
+    c.BOOLEAN: {IS_ENABLED: "is_enabled"},
+    # As JSON, which can hold half of a surrogate pair.
+    c.Kind(lambda text: string(encode(text)), lambda value: str(json.loads(value["S"]))): {
+        DESCRIPTION: "description"
+    },
+}
+_RUNS: Final = c.Kind(
+    lambda runs: packed(",".join(runs)),
+    lambda value: tuple(unpacked(value).split(",")),
+    (),
+    is_sparse=True,
+)
+_ENTRY: Final[c.Columns] = {
+    c.NUMBER: {n.VERSION: "version", n.CREATED: "created_at", RUN_COUNT: "run_count"},
+    c.OPTIONAL_NUMBER: {
+        UPDATED: "updated_at",
+        ANCHOR: "anchor",
+        NEXT_RUN: "next_run_at",
+        GAP: "gap_at",
+        LAST_RUN: "last_run_at",
+    },
+    _RUNS: {RUNS: "runs", HELD: "held"},
+    c.Kind(_occurrence_value, _read_occurrence): {LATEST: "latest"},
+}
+
+
 def _item(entry: CronEntry) -> Item:
-    defined = entry.definition
     item: Item = {
-        **_key(entry.name),
-        n.VERSION: number(entry.version),
-        n.CREATED: number(entry.created_at),
-        n.QUEUE: string(defined.queue),
-        n.DOCUMENT: packed(defined.document),
-        JOB_TYPE: string(defined.type),
-        ENVELOPE: packed(defined.envelope),
-        EXPRESSION: string(defined.expression),
-        TIMEZONE: string(defined.timezone),
-        OVERLAP: string(defined.overlap),
-        IS_ENABLED: {"BOOL": defined.is_enabled},
-        UPDATED: number(entry.updated_at),
-        ANCHOR: number(entry.anchor),
-        RUN_COUNT: number(entry.run_count),
+        n.PK: string(PARTITION),
+        **c.attributes(entry.definition, _DEFINITION),
+        **c.attributes(entry, _ENTRY),
     }
-    if defined.description is not None:
-        item[DESCRIPTION] = string(encode(defined.description))
-    for name, instant in (
-        (NEXT_RUN, entry.next_run_at),
-        (GAP, entry.gap_at),
-        (LAST_RUN, entry.last_run_at),
-    ):
-        if instant is not None:
-            item[name] = number(instant)
-    for name, runs in ((RUNS, entry.runs), (HELD, entry.held)):
-        if runs:
-            item[name] = packed(",".join(runs))
-    if entry.latest is not None:
-        item[LATEST] = packed(_occurrence_text(entry.latest))
     if entry.attention_at is not None:
         item[n.GPK] = string(DUE_LIST)
         item[n.GSK] = string(n.instant_key(entry.attention_at))
@@ -167,72 +199,7 @@ def _item(entry: CronEntry) -> Item:
 
 def entry_of(item: Item) -> CronEntry:
     """Return the cron job that an item holds."""
-
-    def runs(name: str) -> tuple[str, ...]:
-        return tuple(unpacked(item[name]).split(",")) if name in item else ()
-
-    created = Instant(read_count(item, n.CREATED))
-    return CronEntry(
-        definition=CronDefinition(
-            name=read_string(item, n.SK),
-            expression=read_string(item, EXPRESSION),
-            type=read_string(item, JOB_TYPE),
-            queue=read_string(item, n.QUEUE),
-            document=RawJson(unpacked(item[n.DOCUMENT])),
-            envelope=RawJson(unpacked(item[ENVELOPE])),
-            timezone=read_string(item, TIMEZONE),
-            overlap=OverlapPolicy(read_string(item, OVERLAP)),
-            is_enabled=bool(item[IS_ENABLED]["BOOL"]),
-            description=_description(item),
-        ),
-        version=read_count(item, n.VERSION),
-        created_at=created,
-        updated_at=read_instant(item, UPDATED) or created,
-        anchor=read_instant(item, ANCHOR) or created,
-        next_run_at=read_instant(item, NEXT_RUN),
-        gap_at=read_instant(item, GAP),
-        last_run_at=read_instant(item, LAST_RUN),
-        run_count=read_count(item, RUN_COUNT),
-        runs=runs(RUNS),
-        held=runs(HELD),
-        latest=_read_occurrence(unpacked(item[LATEST])) if LATEST in item else None,
-    )
-
-
-def _description(item: Item) -> str | None:
-    """Return a description as JSON, which can hold half of a surrogate pair."""
-    return str(json.loads(read_string(item, DESCRIPTION))) if DESCRIPTION in item else None
-
-
-def _occurrence_text(occurrence: Occurrence) -> str:
-    return json.dumps(
-        [
-            occurrence.number,
-            occurrence.scheduled_at,
-            occurrence.claimed_at,
-            occurrence.outcome,
-            occurrence.job_id,
-            occurrence.reason,
-            occurrence.blocked_by,
-            occurrence.cancels,
-            occurrence.is_held,
-        ],
-        separators=(",", ":"),
-    )
-
-
-def _read_occurrence(text: str) -> Occurrence:
-    number_, scheduled, claimed, outcome, job_id, reason, blocked_by, cancels, is_held = json.loads(
-        text
-    )
-    return Occurrence(
-        number=number_,
-        scheduled_at=Instant(scheduled),
-        claimed_at=Instant(claimed),
-        outcome=Outcome(outcome),
-        job_id=job_id,
-        reason=reason,
-        blocked_by=blocked_by,
-        cancels=tuple(cancels),
-        is_held=is_held,
-    )
+    members = c.read_members(item, _ENTRY)
+    for name in ("updated_at", "anchor"):
+        members[name] = members[name] or members["created_at"]
+    return CronEntry(definition=CronDefinition(**c.read_members(item, _DEFINITION)), **members)

@@ -88,25 +88,31 @@ KEPT_SPANS: Final = {
 }
 """Seconds that an ended job stays, by the members of a retention."""
 
-COUNTS: Final = {PRIORITY: "priority", UNCOUNTED: "uncounted_attempts"}
-"""Numbers of a job record that are stored where they are not 0."""
+TEXTS: Final = {TYPE: "type", QUEUE: "queue"}
+"""Texts of a job record."""
 
 NUMBERS: Final = {
+    ATTEMPT: "attempt",
+    VERSION: "version",
+    ORDER: "order",
+    CREATED: "created_at",
+    TIMEOUT: "timeout_ms",
+}
+"""Numbers of a job record that are always stored."""
+
+COUNTS: Final = {
+    PRIORITY: "priority",
+    UNCOUNTED: "uncounted_attempts",
+    CHECKPOINTS: "checkpoints",
+}
+"""Numbers of a job record that are stored where they are not 0."""
+
+OPTIONAL_NUMBERS: Final = {
     VISIBILITY: "visibility_timeout_ms",
     RETRY_DELAY: "retry_delay_ms",
     RESULT_TTL: "result_ttl_s",
     RESULT_LIMIT: "result_limit_bytes",
-}
-"""Numbers of a job record that are stored where it has them."""
-
-FLAGS: Final = {
-    BY_STREAM: "is_by_stream",
-    COUNTED: "is_counted",
-    RETRY_OF_QUEUE: "is_retry_queues",
-}
-"""Truths about a job record, stored where they hold."""
-
-INSTANTS: Final = {
+    WORKFLOW_STEP: "workflow_step",
     ENQUEUED: "enqueued_at",
     ACTIVATED: "activated_at",
     STARTED: "started_at",
@@ -117,7 +123,15 @@ INSTANTS: Final = {
     EXPIRES: "expires_at",
     NEXT_ATTEMPT: "next_attempt_at",
 }
-"""Instants of a job record that are stored where it has them."""
+"""Numbers and instants of a job record that are stored where it has them."""
+
+FLAGS: Final = {
+    BY_STREAM: "is_by_stream",
+    COUNTED: "is_counted",
+    RETRY_OF_QUEUE: "is_retry_queues",
+    DEAD_LETTER: "is_dead_letter",
+}
+"""Truths about a job record, stored where they hold."""
 
 JOB_SK: Final = JOB_SORT_KEY
 LOCK_SK: Final = "lock"

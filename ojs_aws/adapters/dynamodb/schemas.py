@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.table import (
     InTable,
@@ -24,14 +25,12 @@ from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
     packed,
-    read_count,
     read_string,
     string,
     unpacked,
 )
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
-from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import SchemaTakenError
 
 SCHEMA_LIST: Final = "schemas"
@@ -40,6 +39,15 @@ SCHEMA_LIST: Final = "schemas"
 SCHEMA_SK: Final = "schema"
 URI: Final = "ur"
 SCHEMA_VERSION: Final = "vv"
+
+_COLUMNS: Final[c.Columns] = {
+    c.TEXT: {n.TYPE: "type", URI: "uri"},
+    c.Kind(
+        lambda version: string(json.dumps(version)),
+        lambda value: json.loads(value["S"]),
+    ): {SCHEMA_VERSION: "version"},
+    c.NUMBER: {n.CREATED: "created_at"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +62,14 @@ class DynamoSchemas(InTable):
     def add(self, entry: SchemaEntry) -> None:
         """Make one transaction of two puts; read the item if one of them exists."""
         token = string(self.token())
-        listed = {**_list_key(entry.type, entry.version), **_attributes(entry), n.TOKEN: token}
+        listed = {
+            **_list_key(entry.type, entry.version),
+            **c.attributes(entry, _COLUMNS),
+            n.TOKEN: token,
+        }
         document = {
             **_key(entry.uri),
-            **_attributes(entry),
+            **c.attributes(entry, _COLUMNS),
             n.DOCUMENT: packed(entry.schema),
             n.TOKEN: token,
         }
@@ -73,10 +85,8 @@ class DynamoSchemas(InTable):
         item = self.get_item(_key(uri))
         if not item:
             return None
-        return SchemaEntry(
-            **_members(item),
-            schema=RawJson(unpacked(item[n.DOCUMENT])),
-        )
+        schema = RawJson(unpacked(item[n.DOCUMENT]))
+        return SchemaEntry(**c.read_members(item, _COLUMNS), schema=schema)
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
         """Make one consistent read."""
@@ -110,23 +120,5 @@ def _list_key(job_type: str, version: SchemaVersion) -> Item:
     return item_key(SCHEMA_LIST, f"{job_type} {version}")
 
 
-def _attributes(entry: SchemaEntry) -> Item:
-    return {
-        n.TYPE: string(entry.type),
-        SCHEMA_VERSION: string(json.dumps(entry.version)),
-        URI: string(entry.uri),
-        n.CREATED: number(entry.created_at),
-    }
-
-
-def _members(item: Item) -> dict[str, Any]:
-    return {
-        "type": read_string(item, n.TYPE),
-        "version": json.loads(read_string(item, SCHEMA_VERSION)),
-        "uri": read_string(item, URI),
-        "created_at": Instant(read_count(item, n.CREATED)),
-    }
-
-
 def _name(item: Item) -> SchemaName:
-    return SchemaName(**_members(item))
+    return SchemaName(**c.read_members(item, _COLUMNS))

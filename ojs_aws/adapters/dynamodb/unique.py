@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
 _EXPLAINED: Final = frozenset({CONDITION_CODE, CONFLICT_CODE})
 """Why a transaction fails when others had the same key first: it is looked at again."""
+
+_LOCK: Final[c.Columns] = {
+    c.TEXT: {n.HOLDER: "job_id", n.TOKEN: "version"},
+    c.OPTIONAL_TEXT: {n.APPLIED: "applied_id", n.BATCH: "batch", n.PREVIOUS: "previous"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,25 +259,12 @@ def _lock_condition(seen: UniqueLock | None) -> dict[str, Any]:
 
 
 def _item(lock: UniqueLock, token: str) -> Item:
-    item = {**_key(lock.key), n.HOLDER: string(lock.job_id), n.TOKEN: string(token)}
-    for name, value in (
-        (n.APPLIED, lock.applied_id),
-        (n.BATCH, lock.batch),
-        (n.PREVIOUS, lock.previous),
-    ):
-        if value:
-            item[name] = string(value)
+    item = {**_key(lock.key), **c.attributes(lock, _LOCK), n.TOKEN: string(token)}
     if lock.until is not None:
         item[n.TTL] = number(lock.until // 1000 + 1)
     return item
 
 
 def _read(item: Item) -> UniqueLock:
-    return UniqueLock(
-        key=read_string(item, n.PK).removeprefix(n.lock_pk("")),
-        job_id=read_string(item, n.HOLDER),
-        version=read_string(item, n.TOKEN),
-        applied_id=read_string(item, n.APPLIED),
-        batch=read_string(item, n.BATCH),
-        previous=read_string(item, n.PREVIOUS),
-    )
+    key = read_string(item, n.PK).removeprefix(n.lock_pk(""))
+    return UniqueLock(key=key, **c.read_members(item, _LOCK))

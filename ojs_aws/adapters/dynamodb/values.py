@@ -102,11 +102,8 @@ def handle_value(handle: str) -> Value:
     return {"B": raw} if base64.b64encode(raw).decode() == handle else {"S": handle}
 
 
-def read_handle(item: Item, name: str) -> str:
+def read_handle(value: Value) -> str:
     """Return the receipt handle that :func:`handle_value` encoded."""
-    value = item.get(name)
-    if value is None:
-        return ""
     return str(value["S"]) if "S" in value else base64.b64encode(bytes(value["B"])).decode()
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Final
 
-from ojs_aws.adapters.dynamodb.values import Item, Value, packed, stored_bytes, unpacked
+from ojs_aws.adapters.dynamodb.values import Value, packed, stored_bytes, unpacked
 from ojs_aws.domain.job import Failure
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -53,10 +53,8 @@ def _text(failures: tuple[Failure, ...]) -> str:
     )
 
 
-def read_history(item: Item, name: str) -> tuple[Failure, ...]:
-    """Return the failures of an item, none if it has none."""
-    if name not in item:
-        return ()
+def read_history(value: Value) -> tuple[Failure, ...]:
+    """Read what :func:`history_value` wrote."""
     return tuple(
         Failure(
             type=entry["t"],
@@ -70,5 +68,5 @@ def read_history(item: Item, name: str) -> tuple[Failure, ...]:
             error_class=entry.get("e", ""),
             extra={key: RawJson(raw) for key, raw in entry.get("x", {}).items()},
         )
-        for entry in json.loads(unpacked(item[name]))
+        for entry in json.loads(unpacked(value))
     )
