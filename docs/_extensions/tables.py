@@ -61,11 +61,12 @@ class Errors(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a table with a row for each class that has a code of its own."""
+        from ojs_aws.domain import access_errors  # noqa: PLC0415
         from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
 
         rows = {
             (kind.status, kind.code, str(kind.retryable).lower(), _first_line(kind))
-            for kind in _family(OjsError)
+            for kind in _family(OjsError, OjsError.__module__, access_errors.__name__)
         }
         lines = ["| status | code | retryable | meaning |", "|---|---|---|---|"]
         for status, code, again, meaning in sorted(rows):
@@ -73,12 +74,12 @@ class Errors(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(lines))
 
 
-def _family(kind: type[OjsError]) -> Iterator[type[OjsError]]:
+def _family(kind: type[OjsError], *modules: str) -> Iterator[type[OjsError]]:
     """Return the errors of the catalogue."""
     for child in kind.__subclasses__():
-        if child.__module__ == kind.__module__:
+        if child.__module__ in modules:
             yield child
-            yield from _family(child)
+            yield from _family(child, *modules)
 
 
 def _first_line(kind: type[OjsError]) -> str:

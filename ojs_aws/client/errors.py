@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import errors
+from ojs_aws.domain import access_errors, errors
 from ojs_aws.domain.errors import (
     BackendError,
     BackendUnavailableError,
@@ -32,6 +32,7 @@ __all__ = [
 _OK: Final = range(200, 300)
 _SERVER_ERROR: Final = 500
 _UNAVAILABLE: Final = 503
+_CATALOGUED: Final = frozenset({errors.__name__, access_errors.__name__})
 
 
 class JobFailedError(Exception):
@@ -118,7 +119,7 @@ def _catalogue() -> dict[tuple[str, int], type[OjsError]]:
     """Return the classes of errors by code and status, the most general one of each."""
     catalogue: dict[tuple[str, int], type[OjsError]] = {}
     for kind in _below(OjsError):
-        if kind.__module__ == errors.__name__:
+        if kind.__module__ in _CATALOGUED:
             catalogue.setdefault((kind.code, kind.status), kind)
     return catalogue
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain.errors import PermissionDeniedError
+from ojs_aws.domain.access_errors import PermissionDeniedError
 
 
 class Permission(StrEnum):

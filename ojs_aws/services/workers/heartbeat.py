@@ -7,13 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain.access import ANYBODY, Caller
+from ojs_aws.domain.access_errors import PermissionDeniedError
 from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.errors import (
-    ConflictError,
-    InvalidRequestError,
-    NotFoundError,
-    PermissionDeniedError,
-)
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef

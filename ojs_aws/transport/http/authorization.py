@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import Caller, Permission
+from ojs_aws.domain.access_errors import PermissionDeniedError
 from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.errors import JsonValue, NotFoundError, PermissionDeniedError
+from ojs_aws.domain.errors import JsonValue, NotFoundError
 from ojs_aws.services.jobs.change import found
 from ojs_aws.transport.http.access import Bounds
 from ojs_aws.transport.http.callers import caller_if_known, caller_of

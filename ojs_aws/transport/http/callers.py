@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.access import ANYBODY, NOBODY, Caller, matches, permissions_of, read_scopes
-from ojs_aws.domain.errors import InvalidTokenError, TokenExpiredError, UnauthenticatedError
+from ojs_aws.domain.access_errors import InvalidTokenError, TokenExpiredError, UnauthenticatedError
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings

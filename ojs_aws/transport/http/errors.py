@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final, cast
 
+from ojs_aws.domain.access_errors import UnauthenticatedError
 from ojs_aws.domain.errors import (
     BackendError,
     BackendUnavailableError,
@@ -16,7 +17,6 @@ from ojs_aws.domain.errors import (
     MethodNotAllowedError,
     OjsError,
     QueueFullError,
-    UnauthenticatedError,
 )
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.transport.http.calls import Answer

@@ -8,7 +8,11 @@ import pytest
 
 from ojs_aws.client import ApiKey, Client, SigV4, SyncClient
 from ojs_aws.client.transports.connection import HttpConnection
-from ojs_aws.domain.errors import PermissionDeniedError, TokenExpiredError, UnauthenticatedError
+from ojs_aws.domain.access_errors import (
+    PermissionDeniedError,
+    TokenExpiredError,
+    UnauthenticatedError,
+)
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.worker import Worker
 from tests.unit.client.doubles import FakeServer, answer
