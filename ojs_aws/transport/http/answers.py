@@ -18,6 +18,13 @@ JsonObject: TypeAlias = dict[str, Any]
 Fraction: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
+class Further(TypedDict):
+    """Says whether there is more, and where to go on."""
+
+    has_more: bool
+    next_cursor: NotRequired[str]
+
+
 class Pagination(TypedDict):
     """Describes a page of a list; ``total_is_exact`` is false where nobody counted the rest."""
 

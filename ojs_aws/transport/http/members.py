@@ -8,9 +8,19 @@ from typing import TypeAlias
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.json_text import Member, json_type
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
 
 Values: TypeAlias = Mapping[str, JsonValue]
+
+
+def malformed(name: str, expected: str, member: Member | None) -> InvalidRequestError:
+    """Return the error for a member that is missing or of another type; its value is not shown."""
+    received = "nothing" if member is None else json_type(member.value)
+    return InvalidRequestError(
+        f"The '{name}' attribute must be {expected}; received {received}.",
+        details={"field": name, "expected": expected, "received": received},
+    )
 
 
 def text_in(values: Values, name: str) -> str:

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.transport.http.queries import MAX_OFFSET, number_of, text_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.answers import Pagination
+    from ojs_aws.transport.http.answers import Further, Pagination
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,23 @@ class RequestedPage:
         :param cursor: of the next page; empty on the last one.
         :param is_exact: False when there are at least so many, and nobody counted the rest.
         """
-        described: Pagination = {
+        return {
             "total": total,
             "total_is_exact": is_exact,
             "limit": self.limit,
             "offset": self.offset,
             "page": self.offset // self.limit + 1,
             "per_page": self.limit,
-            "has_more": bool(cursor),
+            **further(cursor),
         }
-        if cursor:
-            described["next_cursor"] = cursor
-        return described
+
+
+def further(cursor: str) -> Further:
+    """Return how an answer says where to go on.
+
+    :param cursor: of what follows; empty if nothing does.
+    """
+    return {"has_more": True, "next_cursor": cursor} if cursor else {"has_more": False}
 
 
 def requested_page(query: Mapping[str, str]) -> RequestedPage:

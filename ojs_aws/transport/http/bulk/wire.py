@@ -23,7 +23,7 @@ from ojs_aws.services.bulk.idempotency import StoredAnswer
 from ojs_aws.transport.http.calls import CREATED, OK
 from ojs_aws.transport.http.concealment import concealed
 from ojs_aws.transport.http.json_of import json_of
-from ojs_aws.transport.http.pages import write_mark
+from ojs_aws.transport.http.pages import further, write_mark
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.bulk import answers
@@ -93,10 +93,8 @@ def changed_answer(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> 
         **cast("answers.BulkChanged", {word: changed}),
         "skipped": left,
         "items": [_outcome(at, each, word) for at, each in enumerate(done.outcomes)],
-        "has_more": bool(done.cursor),
+        **further(write_mark(MARK, done.cursor)),
     }
-    if done.cursor:
-        body["next_cursor"] = write_mark(MARK, done.cursor)
     status = OK
     if left:
         status = REFUSED if is_atomic or not changed else MULTI_STATUS

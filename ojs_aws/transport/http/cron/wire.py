@@ -22,7 +22,6 @@ from ojs_aws.domain.json_text import (
     Member,
     RawJson,
     assemble,
-    json_type,
     parse_object,
     stored_texts,
 )
@@ -30,6 +29,7 @@ from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.jobs.envelope import ENVELOPE_OPTIONS, read_job
 from ojs_aws.transport.http.json_of import JsonOf, array_of, beside_texts, json_of
+from ojs_aws.transport.http.members import malformed
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.answers import Pagination
@@ -74,11 +74,7 @@ def _job_members(members: Mapping[str, Member], max_depth: int) -> Mapping[str, 
     if template is None or template.value is None:
         return {name: member for name, member in members.items() if name in _JOB}
     if not isinstance(template.value, dict):
-        received = json_type(template.value)
-        raise InvalidRequestError(
-            f"The 'job_template' attribute must be an object; received {received}.",
-            details={"field": "job_template", "expected": "an object", "received": received},
-        )
+        raise malformed("job_template", "an object", template)
     return parse_object(template.raw, max_depth=max_depth)
 
 

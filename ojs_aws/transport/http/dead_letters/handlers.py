@@ -31,7 +31,7 @@ from ojs_aws.transport.http.members import (
     number_in,
     text_in,
 )
-from ojs_aws.transport.http.pages import requested_page
+from ojs_aws.transport.http.pages import further, requested_page
 from ojs_aws.transport.http.queries import members_of, text_of
 
 if TYPE_CHECKING:
@@ -177,15 +177,12 @@ def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> answe
         if outcome.reason:
             result["reason"] = outcome.reason
         results.append(result)
-    body: answers.BulkAnswer = {
+    return {
         **cast("answers.BulkDone", {done: report.done}),
         "failed": len(results) - report.done,
         "results": results,
-        "has_more": bool(report.cursor),
+        **further(report.cursor),
     }
-    if report.cursor:
-        body["next_cursor"] = report.cursor
-    return body
 
 
 def _is_admin(call: Call) -> bool:

@@ -20,7 +20,6 @@ from ojs_aws.domain.json_text import (
     RawJson,
     assemble,
     encode,
-    json_type,
     parse_object,
 )
 from ojs_aws.domain.timestamps import (
@@ -33,6 +32,7 @@ from ojs_aws.domain.timestamps import (
 from ojs_aws.services.batches.errors import BatchFaults
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.transport.http.jobs.unique_policy import read_unique
+from ojs_aws.transport.http.members import malformed
 
 Members = dict[str, Member]
 
@@ -107,8 +107,7 @@ def read_jobs(members: Mapping[str, Member], max_depth: int, max_bytes: int) -> 
     """
     jobs = members.get("jobs")
     if jobs is None or not isinstance(jobs.value, list):
-        received = "nothing" if jobs is None else json_type(jobs.value)
-        raise _malformed("jobs", "an array of jobs", received)
+        raise malformed("jobs", "an array of jobs", jobs)
     raws, read, faults = items_of(jobs.raw), [], BatchFaults()
     for at, value in enumerate(jobs.value):
         with faults.at(at):
@@ -120,7 +119,7 @@ def read_jobs(members: Mapping[str, Member], max_depth: int, max_bytes: int) -> 
 
 def _read(index: int, raw: RawJson, value: JsonValue, max_depth: int) -> Job:
     if not isinstance(value, dict):
-        raise _malformed(f"jobs[{index}]", "an object", json_type(value))
+        raise malformed(f"jobs[{index}]", "an object", Member(raw, value))
     return read_job(parse_object(raw, max_depth=max_depth), max_depth)
 
 
@@ -158,7 +157,7 @@ def _named(members: Mapping[str, Member], aliases: Mapping[str, str]) -> Members
 
 def _options(options: Member, max_depth: int) -> Mapping[str, Member]:
     if not isinstance(options.value, dict):
-        raise _malformed("options", "an object", json_type(options.value))
+        raise malformed("options", "an object", options)
     return parse_object(options.raw, max_depth=max_depth)
 
 
@@ -228,13 +227,6 @@ def _iso(value: JsonValue) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_DURATION_MS:
         return format_duration(value)
     return None
-
-
-def _malformed(field: str, expected: str, received: str) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}; received {received}.",
-        details={"field": field, "expected": expected, "received": received},
-    )
 
 
 _DELAY: Final = "delay"

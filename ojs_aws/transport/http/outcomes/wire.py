@@ -9,17 +9,14 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.checkpoints import opened
 from ojs_aws.domain.jobs.failures import render_failure
-from ojs_aws.domain.json_text import (
-    Member,
-    RawJson,
-    json_type,
-)
+from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.workflows.graph import ROOT, Kind
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.services.jobs.render import render_outcome
 from ojs_aws.transport.http.jobs.wire import FLAT_LIMIT
 from ojs_aws.transport.http.json_of import JsonOf, beside_texts, json_of
+from ojs_aws.transport.http.members import malformed
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import Checkpoint as SavedCheckpoint
@@ -68,11 +65,7 @@ def ids_of(members: Mapping[str, Member]) -> list[str]:
     value = given.value if given else None
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return [*dict.fromkeys(str(each) for each in value)]
-    received = "nothing" if given is None else json_type(value)
-    raise InvalidRequestError(
-        f"The 'ids' attribute must be an array of job ids; received {received}.",
-        details={"field": "ids", "expected": "an array of job ids", "received": received},
-    )
+    raise malformed("ids", "an array of job ids", given)
 
 
 # ------------------------------------------------------------------------------------ progress

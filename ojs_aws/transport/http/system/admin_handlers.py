@@ -16,7 +16,7 @@ from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
 from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.members import flag_in
 from ojs_aws.transport.http.negotiation import Reader, reader_of
-from ojs_aws.transport.http.pages import read_mark, write_mark
+from ojs_aws.transport.http.pages import further, read_mark, write_mark
 from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of, text_of
 from ojs_aws.transport.http.system.wire import bottlenecks, for_reader, throughput
 
@@ -194,8 +194,6 @@ def repair(call: Call) -> Answer[answers.RepairAnswer]:
         "waiting": report.waiting,
         "paused": report.paused,
         "workflows": report.workflows,
-        "has_more": bool(report.cursor),
+        **further(write_mark(_MARK, report.cursor)),
     }
-    if report.cursor:
-        body["next_cursor"] = write_mark(_MARK, report.cursor)
     return Answer(body)

@@ -20,7 +20,7 @@ from ojs_aws.services.workers.service import (
 )
 from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call
 from ojs_aws.transport.http.json_of import beside, json_of
-from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.pages import further, read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.jobs.answers import DirectiveName
@@ -163,10 +163,8 @@ def direct_chosen(
         "updated": len(done.told),
         "workers": [*done.told],
         "refused": [*done.refused],
-        "has_more": bool(done.cursor),
+        **further(write_mark(_MARK, done.cursor)),
     }
-    if done.cursor:
-        body["next_cursor"] = write_mark(_MARK, done.cursor)
     return Answer(body)
 
 
