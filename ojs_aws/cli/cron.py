@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import Yes, json_of
+from ojs_aws.cli.options import Yes, arguments_of
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.cron import CronJob
-    from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(name="cron", no_args_is_help=True, help="Show and change cron jobs.")
 
@@ -71,12 +70,10 @@ async def register_cron(
     from ojs_aws.domain.cron.bodies import OverlapPolicy
     from ojs_aws.domain.envelope import Job
 
-    given = json_of(args, "The arguments")
-    positional: list[JsonValue] = given if isinstance(given, list) else [given]
     entry = await session.client.cron.register(
         name,
         schedule,
-        Job(type, positional, queue=queue),
+        Job(type, arguments_of(args), queue=queue),
         timezone=timezone,
         overlap_policy=cast("OverlapPolicy", overlap),  # the server refuses others by name
         description=description or None,
@@ -117,6 +114,4 @@ async def delete_cron(
 
 
 def _shown(session: Session, entry: CronJob) -> None:
-    described = {**entry.attributes}
-    hidden = {"expression", "job_template", "cron_job"}
-    session.out.fields(described, [pair for pair in described.items() if pair[0] not in hidden])
+    session.out.fields(entry.attributes, hidden={"expression", "job_template", "cron_job"})

@@ -10,7 +10,7 @@ import typer
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until, error_text
 from ojs_aws.cli.options import JobId, json_of, moment
 from ojs_aws.cli.output import flat
-from ojs_aws.cli.session import MAX_PAGE, ExitCode, Session, command, listed, pages
+from ojs_aws.cli.session import MAX_PAGE, ExitCode, Session, command, listed, misuse, pages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.dead_letters import DeadLetterFilter
@@ -78,15 +78,14 @@ async def list_dead_letters(
 async def show_dead_letter(session: Session, job_id: JobId) -> None:
     """Show a dead letter with all its errors."""
     job = await session.client.dead_letter.get(job_id)
-    members = {name: job[name] for name in job}
-    session.out.fields(members, members.items())
+    session.out.fields({name: job[name] for name in job})
 
 
 @command(app, "stats", epilog="Example: ojs-aws dead-letter stats")
 async def dead_letter_stats(session: Session) -> None:
     """Count the dead letters by queue and by error."""
     stats = await session.client.dead_letter.stats()
-    session.out.fields({**stats}, flat(stats))
+    session.out.fields(stats, flat(stats))
 
 
 @command(
@@ -150,8 +149,7 @@ async def _many(
     :raises typer.Exit: USAGE where none are meant, FAILED where some could not be changed.
     """
     if not chosen and not every:
-        session.out.problem("Which dead letters?", "Name ids, a filter, or --all.")
-        raise typer.Exit(ExitCode.USAGE)
+        raise misuse(session.out, "Which dead letters?", "Name ids, a filter, or --all.")
     letters = session.client.dead_letter
     counted = pages(lambda cursor: letters.list(limit=MAX_PAGE, cursor=cursor, **chosen))
     total = sum([len(page.jobs) async for page in counted])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ojs_aws.cli.options import JobId, json_of
+from ojs_aws.cli.options import JobId, arguments_of, pair_of
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ async def enqueue(
     wait_s: Annotated[float, typer.Option(help="Seconds to wait at most.")] = 60.0,
 ) -> None:
     """Enqueue a job, and show its id; with --wait, its result."""
-    given = json_of(args, "The arguments")
     retry = {
         "max_attempts": max_attempts,
         "on_exhaustion": "dead_letter" if dead_letter else "",
@@ -68,13 +67,12 @@ async def enqueue(
         "expires_at": expires and _when(expires, "--expires"),
         "timeout_s": timeout_s,
         "retry": {name: value for name, value in retry.items() if value},
-        "meta": dict(_pair(each) for each in meta or ()),
+        "meta": dict(pair_of(each, "--meta takes") for each in meta or ()),
         "id": job_id,
     }
     named = {name: value for name, value in attributes.items() if value}
     chosen = cast("JobAttributes", {"queue": queue, "priority": priority, **named})
-    positional: list[JsonValue] = given if isinstance(given, list) else [given]
-    result = await session.client.enqueue(type, positional, **chosen)
+    result = await session.client.enqueue(type, arguments_of(args), **chosen)
     if not wait:
         session.out.said(result.id, _members(result.job))
         return
@@ -88,7 +86,7 @@ async def enqueue(
 async def get(session: Session, job_id: JobId) -> None:
     """Show a job as a producer sees it; `ojs-aws jobs show` adds the history."""
     job = await session.client.get(job_id)
-    session.out.fields(_members(job), _members(job).items())
+    session.out.fields(_members(job))
 
 
 async def cancel(session: Session, job_id: JobId) -> None:
@@ -114,10 +112,3 @@ def _when(text: str, option: str) -> str:
             "now on such as +PT10M."
         ) from None
     return text
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, mark, value = text.partition("=")
-    if not mark or not name:
-        raise typer.BadParameter(f"--meta takes name=value, not {text!r}")
-    return name, value

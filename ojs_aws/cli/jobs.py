@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.options import DryRun, JobId, Yes, moment
-from ojs_aws.cli.session import ExitCode, Session, command, listed
+from ojs_aws.cli.session import ExitCode, Session, command, listed, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.jobs import BulkAction, JobEntry, JobFilter
@@ -143,10 +143,7 @@ async def show_job(
     if session.out.as_json:
         session.out.json({**detail})
         return
-    hidden = {"history", "events", "errors", "specversion"}
-    session.out.fields(
-        detail, [(name, value) for name, value in detail.items() if name not in hidden]
-    )
+    session.out.fields(detail, hidden={"history", "events", "errors", "specversion"})
     history = detail.get("history")
     session.out.items(
         history,
@@ -215,10 +212,8 @@ async def _change(
         await _change_named(session, jobs.cancel if action == "cancel" else jobs.retry, ids)
         return
     if not chosen:
-        session.out.problem(
-            "Which jobs?", "Name ids, or a filter: --queue, --state, --type, --since, --until."
-        )
-        raise typer.Exit(ExitCode.USAGE)
+        hint = "Name ids, or a filter: --queue, --state, --type, --since, --until."
+        raise misuse(session.out, "Which jobs?", hint)
     counts = jobs.change_all(action, dry_run=True, **chosen)
     total = sum([part.matched async for part in counts])
     if not consent.agrees(session, action, total, "jobs"):

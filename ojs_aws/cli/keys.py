@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import ExitCode, code_of
+from ojs_aws.cli.session import code_of, misuse
 from ojs_aws.domain.access import Scope
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def with_aws(out: Output, endpoint_url: str | None, act: Callable[[AwsClients], 
         out.error(problem)
         raise typer.Exit(code_of(problem)) from None
     except SettingsError as problem:
-        out.problem(str(problem))
-        raise typer.Exit(ExitCode.USAGE) from None
+        raise misuse(out, str(problem)) from None
 
 
 @app.command()

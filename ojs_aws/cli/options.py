@@ -87,6 +87,23 @@ def moment(text: str | None) -> datetime | None:
         return datetime.now(UTC) - ago
 
 
+def pair_of(text: str, expected: str) -> tuple[str, str]:
+    """Return the name and the value of ``name=value``; errors begin as ``expected`` does.
+
+    :raises typer.BadParameter: something else.
+    """
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise typer.BadParameter(f"{expected} name=value, not {text!r}")
+    return name, value
+
+
+def arguments_of(text: str) -> list[JsonValue]:
+    """Return the arguments of a job that a person wrote: a JSON array, or the only one."""
+    given = json_of(text, "The arguments")
+    return given if isinstance(given, list) else [given]
+
+
 def json_of(text: str, what: str) -> JsonValue:
     """Return JSON that a person wrote.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -102,10 +102,24 @@ class Output:
         rows = [[_member(each, column) for column in columns.values()] for each in items]
         self.table(data, [*columns], rows, title=title, nothing=nothing)
 
-    def fields(self, data: object, pairs: Iterable[tuple[str, object]], *, title: str = "") -> None:
-        """Print names and values below each other; empty values are left out."""
-        shown = [(name, value) for name, value in pairs if value not in (None, "", [], {})]
-        self.table(data, ("", ""), shown, title=title)
+    def fields(
+        self,
+        data: Mapping[str, object],
+        pairs: Iterable[tuple[str, object]] | None = None,
+        *,
+        hidden: Collection[str] = (),
+        title: str = "",
+    ) -> None:
+        """Print names and values below each other, by default the members of ``data``.
+
+        Empty values are left out, and members that are ``hidden``.
+        """
+        shown = [
+            (name, value)
+            for name, value in (data.items() if pairs is None else pairs)
+            if name not in hidden and value not in (None, "", [], {})
+        ]
+        self.table({**data}, ("", ""), shown, title=title)
 
     def said(self, text: str, data: Mapping[str, JsonValue]) -> None:
         """Say what was done, or print ``data`` as JSON if that is wanted."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import DryRun, Yes, moment
+from ojs_aws.cli.options import DryRun, Yes, moment, pair_of
 from ojs_aws.cli.output import Columns
-from ojs_aws.cli.session import ExitCode, Session, command, pages
+from ojs_aws.cli.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -59,12 +59,9 @@ def _count(name: str, numbers: QueueNumbers) -> str:
 async def show_queue(session: Session, name: Name) -> None:
     """Show what a queue holds, and what it did in the last hour."""
     numbers = await session.client.queues.stats(name)
-    told = {
-        key: value
-        for key, value in numbers.described.items()
-        if not isinstance(value, dict) and key != "queue"
-    }
-    session.out.fields({**numbers.described}, told.items(), title=name)
+    described = numbers.described
+    objects = {each for each, value in described.items() if isinstance(value, dict)}
+    session.out.fields(described, hidden={*objects, "queue"}, title=name)
 
 
 @command(
@@ -91,8 +88,7 @@ async def _names(session: Session, name: str, *, every: bool) -> list[str]:
     :raises typer.Exit: with USAGE where that is not clear.
     """
     if bool(name) is every:
-        session.out.problem("Name one queue, or say --all.")
-        raise typer.Exit(ExitCode.USAGE)
+        raise misuse(session.out, "Name one queue, or say --all.")
     return [name] if name else [entry.name for entry in await session.client.queues.list()]
 
 
@@ -113,7 +109,7 @@ async def purge_queue(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Empty a queue: delete ended jobs and cancel the others. Active jobs stay."""
+    """Purge a queue: delete ended jobs and cancel the others. Active jobs stay."""
     before = moment(older_than)
     data: dict[str, JsonValue] = {"queue": name}
     if dry_run or not yes:
@@ -158,21 +154,21 @@ Settings = Annotated[
 async def create_queue(session: Session, name: Name, settings: Settings = None) -> None:
     """Create a queue with its own settings; a queue without settings needs no creation."""
     made = await session.client.queues.create(name, _changes(settings))
-    session.out.fields({**made.described}, made.described.items())
+    session.out.fields(made.described)
 
 
 @command(app, "settings", epilog="Example: ojs-aws queues settings bulk")
 async def queue_settings(session: Session, name: Name) -> None:
     """Show the settings of a queue."""
     found = await session.client.queues.settings(name)
-    session.out.fields({**found.described}, found.described.items())
+    session.out.fields(found.described)
 
 
 @command(app, "configure", epilog="Example: ojs-aws queues configure bulk max_size=5000 retention=")
 async def configure_queue(session: Session, name: Name, settings: Settings = None) -> None:
     """Change the named settings of a queue."""
     found = await session.client.queues.configure(name, _changes(settings))
-    session.out.fields({**found.described}, found.described.items())
+    session.out.fields(found.described)
 
 
 @command(app, "drain", epilog="Example: ojs-aws queues drain bulk")
@@ -201,9 +197,7 @@ def _changes(settings: list[str] | None) -> dict[str, JsonValue]:
     """
     changes: dict[str, JsonValue] = {}
     for each in settings or ():
-        name, mark, text = each.partition("=")
-        if not mark or not name:
-            raise typer.BadParameter(f"expected name=value, not {each!r}")
+        name, text = pair_of(each, "expected")
         try:
             changes[name] = json.loads(text) if text else None
         except ValueError:

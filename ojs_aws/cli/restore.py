@@ -19,7 +19,7 @@ import typer
 from ojs_aws.cli.keys import AsJson, EndpointUrl, Table, with_aws
 from ojs_aws.cli.options import moment
 from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import ExitCode, Session, command
+from ojs_aws.cli.session import Session, command, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
@@ -151,11 +151,8 @@ def _instant(out: Output, text: str) -> Instant:
     except InvalidRequestError:
         found = None
     if found is None:
-        out.problem(
-            f"{text!r} is no instant.",
-            "Use RFC 3339, such as 2026-03-01T12:00:00Z, or how long ago, such as 20m.",
-        )
-        raise typer.Exit(ExitCode.USAGE)
+        hint = "Use RFC 3339, such as 2026-03-01T12:00:00Z, or how long ago, such as 20m."
+        raise misuse(out, f"{text!r} is no instant.", hint)
     return instant_of(found)
 
 
@@ -240,13 +237,9 @@ def _age(out: Output, text: str) -> int:
     try:
         age = parse_duration(text, "older_than")
     except InvalidRequestError as problem:
-        out.problem(str(problem))
-        raise typer.Exit(ExitCode.USAGE) from None
+        raise misuse(out, str(problem)) from None
     if age < MIN_AGE_MS:
         days = MIN_AGE_MS // 86_400_000
-        out.problem(
-            f"--older-than is {json.dumps(text)}: use {days}d or more.",
-            "The job that names a younger document may still come.",
-        )
-        raise typer.Exit(ExitCode.USAGE)
+        hint = "The job that names a younger document may still come."
+        raise misuse(out, f"--older-than is {json.dumps(text)}: use {days}d or more.", hint)
     return age

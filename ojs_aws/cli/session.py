@@ -106,10 +106,15 @@ class Session:
         if is_sure:
             return
         if not self.out.can_ask:
-            self.out.problem(f"{question} Say --yes to do it without being asked.")
-            raise typer.Exit(ExitCode.USAGE)
+            raise misuse(self.out, f"{question} Say --yes to do it without being asked.")
         if not typer.confirm(question, err=True):
             raise typer.Exit(ExitCode.DONE)
+
+
+def misuse(out: Output, text: str, hint: str = "") -> typer.Exit:
+    """Print what is wrong with a command, and return the exit to raise: nothing was changed."""
+    out.problem(text, hint)
+    return typer.Exit(ExitCode.USAGE)
 
 
 def connect(url: str, api_key: str) -> Client:

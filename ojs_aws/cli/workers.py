@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.session import ExitCode, Session, command, pages
+from ojs_aws.cli.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workers import DirectedWorkers, WorkerEntry
@@ -64,10 +64,7 @@ async def list_workers(session: Session) -> None:
 async def show_worker(session: Session, worker_id: WorkerId) -> None:
     """Show a worker, with the jobs that it last reported."""
     described = (await session.client.workers.get(worker_id)).described
-    session.out.fields(
-        {**described},
-        [pair for pair in described.items() if pair[0] not in {"worker", "worker_id"}],
-    )
+    session.out.fields(described, hidden={"worker", "worker_id"})
 
 
 @command(
@@ -109,8 +106,8 @@ async def _direct(
         session.out.said(f"Sent {action} to {worker_id}.", {"workers": [worker_id], "told": action})
         return
     if not (chosen.queue or chosen.label or chosen.every):
-        session.out.problem("Which workers?", "Name one, or say --queue, --label or --all.")
-        raise typer.Exit(ExitCode.USAGE)
+        hint = "Name one, or say --queue, --label or --all."
+        raise misuse(session.out, "Which workers?", hint)
     done = await many(queue=chosen.queue, label=chosen.label)
     session.out.said(
         f"Sent {action} to {len(done.told)} {'worker' if len(done.told) == 1 else 'workers'}."
