@@ -14,8 +14,9 @@ from ojs_aws.client.errors import error_in
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.client.transports.answers import Answer, object_in
 from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
+from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError
-from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.json_text import parse_object
 
 if TYPE_CHECKING:
     import httpx
@@ -90,38 +91,14 @@ class HttpConnection:
         self._http_transport = http_transport
         self._http: httpx.AsyncClient | None = None
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        body: RawJson | None = None,
-        *,
-        query: Mapping[str, str] | None = None,
-        repeatable: bool = True,
-    ) -> Answer:
-        """Send a request, again where that may help, and raise the error it ends with.
+    async def exchange(self, request: RouteRequest) -> Answer:
+        """Send a request, again where that may help; an error is a part of the answer.
 
-        :param path: below ``/ojs/v1``.
-        :param repeatable: whether taking effect twice is the same as once. If not, a request that
-            may have been received is not sent again.
-        :raises OjsError: as answered; BackendError when no answer came.
+        One that is not repeatable is not sent again if it may have been received.
         """
-        answer = await self.exchange(method, path, body, query=query, repeatable=repeatable)
-        return answer.or_raise()
-
-    async def exchange(
-        self,
-        method: str,
-        path: str,
-        body: RawJson | None = None,
-        *,
-        query: Mapping[str, str] | None = None,
-        repeatable: bool = True,
-    ) -> Answer:
-        """Send a request as :meth:`request` does, and return an error as part of the answer."""
         sends = 1
         while True:
-            answer = await self._send(method, path, body, query or {}, repeatable=repeatable)
+            answer = await self._send(request)
             wait_s = self._wait_s(answer, sends)
             if wait_s is None:
                 return Answer(answer.status, answer.members, answer.error, sends)
@@ -144,30 +121,25 @@ class HttpConnection:
             return None
         return answer.retry_after_s
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        body: RawJson | None,
-        query: Mapping[str, str],
-        *,
-        repeatable: bool,
-    ) -> Answer:
+    async def _send(self, request: RouteRequest) -> Answer:
         http = self._opened()
         import httpx
 
+        method, body, repeatable = request.route.method, request.text, request.is_repeatable
         headers = {"Content-Type": CONTENT_TYPE} if body is not None else {}
         content = body.encode() if body is not None else None
+        url = self.base + request.url_path.removeprefix(BASE_PATH)
         try:
-            request = http.build_request(
-                method, self.base + path, content=content, params=query, headers=headers
+            built = http.build_request(
+                method, url, content=content, params=request.given_query, headers=headers
             )
             if self._credentials is not None:
-                sent, url = request.headers, str(request.url)
-                request.headers.update(
-                    await self._credentials.headers_for(method, url, sent, content or b"")
+                built.headers.update(
+                    await self._credentials.headers_for(
+                        method, str(built.url), built.headers, content or b""
+                    )
                 )
-            response = await http.send(request)
+            response = await http.send(built)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as problem:
             return _no_answer(BackendUnavailableError, self.base, problem, may_resend=True)
         except httpx.TransportError as problem:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.answers import Answer, objects_in, text_in
-from ojs_aws.client.transports.connection import BASE_PATH, HttpConnection
+from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.client.transports.transport import ask_to_change
 from ojs_aws.domain.envelope import Job
@@ -29,13 +29,7 @@ class HttpTransport:
 
     async def ask(self, request: RouteRequest) -> Answer:
         """Send the request, again where that may help."""
-        return await self._connection.exchange(
-            request.route.method,
-            request.url_path.removeprefix(BASE_PATH),
-            request.text,
-            query=request.given_query,
-            repeatable=request.is_repeatable,
-        )
+        return await self._connection.exchange(request)
 
     async def push(self, job: Job) -> Stored:
         """Store one job; sent again when the answer was lost: the id makes that harmless."""

@@ -7,6 +7,7 @@ import pytest
 
 from ojs_aws.client import Resends
 from ojs_aws.client.transports.connection import base_url
+from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.errors import (
     BackendError,
     BackendUnavailableError,
@@ -129,13 +130,13 @@ async def test_resends_end() -> None:
 
 async def test_what_must_not_happen_twice_is_not_sent_twice() -> None:
     """A request that may have been received is not repeated; one that was refused is."""
-    server = FakeServer()
+    server, request = FakeServer(), RouteRequest(operation="fetch", repeatable=False)
     server.script = [httpx.ReadTimeout("lost")]
-    with pytest.raises(BackendError):
-        await server.connection().request("POST", "/x", repeatable=False)
+    lost = await server.connection().exchange(request)
+    assert isinstance(lost.error, BackendError)
     assert len(server.requests) == 1
     server.script = [httpx.ConnectError("no"), error(429, "rate_limited"), answer(200, {"a": 1})]
-    got = await server.connection().request("POST", "/x", repeatable=False)
+    got = await server.connection().exchange(request)
     assert got.sends == 3
 
 

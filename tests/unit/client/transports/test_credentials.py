@@ -8,12 +8,12 @@ import pytest
 
 from ojs_aws.client import ApiKey, Client, SigV4, SyncClient
 from ojs_aws.client.transports.connection import HttpConnection
+from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.access_errors import (
     PermissionDeniedError,
     TokenExpiredError,
     UnauthenticatedError,
 )
-from ojs_aws.domain.json_text import RawJson
 from ojs_aws.worker import Worker
 from tests.unit.client.doubles import FakeServer, answer
 
@@ -26,7 +26,9 @@ async def sent(server: FakeServer, **given: Any) -> Any:
     given = {"url": URL, **given}
     connection = server.connection(None, **given)
     server.script = [answer(200, {"ok": True})]
-    await connection.exchange("POST", "/queues/a/pause", RawJson("{}"), query={"b": "c d"})
+    await connection.exchange(
+        RouteRequest(operation="pause_queue", path={"queue": "a"}, query={"b": "c d"})
+    )
     return server.requests[-1].headers
 
 
