@@ -2,78 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from ojs_aws.cli.options import with_groups
 from ojs_aws.cli.output import Output
+from ojs_aws.pricing import ASSUMPTIONS, Workload, estimate, million, standing
 
-RANDOM_TOKENS = 1.75
-"""As in ``ojs_aws.pricing``, which is imported when the command runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadOptions:
-    """Describes a workload, as :class:`ojs_aws.pricing.Workload` has it."""
-
-    jobs: Annotated[float, typer.Argument(min=0, help="Jobs a month.")] = 1_000_000
-    rate: Annotated[
-        float | None,
-        typer.Option(min=0, help="Jobs per second while jobs arrive; by default evenly all month."),
-    ] = None
-    size_bytes: Annotated[
-        int, typer.Option("--size", min=0, help="Bytes of an envelope's JSON.")
-    ] = 512
-    compression: Annotated[
-        float,
-        typer.Option(
-            min=1, help="Compression ratio of the envelope: random tokens 1.75, ordinary JSON 5.5."
-        ),
-    ] = RANDOM_TOKENS
-    failure_rate: Annotated[
-        float, typer.Option("--failures", min=0, help="Failed attempts for each job.")
-    ] = 0.0
-    uses_http_workers: Annotated[
-        bool,
-        typer.Option("--http-workers", help="Workers poll the API; otherwise Lambda runs them."),
-    ] = False
-    empty_polls: Annotated[
-        float, typer.Option(min=0, help="Polls per month by HTTP workers that find nothing.")
-    ] = 0.0
-    heartbeats: Annotated[float, typer.Option(min=0, help="Heartbeats over HTTP for each job.")] = (
-        0.0
-    )
-    queues: Annotated[int, typer.Option(min=1, help="Number of queues.")] = 1
-    job_ms: Annotated[
-        float, typer.Option(min=0, help="Duration of a handler in Lambda, in milliseconds.")
-    ] = 0.0
-    worker_mb: Annotated[int, typer.Option(min=128, help="Memory of the worker function.")] = 512
-    retention_days: Annotated[
-        float, typer.Option(min=0, help="How long ended jobs are kept, in days.")
-    ] = 7.0
-    has_bus: Annotated[
-        bool, typer.Option("--bus/--no-bus", help="Publish lifecycle events to the event bus.")
-    ] = True
-    has_dashboard: Annotated[
-        bool, typer.Option("--dashboard/--no-dashboard", help="The stack has its dashboard.")
-    ] = True
-    has_alarms: Annotated[
-        bool, typer.Option("--alarms/--no-alarms", help="The stack has its alarms.")
-    ] = True
-    unique: Annotated[float, typer.Option(min=0, max=1, help="Share of unique jobs, 0 to 1.")] = 0.0
-    steps: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of jobs that are steps of workflows.")
-    ] = 0.0
-    limited: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of jobs with a rate or concurrency limit.")
-    ] = 0.0
-    batched: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of jobs enqueued in batches.")
-    ] = 0.0
-    batch_jobs: Annotated[int, typer.Option(min=1, help="Jobs in each batch.")] = 1000
-    scheduled: Annotated[float, typer.Option(min=0, max=1, help="Share of scheduled jobs.")] = 0.0
+_OPTIONS: Final = {
+    "jobs": typer.Argument(min=0, help="Jobs a month."),
+    "rate": typer.Option(
+        min=0, help="Jobs per second while jobs arrive; by default evenly all month."
+    ),
+    "size_bytes": typer.Option("--size", min=0, help="Bytes of an envelope's JSON."),
+    "compression": typer.Option(
+        min=1, help="Compression ratio of the envelope: random tokens 1.75, ordinary JSON 5.5."
+    ),
+    "failure_rate": typer.Option("--failures", min=0, help="Failed attempts for each job."),
+    "uses_http_workers": typer.Option(
+        "--http-workers", help="Workers poll the API; otherwise Lambda runs them."
+    ),
+    "empty_polls": typer.Option(min=0, help="Polls per month by HTTP workers that find nothing."),
+    "heartbeats": typer.Option(min=0, help="Heartbeats over HTTP for each job."),
+    "queues": typer.Option(min=1, help="Number of queues."),
+    "job_ms": typer.Option(min=0, help="Duration of a handler in Lambda, in milliseconds."),
+    "worker_mb": typer.Option(min=128, help="Memory of the worker function."),
+    "retention_days": typer.Option(min=0, help="How long ended jobs are kept, in days."),
+    "has_bus": typer.Option("--bus/--no-bus", help="Publish lifecycle events to the event bus."),
+    "has_dashboard": typer.Option(
+        "--dashboard/--no-dashboard", help="The stack has its dashboard."
+    ),
+    "has_alarms": typer.Option("--alarms/--no-alarms", help="The stack has its alarms."),
+    "unique": typer.Option(min=0, max=1, help="Share of unique jobs, 0 to 1."),
+    "steps": typer.Option(min=0, max=1, help="Share of jobs that are steps of workflows."),
+    "limited": typer.Option(min=0, max=1, help="Share of jobs with a rate or concurrency limit."),
+    "batched": typer.Option(min=0, max=1, help="Share of jobs enqueued in batches."),
+    "batch_jobs": typer.Option(min=1, help="Jobs in each batch."),
+    "scheduled": typer.Option(min=0, max=1, help="Share of scheduled jobs."),
+}
+"""The options for the fields of a workload, which have their types and defaults."""
 
 
 def register(app: typer.Typer) -> None:
@@ -81,11 +49,11 @@ def register(app: typer.Typer) -> None:
     app.command(
         "cost",
         epilog="Example: ojs-aws cost 5000000 --rate 20 --size 2000 --failures 0.02 --job-ms 150",
-    )(with_groups(cost))
+    )(with_groups(cost, options=_OPTIONS))
 
 
 def cost(
-    options: WorkloadOptions,
+    workload: Workload,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Estimate what a workload costs in a month, line by line, with the assumptions.
@@ -93,15 +61,12 @@ def cost(
     Standing costs are those of a month without a job. The benchmarks have measured the units of
     each operation; the command needs no AWS account.
     """
-    from ojs_aws.pricing import ASSUMPTIONS, Workload, estimate, million, standing
-
-    workload = Workload(**asdict(options))
     lines = estimate(workload)
     total = sum(line.dollars for line in lines)
     data = {
         "dollars_per_month": round(total, 4),
         "standing_dollars_per_month": round(standing(workload), 4),
-        "dollars_per_million_jobs": round(million(workload), 4) if options.jobs else None,
+        "dollars_per_million_jobs": round(million(workload), 4) if workload.jobs else None,
         "lines": [
             {"what": line.what, "amount": line.amount, "unit": line.unit, "dollars": line.dollars}
             for line in lines
@@ -120,7 +85,7 @@ def cost(
             ("together", "", "", f"{total:,.2f}"),
         ],
     )
-    if options.jobs:
+    if workload.jobs:
         out.hint(
             f"A million of these jobs cost ${million(workload):,.2f}; a month without any, "
             f"${standing(workload):,.2f}."

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import typer
@@ -34,9 +32,7 @@ def show_middleware(path: str, *, as_json: bool) -> None:
 
     :raises typer.Exit: with code 2 where the path leads to nothing of the kind.
     """
-    here = str(Path.cwd())
-    if here not in sys.path:  # as `python -m` does
-        sys.path.insert(0, here)
+    configuration.search_here()
     try:
         found = _found(path)
     except (ImportError, AttributeError, SettingsError, TypeError) as problem:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 JobId = Annotated[str, typer.Argument(help="Id of the job.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be changed.")]
+NO_OPTIONS: Final[Mapping[str, object]] = {}
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def with_groups(function: Callable[..., Any], *, skip: int = 0) -> Callable[..., Any]:
+def with_groups(
+    function: Callable[..., Any], *, skip: int = 0, options: Mapping[str, object] = NO_OPTIONS
+) -> Callable[..., Any]:
     """Return a function that takes the fields of each dataclass among its parameters one by one.
 
     So options that several commands have are declared once, as the fields of a dataclass.
@@ -35,7 +38,7 @@ def with_groups(function: Callable[..., Any], *, skip: int = 0) -> Callable[...,
         if each.name in groups:
             annotations = get_type_hints(groups[each.name], include_extras=True)
             parameters += [
-                option(part.name, annotations[part.name], part.default)
+                option(part.name, _annotated(annotations, part.name, options), part.default)
                 for part in fields(groups[each.name])
             ]
         else:
@@ -48,6 +51,10 @@ def with_groups(function: Callable[..., Any], *, skip: int = 0) -> Callable[...,
 
     declare(run, function, parameters)
     return run
+
+
+def _annotated(annotations: Mapping[str, Any], name: str, options: Mapping[str, object]) -> object:
+    return Annotated[annotations[name], options[name]] if name in options else annotations[name]
 
 
 def declare(

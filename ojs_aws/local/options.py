@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import socket
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ojs_aws.middleware.configuration import find
+from ojs_aws.middleware.configuration import find, search_here
 
 if TYPE_CHECKING:
     from ojs_aws.worker.lambda_worker import LambdaWorker
@@ -36,23 +34,6 @@ class LocalOptions:
     cors_origins: tuple[str, ...] = ()
 
 
-def load_attribute(path: str) -> Any:
-    """Return the object at ``module:attribute``; the working directory is searched, too.
-
-    :raises StartError: there is no such module or attribute.
-    """
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    module_name, _, attribute = path.partition(":")
-    try:
-        return find(path, "worker")
-    except ModuleNotFoundError as problem:
-        raise StartError(f"Cannot import {module_name!r}: {problem}.") from problem
-    except AttributeError:
-        raise StartError(f"Module {module_name!r} has no attribute {attribute!r}.") from None
-
-
 def load_worker(path: str) -> LambdaWorker:
     """Load the worker at ``module:attribute``, or the one whose ``lambda_handler`` is there.
 
@@ -60,7 +41,14 @@ def load_worker(path: str) -> LambdaWorker:
     """
     from ojs_aws.worker.lambda_worker import LambdaWorker  # only with workers
 
-    found = load_attribute(path)
+    search_here()
+    module_name, _, attribute = path.partition(":")
+    try:
+        found: Any = find(path, "worker")
+    except ModuleNotFoundError as problem:
+        raise StartError(f"Cannot import {module_name!r}: {problem}.") from problem
+    except AttributeError:
+        raise StartError(f"Module {module_name!r} has no attribute {attribute!r}.") from None
     if not isinstance(found, LambdaWorker):  # what Lambda is given: worker.lambda_handler
         found = getattr(found, "__self__", found)
     if isinstance(found, LambdaWorker):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from pathlib import Path
 from typing import Final, TypeVar
 
 from ojs_aws.config import SettingsError
@@ -36,18 +38,26 @@ def hooks(path: str) -> Hooks:
     return _loaded(path, "OJS_HOOKS", "hooks", Hooks).freeze(_STARTED)
 
 
-def find(path: str, default: str) -> object:
+def find(path: str, default: str, *, is_lenient: bool = False) -> object:
     """Return what a dotted path ``module:attribute`` leads to.
 
     :param default: the attribute that is meant when the path names a module alone.
+    :param is_lenient: None stands for an attribute that does not exist.
     :raises ImportError: there is no such module, or it cannot be imported.
     :raises AttributeError: it has no such attribute.
     """
     module_name, _, attribute = path.partition(":")
     found: object = importlib.import_module(module_name)
     for part in (attribute or default).split("."):
-        found = getattr(found, part)
+        found = getattr(found, part, None) if is_lenient else getattr(found, part)
     return found
+
+
+def search_here() -> None:
+    """Let paths lead into the working directory as well, as those of ``python -m`` do."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
 
 
 def _loaded(path: str, setting: str, default: str, wanted: type[T]) -> T:

@@ -43,7 +43,7 @@ class Workload:
     :ivar scheduled: the share that begins later than it is enqueued.
     """
 
-    jobs: float
+    jobs: float = 1_000_000
     rate: float | None = None
     size_bytes: int = 512
     compression: float = RANDOM_TOKENS

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-
+from ojs_aws.middleware.configuration import find
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.polling import Worker
 
@@ -17,15 +16,13 @@ def load_worker(path: str) -> BaseWorker:
 
     :raises WorkerPathError: no such module, no such attribute, or it is no worker.
     """
-    module_name, _, attribute = path.partition(":")
+    module_name = path.partition(":")[0]
     try:
-        found: object = importlib.import_module(module_name)
+        found = find(path, "worker", is_lenient=True)
     except ModuleNotFoundError as missing:
         if missing.name and not module_name.startswith(missing.name):
             raise  # the module is there, and imports one that is not
         raise WorkerPathError(f"There is no module {module_name!r}.") from None
-    for name in (attribute or "worker").split("."):
-        found = getattr(found, name, None)
     if not isinstance(found, BaseWorker):
         raise WorkerPathError(f"{path!r} is no worker but {type(found).__name__}.")
     return found

@@ -16,8 +16,8 @@ from typing import Final
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import decode
-from ojs_aws.topology import DEAD_LETTERED_METRIC, METRICS, QUEUE_DIMENSION
-from ojs_aws.transport.events.metric_names import MetricNames
+from ojs_aws.topology import DEAD_LETTERED_METRIC, QUEUE_DIMENSION
+from ojs_aws.transport.events.metric_names import MetricNames, publish
 
 COUNTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "job.enqueued": ("ojs.job.enqueued",),
@@ -132,19 +132,13 @@ class MeasuredByType:
 
 
 def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str]) -> None:
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
-    metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
-    for name, value in dimensions.items():
-        metrics.add_dimension(name, value)
-    for name, count in found.counts.items():
-        if count:
-            metrics.add_metric(name, MetricUnit.Count, count)
-    for name, values in found.seconds.items():
-        for second in _sampled(values):
-            metrics.add_metric(name, MetricUnit.Seconds, second)
-    if metrics.metric_set:
-        metrics.flush_metrics()
+    counts = [(name, "Count", count) for name, count in found.counts.items() if count]
+    spans = [
+        (name, "Seconds", second)
+        for name, values in found.seconds.items()
+        for second in _sampled(values)
+    ]
+    publish(function_name, [*counts, *spans], dimensions)
 
 
 TYPE_DIMENSION: Final = "type"

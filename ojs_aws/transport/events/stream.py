@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.ports import SetAside
-from ojs_aws.topology import METRICS, SET_ASIDE_METRIC
+from ojs_aws.topology import SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import (
     Measure,
     MeasuredByQueue,
     MeasuredByType,
     measured,
 )
-from ojs_aws.transport.events.metric_names import MetricNames
+from ojs_aws.transport.events.metric_names import MetricNames, publish
 from ojs_aws.transport.events.records import (
     UNKNOWN,
     Change,
@@ -109,11 +109,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
 
 def count_in_log(value: int, function_name: str) -> None:
     """Publish how many records were set aside: a line of the log, without a call."""
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
-    metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
-    metrics.add_metric(SET_ASIDE_METRIC, MetricUnit.Count, value)
-    metrics.flush_metrics()
+    publish(function_name, [(SET_ASIDE_METRIC, "Count", value)])
 
 
 class StreamConsumer:

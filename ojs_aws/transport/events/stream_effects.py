@@ -7,7 +7,7 @@ it anyhow.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import BackendError, OjsError
@@ -24,23 +24,22 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
 
 
+@dataclass(frozen=True, slots=True)
 class Consequences:
-    """Applies the effects of a batch of changes."""
+    """Applies the effects of a batch of changes, and remembers in ``memory`` what is done."""
 
-    def __init__(self, backend: Backend, memory: Memory, logger: Logger, tracing: Tracing) -> None:
-        """Remember in ``memory`` what is done."""
-        self._backend = backend
-        self._memory = memory
-        self._logger = logger
-        self._tracing = tracing
+    backend: Backend
+    memory: Memory
+    logger: Logger
+    tracing: Tracing
 
     def send(self, changes: Sequence[Change], failed: Failed) -> None:
         """Send the messages of jobs that applications stored in their own transactions."""
         for change in changes:
-            if change.unsent is None or change.number in self._memory.sent:
+            if change.unsent is None or change.number in self.memory.sent:
                 continue
-            if self._backend.job_messages.send_late(change.unsent, self._backend.clock.now()):
-                self._memory.sent.update([change.number])
+            if self.backend.job_messages.send_late(change.unsent, self.backend.clock.now()):
+                self.memory.sent.update([change.number])
             else:
                 failed[change.number] = trouble_of(BackendError("The job's message was not sent."))
 
@@ -51,18 +50,18 @@ class Consequences:
                 if change.expired is not None:
                     self._forget_documents(change.expired)
                 if change.replaced is not None:
-                    self._backend.ports.store.forget_document(*change.replaced)
+                    self.backend.ports.store.forget_document(*change.replaced)
                 if change.removed is not None:
                     gone = change.removed
-                    self._backend.ports.unique().forget(gone.unique_key, gone.id)
+                    self.backend.ports.unique().forget(gone.unique_key, gone.id)
             except OjsError as problem:
                 told = about(change)
-                self._logger.warning("Could not remove what a job left", exc_info=True, extra=told)
+                self.logger.warning("Could not remove what a job left", exc_info=True, extra=told)
                 failed[change.number] = trouble_of(problem)
 
     def _forget_documents(self, job: JobRecord) -> None:
         """Remove a job's documents; not the result if a job with this id exists again."""
-        store = self._backend.ports.store
+        store = self.backend.ports.store
         if isinstance(job.result, StoredElsewhere) and store.load(job.id) is not None:
             job = replace(job, result=None)
         store.forget_documents(job)
@@ -71,18 +70,18 @@ class Consequences:
         """Let the next run of a cron job begin; the tick would do so within a minute."""
         for name in dict.fromkeys(change.job_messages for change in changes if change.job_messages):
             try:
-                self._backend.ports.alarms().set(name, 0)
+                self.backend.ports.alarms().set(name, 0)
             except OjsError:
-                self._logger.warning("Could not wake a cron job", extra={"cron_name": name})
+                self.logger.warning("Could not wake a cron job", extra={"cron_name": name})
 
     def count_jobs(self, changes: Sequence[Change]) -> None:
         """Count jobs that came and went in bounded queues; each record once in this process."""
-        counted = self._memory.counted
+        counted = self.memory.counted
         found = [each for each in changes if each.jobs and each.number not in counted]
         try:
-            self._backend.backpressure.follow([each.jobs for each in found if each.jobs])
+            self.backend.backpressure.follow([each.jobs for each in found if each.jobs])
         except OjsError:  # the tick recounts
-            self._logger.warning("Could not count the jobs of queues", exc_info=True)
+            self.logger.warning("Could not count the jobs of queues", exc_info=True)
         counted.update(each.number for each in found)
 
     def follow(self, changes: Sequence[Change], failed: Failed) -> None:
@@ -90,8 +89,8 @@ class Consequences:
         found = [(each.number, each.following) for each in changes if each.following is not None]
         if not found:
             return
-        with self._tracing.span(WORKFLOW_SPAN):
-            failures = follow(lambda: self._backend.workflow_advance, found)
+        with self.tracing.span(WORKFLOW_SPAN):
+            failures = follow(lambda: self.backend.workflow_advance, found)
         for number, problem in failures.items():
             failed.setdefault(number, trouble_of(problem))
 
@@ -100,7 +99,7 @@ class Consequences:
 
         What was set aside counts when it is published.
         """
-        known = self._memory
+        known = self.memory
         found = [
             each.changed
             for each in changes
@@ -108,5 +107,5 @@ class Consequences:
         ]
         found = [each for each in found if each.number not in known.tallied]
         if found:
-            self._backend.tallying(found)
+            self.backend.tallying(found)
             known.tallied.update(each.number for each in found)

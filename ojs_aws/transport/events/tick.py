@@ -13,11 +13,10 @@ from ojs_aws.topology import (
     LAG_METRIC,
     LEFT_METRIC,
     LOST_METRIC,
-    METRICS,
     QUEUE_DIMENSION,
     UNDECLARED_METRIC,
 )
-from ojs_aws.transport.events.metric_names import MetricNames
+from ojs_aws.transport.events.metric_names import MetricNames, publish
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import CRON_SPAN, SWEEP_SPAN, Tracing
 
@@ -111,18 +110,17 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
 
     Embedded in a line of the log: no call is made. The alarm of the infrastructure watches them.
     """
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
-    metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
-    metrics.add_metric(LAG_METRIC, MetricUnit.Milliseconds, report["lag_ms"])
     left = sum(report[each] for each in ("failed", "skipped", "jobs_failed", "batches_failed"))
-    metrics.add_metric(LEFT_METRIC, MetricUnit.Count, left)
-    metrics.add_metric(LOST_METRIC, MetricUnit.Count, report["batches_lost"])
+    values: list[tuple[str, str, float]] = [
+        (LAG_METRIC, "Milliseconds", report["lag_ms"]),
+        (LEFT_METRIC, "Count", left),
+        (LOST_METRIC, "Count", report["batches_lost"]),
+    ]
     if undeclared := report["undeclared_queues"]:  # a metric costs by the month; most have none
-        metrics.add_metric(UNDECLARED_METRIC, MetricUnit.Count, undeclared)
+        values.append((UNDECLARED_METRIC, "Count", undeclared))
     if oldest_ms:
-        metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, max(oldest_ms.values()))
-    metrics.flush_metrics()
+        values.append((AGE_METRIC, "Milliseconds", max(oldest_ms.values())))
+    publish(function_name, values)
 
 
 def _recount(backend: Backend, logger: Logger) -> int:
@@ -144,16 +142,11 @@ def _recount(backend: Backend, logger: Logger) -> int:
 
 def measure_ages(oldest_ms: Mapping[str, int], function_name: str, names: MetricNames) -> None:
     """Publish how long jobs have been waiting in the queues with the longest waits."""
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
     longest: dict[str, int] = {}
     for queue in sorted(oldest_ms, key=lambda each: -oldest_ms[each])[:MAX_AGES]:
         longest.setdefault(names.name_of(queue), oldest_ms[queue])
     for queue, age_ms in longest.items():
-        metrics = EphemeralMetrics(namespace=METRICS, service=function_name)
-        metrics.add_dimension(QUEUE_DIMENSION, queue)
-        metrics.add_metric(AGE_METRIC, MetricUnit.Milliseconds, age_ms)
-        metrics.flush_metrics()
+        publish(function_name, [(AGE_METRIC, "Milliseconds", age_ms)], {QUEUE_DIMENSION: queue})
 
 
 def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]]) -> dict[str, int]:

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.cli.app import app
-from ojs_aws.cli.cost import RANDOM_TOKENS as COMPRESSION
 from ojs_aws.cli.reference import in_document, reference
 from ojs_aws.cli.session import ExitCode
-from ojs_aws.pricing import ASSUMPTIONS, RANDOM_TOKENS
+from ojs_aws.pricing import ASSUMPTIONS
 from tests.unit.cli.conftest import Cli
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -67,8 +66,3 @@ def test_the_cost_is_shown_with_what_is_assumed(cli: Cli) -> None:
     assert "together" in table.out
     assert "Assumed" in table.err
     assert "a month without any" in table.err.replace("\n", " ")
-
-
-def test_the_cost_of_random_tokens_is_the_default() -> None:
-    """The option repeats the number, so that `--help` imports no prices."""
-    assert COMPRESSION == RANDOM_TOKENS
