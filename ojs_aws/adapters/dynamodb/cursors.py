@@ -7,6 +7,8 @@ import binascii
 import json
 from typing import Final
 
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.values import Item, read_string, string
 from ojs_aws.domain.errors import InvalidRequestError
 
 MAX_LENGTH: Final = 1024
@@ -43,3 +45,14 @@ def _are_parts(parts: object, count: int) -> bool:
         and len(parts) == count
         and all(isinstance(part, str) and part and part.isascii() for part in parts)
     )
+
+
+def row_cursor(last: Item) -> str:
+    """Return the cursor behind a row of the index; empty for none."""
+    return encode_cursor(*(read_string(last, name) for name in (n.GSK, n.PK, n.SK))) if last else ""
+
+
+def row_at(partition: str, cursor: str) -> Item:
+    """Return the key of the row of the index that a cursor stands behind."""
+    gsk, pk, sk = decode_cursor(cursor, 3)
+    return {n.GPK: string(partition), n.GSK: string(gsk), n.PK: string(pk), n.SK: string(sk)}

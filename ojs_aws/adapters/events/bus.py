@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event, bounded, render_event
+from ojs_aws.domain.groups import in_groups
 from ojs_aws.domain.timestamps import datetime_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ class EventBus:
         entries = [(event.id, self._entry(event)) for event in events if self._goes(event.type)]
         refused: list[str] = []
         is_reachable = True
-        for group in _grouped(entries):
+        groups = in_groups(
+            entries, lambda each: entry_bytes(each[1]), MAX_REQUEST_BYTES, max_count=BATCH
+        )
+        for group in groups:
             left = group
             if is_reachable:
                 try:
@@ -92,17 +96,3 @@ def entry_bytes(entry: dict[str, Any]) -> int:
     """Return the size of an entry by EventBridge's rules: time, source, type, detail, resources."""
     texts = (entry["Source"], entry["DetailType"], entry["Detail"], *entry["Resources"])
     return TIME_BYTES + sum(len(text.encode()) for text in texts)
-
-
-def _grouped(entries: Sequence[tuple[str, Any]]) -> Iterator[list[tuple[str, Any]]]:
-    group: list[tuple[str, Any]] = []
-    size = 0
-    for event_id, entry in entries:
-        length = entry_bytes(entry)
-        if group and (len(group) == BATCH or size + length > MAX_REQUEST_BYTES):
-            yield group
-            group, size = [], 0
-        group.append((event_id, entry))
-        size += length
-    if group:
-        yield group

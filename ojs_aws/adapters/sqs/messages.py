@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -42,8 +42,6 @@ STALE: Final = frozenset(
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
 class SqsMessageQueue:
@@ -68,11 +66,11 @@ class SqsMessageQueue:
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
         """Make one call for ten messages."""
-
-        def entry(item: tuple[Message, int]) -> dict[str, Any]:
-            return {"MessageBody": encode_message(item[0]), "DelaySeconds": item[1]}
-
-        self._in_batches(queue, "SendMessageBatch", self.client.send_message_batch, messages, entry)
+        entries = [
+            {"MessageBody": encode_message(message), "DelaySeconds": delay_s}
+            for message, delay_s in messages
+        ]
+        self._in_batches(queue, "SendMessageBatch", self.client.send_message_batch, entries)
 
     def receive(
         self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
@@ -125,12 +123,8 @@ class SqsMessageQueue:
             with _missing(), translated("DeleteMessage"), _stale():
                 self.client.delete_message(QueueUrl=self.url(queue), ReceiptHandle=handles[0])
             return
-
-        def entry(handle: str) -> dict[str, Any]:
-            return {"ReceiptHandle": handle}
-
-        delete = self.client.delete_message_batch
-        self._in_batches(queue, "DeleteMessageBatch", delete, handles, entry)
+        entries = [{"ReceiptHandle": handle} for handle in handles]
+        self._in_batches(queue, "DeleteMessageBatch", self.client.delete_message_batch, entries)
 
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
         """Make one call for ten messages."""
@@ -141,12 +135,11 @@ class SqsMessageQueue:
                     QueueUrl=self.url(queue), ReceiptHandle=handle, VisibilityTimeout=seconds
                 )
             return
-
-        def entry(item: tuple[str, int]) -> dict[str, Any]:
-            return {"ReceiptHandle": item[0], "VisibilityTimeout": item[1]}
-
+        entries = [
+            {"ReceiptHandle": handle, "VisibilityTimeout": seconds} for handle, seconds in handles
+        ]
         change = self.client.change_message_visibility_batch
-        self._in_batches(queue, "ChangeMessageVisibilityBatch", change, handles, entry)
+        self._in_batches(queue, "ChangeMessageVisibilityBatch", change, entries)
 
     def backlog(self, queue: str) -> Backlog:
         """Make one call; the numbers are SQS's estimates."""
@@ -165,15 +158,12 @@ class SqsMessageQueue:
         queue: str,
         operation: str,
         call: Callable[..., Any],
-        items: Sequence[T],
-        entry: Callable[[T], dict[str, Any]],
+        items: Sequence[dict[str, Any]],
     ) -> None:
         """Send ten to a call; what fails because of SQS is tried once more."""
         for begin in range(0, len(items), BATCH):
-            entries = [
-                {"Id": str(index), **entry(item)}
-                for index, item in enumerate(items[begin : begin + BATCH])
-            ]
+            part = items[begin : begin + BATCH]
+            entries = [{"Id": str(index), **item} for index, item in enumerate(part)]
             for _ in range(TRIES):
                 with _missing(), translated(operation):
                     answer = call(QueueUrl=self.url(queue), Entries=entries)

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from ojs_aws.services.upkeep.sweep import Each
 
 
-def _nobody(_: object) -> tuple[()]:
-    """Publish and refuse nothing: there is no bus."""
-    return ()
-
-
 class NoTriggers:
     """Stands for a deployment without Lambda workers."""
 
@@ -60,6 +55,6 @@ class Ports:
     both: Both
     each: Each | None = None
     spread: ForEach | None = None
-    announce: Callable[[], ports.Announce] = lambda: _nobody
+    announce: Callable[[], ports.Announce] = lambda: lambda _: ()
     triggers: Callable[[], ports.Triggers] = NoTriggers
     pause: Callable[[float], None] = lambda _: None

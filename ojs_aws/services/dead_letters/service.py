@@ -183,11 +183,9 @@ class DeadLetters:
     def _forget_replaced(self, before: JobRecord, after: JobRecord) -> None:
         """Remove a document that an override has replaced by a smaller one."""
         is_elsewhere = isinstance(before.document, StoredElsewhere)
-        if is_elsewhere and isinstance(after.document, str) and self._fits(after):
+        text = after.document
+        if is_elsewhere and isinstance(text, str) and self.store.fits_inline(text):
             self.store.forget_documents(replace(before, result=None))
-
-    def _fits(self, job: JobRecord) -> bool:
-        return isinstance(job.document, str) and self.store.fits_inline(job.document)
 
     def delete(self, job_id: str) -> None:
         """Remove a discarded job for good.

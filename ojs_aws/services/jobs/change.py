@@ -29,22 +29,17 @@ class JobChange:
     after: JobRecord
 
 
-def _nowhere(_: Sequence[str]) -> dict[str, JobRecord]:
-    """Find no job: without batches, a missing job does not exist."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class JobChanger:
     """Settles and changes jobs of one store.
 
     :ivar missing: asked for jobs that are not in their places: those of committed batches are put
-        there.
+        there. Without batches, a missing job does not exist.
     """
 
     store: JobStore
     clock: Clock
-    missing: Callable[[Sequence[str]], dict[str, JobRecord]] = _nowhere
+    missing: Callable[[Sequence[str]], dict[str, JobRecord]] = lambda _: {}
 
     def find(self, job_id: str) -> JobRecord | None:
         """Read a job, strongly consistent, without documents stored elsewhere."""

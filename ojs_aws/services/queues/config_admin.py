@@ -128,7 +128,8 @@ class QueueConfigAdmin:
             limit = self._limit_after(name, after)
             if not is_policy:
                 self.queues.registry.note(name, self.clock.now())
-            base = replace(before, state=_taking(before.state))
+            is_back = before.state is QueueState.DELETED
+            base = replace(before, state=QueueState.ACTIVE) if is_back else before
             try:
                 self._save(before, base, after, limit, found.get(DEFAULT_POLICY))
             except StaleSettingsError:
@@ -262,10 +263,6 @@ class QueueConfigAdmin:
                 details={"queue": name, "depth": counts.depth, "counts": {**left}},
                 hint="Drain it first (POST /ojs/v1/queues/{name}/drain), or purge its jobs.",
             )
-
-
-def _taking(state: QueueState) -> QueueState:
-    return QueueState.ACTIVE if state is QueueState.DELETED else state
 
 
 def _check_strategy(body: Mapping[str, JsonValue]) -> None:

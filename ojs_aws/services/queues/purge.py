@@ -82,7 +82,9 @@ class PurgeQueue:
                 MAX_PURGED,
                 cursor=inner if position == at else "",
                 newest_first=False,
-                between=None if wanted.until is None else _before(wanted.until),
+                between=None
+                if wanted.until is None
+                else Between(Instant(0), Instant(wanted.until - 1)),
             )
             if page.jobs:
                 deleted, cancelled = self._purge([row.id for row in page.jobs], wanted)
@@ -119,7 +121,3 @@ class PurgeQueue:
             if outcome.problem is not None:
                 raise outcome.problem
         return deleted.done, cancelled.done
-
-
-def _before(until: Instant) -> Between:
-    return Between(Instant(0), Instant(until - 1))

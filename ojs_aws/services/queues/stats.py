@@ -79,7 +79,8 @@ class QueueStatistics:
         waiting = self.store.count_waiting(queue)
         found |= {str(state): waiting[state] for state in _WAITING}
         discarded = self.store.count(queue, JobList.DISCARDED)
-        found["discarded"] = _plus(discarded, found["dead_letter"])
+        dead = found["dead_letter"]
+        found["discarded"] = Count(discarded.rows + dead.rows, discarded.is_exact and dead.is_exact)
         return QueueCounts(
             counts={name: count.rows for name, count in found.items()},
             estimated=tuple(name for name, count in found.items() if not count.is_exact),
@@ -105,7 +106,3 @@ class QueueStatistics:
     def minutes(self, queue: str, since: int, until: int) -> list[tuple[Instant, Tally]]:
         """Return what a queue did in each minute of a time range: a read, and a query per 4,000."""
         return self.tallies().read(queue, Instant(max(0, since)), Instant(until))
-
-
-def _plus(one: Count, other: Count) -> Count:
-    return Count(one.rows + other.rows, one.is_exact and other.is_exact)

@@ -19,7 +19,7 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPlan
-from ojs_aws.services.workflows.job_end import JobEnd, in_groups, job_end_of
+from ojs_aws.services.workflows.job_end import JobEnd, in_writes, job_end_of
 from ojs_aws.services.workflows.write import WorkflowWrite
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class WorkflowAdvance:
         begins = [each.started_at for each in news if each.started_at is not None]
         moment = min([*begins, *([] if started_at is None else [started_at])], default=None)
         current = start
-        for group in in_groups(news):
+        for group in in_writes(news):
             current = self._take(workflow_id, group, moment, current)
             if current is None:
                 return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.groups import in_groups
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, encode
@@ -80,14 +81,6 @@ def error_text(code: str, message: str, attempt: int) -> RawJson:
     return encode({"error": {"type": code, "code": code, "message": message, "attempt": attempt}})
 
 
-def in_groups(news: Sequence[JobEnd]) -> Iterator[Sequence[JobEnd]]:
-    """Yield the ended jobs in groups that fit one write; one empty group if there are none."""
-    group: list[JobEnd] = []
-    size = 0
-    for each in news:
-        if group and size + len(each.value) > MAX_NEWS_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(each)
-        size += len(each.value)
-    yield group
+def in_writes(news: Sequence[JobEnd]) -> Iterator[Sequence[JobEnd]]:
+    """Return the ended jobs in groups that fit one write; one empty group if there are none."""
+    return in_groups(news, lambda each: len(each.value), MAX_NEWS_BYTES) if news else iter([()])

@@ -14,12 +14,13 @@ from ojs_aws.domain.access import read_scopes
 from ojs_aws.domain.api_keys import ApiKey, KeySecret
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports.access import StaleKeyError
 from ojs_aws.topology import KEY_PARTITION
 
 KEPT_S: Final = 90 * 86_400
 """How long the record of a key stays that is revoked or expired."""
+
+_PLAIN: Final = ("name", "created_at", "expires_at", "revoked_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,11 @@ class DynamoApiKeys(InTable):
 
 def _item(key: ApiKey) -> Item:
     document: dict[str, JsonValue] = {
-        "name": key.name,
+        **{name: getattr(key, name) for name in _PLAIN},
         "scopes": [*sorted(key.scopes)],
         "queues": [*key.queues],
         "types": [*key.types],
         "secrets": [[kept.digest, kept.created_at, kept.expires_at] for kept in key.secrets],
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
     }
     item = item_key(KEY_PARTITION, key.id) | {
         n.DOCUMENT: string(encode(document)),
@@ -73,20 +71,13 @@ def _read(item: Item) -> ApiKey:
     document: Any = decode(read_string(item, n.DOCUMENT))
     return ApiKey(
         id=read_string(item, n.SK),
-        name=document["name"],
         scopes=read_scopes(document["scopes"]),
         secrets=tuple(
-            KeySecret(digest=digest, created_at=Instant(created), expires_at=_instant(expires))
+            KeySecret(digest=digest, created_at=created, expires_at=expires)
             for digest, created, expires in document["secrets"]
         ),
-        created_at=Instant(document["created_at"]),
         queues=tuple(document["queues"]),
         types=tuple(document["types"]),
-        expires_at=_instant(document["expires_at"]),
-        revoked_at=_instant(document["revoked_at"]),
         version=read_count(item, n.VERSION),
+        **{name: document[name] for name in _PLAIN},
     )
-
-
-def _instant(value: int | None) -> Instant | None:
-    return None if value is None else Instant(value)

@@ -18,6 +18,7 @@ from ojs_aws.adapters.dynamodb.values import (
     unpacked,
 )
 from ojs_aws.domain.events import Event, bounded
+from ojs_aws.domain.groups import in_groups
 from ojs_aws.domain.timestamps import Instant
 
 PARTITION: Final = "events"
@@ -44,18 +45,8 @@ def position_of(item: Item) -> int:
 
 def in_chunks(events: Sequence[Event]) -> Iterator[list[Event]]:
     """Group events so that each group fits an item, in order."""
-    group: list[Event] = []
-    size = 0
-    for each in events:
-        event = bounded(each, MAX_EVENT_BYTES)
-        length = len(event.data.encode()) + 300
-        if group and size + length > MAX_CHUNK_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(event)
-        size += length
-    if group:
-        yield group
+    short = (bounded(event, MAX_EVENT_BYTES) for event in events)
+    return in_groups(short, lambda event: len(event.data.encode()) + 300, MAX_CHUNK_BYTES)
 
 
 def chunk_item(position: int, events: Sequence[Event], now: Instant, ttl: int, token: str) -> Item:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.events.chunks import (
@@ -32,11 +33,8 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import (
     Item,
     number,
-    packed,
     read_number,
-    read_string,
     string,
-    unpacked,
 )
 from ojs_aws.adapters.errors import is_contended, translated
 from ojs_aws.domain.errors import BackendError
@@ -47,6 +45,10 @@ from ojs_aws.ports import EventPage, EventQuery, SetAside
 ASIDE: Final = "events#aside"
 ASIDE_KEPT_S: Final = 14 * 86_400
 REASON: Final = "why"
+_ASIDE: Final[c.Columns] = {
+    c.TEXT: {n.SK: "number", REASON: "reason"},
+    c.PACKED: {n.DOCUMENT: "record"},
+}
 MAX_CONFLICTS: Final = 50
 """Times that others may come first; each of them has appended something."""
 
@@ -166,9 +168,8 @@ class DynamoEventLog(InTable):
         """Make one put."""
         self.put_item(
             {
-                **item_key(ASIDE, change.number),
-                REASON: string(change.reason),
-                n.DOCUMENT: packed(change.record),
+                n.PK: string(ASIDE),
+                **c.attributes(change, _ASIDE),
                 AT: number(now),
                 n.TTL: number(now // 1000 + ASIDE_KEPT_S),
             }
@@ -177,14 +178,7 @@ class DynamoEventLog(InTable):
     def aside(self, limit: int) -> Sequence[SetAside]:
         """Run one query."""
         items = self.query("#pk = :pk", {"pk": string(ASIDE)}, Limit=limit)["Items"]
-        return [
-            SetAside(
-                number=read_string(item, n.SK),
-                reason=read_string(item, REASON),
-                record=unpacked(item[n.DOCUMENT]),
-            )
-            for item in items
-        ]
+        return [SetAside(**c.read_members(item, _ASIDE)) for item in items]
 
     def forget_aside(self, number: str) -> None:
         """Make one delete."""

@@ -28,7 +28,6 @@ from ojs_aws.domain.jobs.results import kept_s
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.retention import NO_RETENTION
 from ojs_aws.domain.retention import Retention as Kept
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
@@ -113,7 +112,6 @@ def from_item(item: Item) -> JobRecord:
     """Return the job that an item holds."""
     job_id = n.job_id_of(read_string(item, n.PK))
     members = c.read_members(item, _COLUMNS)
-    kept = c.read_members(item, _KEPT)
     ttl = read_number(item, n.TTL)
     return JobRecord(
         id=job_id,
@@ -123,9 +121,7 @@ def from_item(item: Item) -> JobRecord:
         reservation=read_reservation(job_id, item),
         workflow_id=read_string(item, n.WORKFLOW),
         limit=_limit(item),
-        kept=Kept(**kept)
-        if any(seconds is not None for seconds in kept.values())
-        else NO_RETENTION,
+        kept=Kept(**c.read_members(item, _KEPT)),
         kept_until=None if ttl is None else Instant(ttl * 1000),
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **members,

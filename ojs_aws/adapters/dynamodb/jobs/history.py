@@ -9,13 +9,24 @@ from typing import Final
 from ojs_aws.adapters.dynamodb.values import Value, packed, stored_bytes, unpacked
 from ojs_aws.domain.job import Failure
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.timestamps import Instant
 
 MAX_HISTORY_BYTES: Final = 32_768
 """Each history of failures, compressed: every transition pays for it."""
 
 SHORT_MESSAGE: Final = 500
 """Characters that are left of the message of a failure that was shortened."""
+
+_LETTERS: Final = {
+    "t": "type",
+    "m": "message",
+    "a": "attempt",
+    "o": "occurred_at",
+    "c": "code",
+    "r": "retryable",
+    "b": "backtrace",
+    "e": "error_class",
+}
+"""Members of a failure; items of earlier versions have fewer."""
 
 
 def history_value(failures: tuple[Failure, ...]) -> Value:
@@ -34,39 +45,23 @@ def _shortened(failure: Failure) -> Failure:
 
 
 def _text(failures: tuple[Failure, ...]) -> str:
-    return json.dumps(
-        [
-            {
-                "t": failure.type,
-                "m": failure.message,
-                "a": failure.attempt,
-                "o": failure.occurred_at,
-                "c": failure.code,
-                "r": failure.retryable,
-                "b": failure.backtrace,
-                "e": failure.error_class,
-                "x": dict(failure.extra),
-            }
-            for failure in failures
-        ],
-        separators=(",", ":"),
-    )
+    rows = [
+        {letter: getattr(failure, name) for letter, name in _LETTERS.items()}
+        | {"x": dict(failure.extra)}
+        for failure in failures
+    ]
+    return json.dumps(rows, separators=(",", ":"))
 
 
 def read_history(value: Value) -> tuple[Failure, ...]:
     """Read what :func:`history_value` wrote."""
     return tuple(
         Failure(
-            type=entry["t"],
-            message=entry["m"],
-            attempt=entry["a"],
-            occurred_at=Instant(entry["o"]),
-            # Absent in items of versions that did not have them.
-            code=entry.get("c", ""),
-            retryable=entry.get("r"),
-            backtrace=tuple(entry.get("b", ())),
-            error_class=entry.get("e", ""),
-            extra={key: RawJson(raw) for key, raw in entry.get("x", {}).items()},
+            **{name: entry[letter] for letter, name in _LETTERS.items() if letter in entry}
+            | {
+                "backtrace": tuple(entry.get("b", ())),
+                "extra": {key: RawJson(raw) for key, raw in entry.get("x", {}).items()},
+            }
         )
         for entry in json.loads(unpacked(value))
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.cursors import encode_cursor, row_at, row_cursor
 from ojs_aws.adapters.dynamodb.jobs.index_rows import from_row
 from ojs_aws.adapters.dynamodb.table import InTable, in_index
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
@@ -85,9 +85,9 @@ class Lists(InTable):
             partition,
             limit,
             between=(n.instant_key(since), n.due_key(until, is_far=True)),
-            start=_start(partition, cursor) if cursor else None,
+            start=row_at(partition, cursor) if cursor else None,
         )
-        return Page(tuple(from_row(row) for row in rows), _cursor(last))
+        return Page(tuple(from_row(row) for row in rows), row_cursor(last))
 
     def listed(
         self,
@@ -103,12 +103,12 @@ class Lists(InTable):
         if between is not None and between.until < between.since:
             return Page(())
         partition = n.list_key(queue, name)
-        start = _start(partition, cursor) if cursor else None
+        start = row_at(partition, cursor) if cursor else None
         rows, last = self._query(
             partition, limit, start=start, backwards=newest_first, between=_keys(between)
         )
         jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
-        return Page(tuple(from_row(row) for row in jobs), _cursor(last))
+        return Page(tuple(from_row(row) for row in jobs), row_cursor(last))
 
     def place_of(self, row: ListedJob, name: JobList) -> str:
         """Build the cursor from the row itself, as a page's cursor is; no call."""
@@ -163,14 +163,3 @@ class Lists(InTable):
 
 def _keys(between: Between | None) -> tuple[str, str] | None:
     return None if between is None else (n.instant_key(between.since), n.instant_key(between.until))
-
-
-def _cursor(last: Item) -> str:
-    if not last:
-        return ""
-    return encode_cursor(read_string(last, n.GSK), read_string(last, n.PK), read_string(last, n.SK))
-
-
-def _start(partition: str, cursor: str) -> Item:
-    gsk, pk, sk = decode_cursor(cursor, 3)
-    return {n.GPK: string(partition), n.GSK: string(gsk), n.PK: string(pk), n.SK: string(sk)}

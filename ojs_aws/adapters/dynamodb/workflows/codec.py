@@ -22,6 +22,7 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
     unpacked,
 )
+from ojs_aws.domain.groups import in_groups
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.graph import Kind, dump_graph, load_graph
@@ -127,25 +128,14 @@ def plan_of(items: Sequence[Item]) -> WorkflowPlan:
 
 def result_items(workflow_id: str, version: int, results: Mapping[int, RawJson]) -> Iterator[Item]:
     """Yield the items of the results in one change."""
-    for place, group in enumerate(_groups(results)):
+    groups = in_groups(
+        results.items(), lambda each: len(each[1].encode("utf-8", "surrogatepass")), MAX_PIECE_BYTES
+    )
+    for place, group in enumerate(groups):
         yield {
             **item_key(workflow_pk(workflow_id), f"{RESULTS}{version:09d}.{place:02d}"),
-            n.DOCUMENT: packed(json.dumps([*group.items()], separators=(",", ":"))),
+            n.DOCUMENT: packed(json.dumps(group, separators=(",", ":"))),
         }
-
-
-def _groups(results: Mapping[int, RawJson]) -> Iterator[dict[int, RawJson]]:
-    group: dict[int, RawJson] = {}
-    size = 0
-    for index, text in results.items():
-        length = len(text.encode("utf-8", "surrogatepass"))
-        if group and size + length > MAX_PIECE_BYTES:
-            yield group
-            group, size = {}, 0
-        group[index] = text
-        size += length
-    if group:
-        yield group
 
 
 def results_of(item: Item) -> dict[int, RawJson]:

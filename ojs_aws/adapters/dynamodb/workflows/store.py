@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import CONFLICT_CODE, ConditionFailedError
-from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.cursors import row_at, row_cursor
 from ojs_aws.adapters.dynamodb.table import (
     InTable,
     Reasons,
@@ -150,7 +150,7 @@ class DynamoWorkflows(InTable):
     def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
         """Run a query of the index, more to find one state, and one read of the workflows."""
         keys: list[Item] = []
-        start = _start(cursor) if cursor else {}
+        start = row_at(LIST, cursor) if cursor else {}
         for _ in range(MAX_PAGES):
             rows, start = self._rows(limit - len(keys), start)
             keys += [
@@ -160,11 +160,7 @@ class DynamoWorkflows(InTable):
                 break
         found = {each.id: each for each in map(workflow_of, self.get_items(keys))}
         ids = (read_string(key, n.PK).removeprefix(workflow_pk("")) for key in keys)
-        last = [read_string(start, name) for name in (n.GSK, n.PK, n.SK)] if start else []
-        return WorkflowPage(
-            tuple(found[each] for each in ids if each in found),
-            encode_cursor(*last) if last else "",
-        )
+        return WorkflowPage(tuple(found[each] for each in ids if each in found), row_cursor(start))
 
     def _rows(self, limit: int, start: Item) -> tuple[list[Item], Item]:
         more: Any = {"ExclusiveStartKey": start} if start else {}
@@ -186,8 +182,3 @@ class DynamoWorkflows(InTable):
 def _was_met(reasons: Reasons) -> bool:
     """Return whether another change of the workflow was first, or is about to be."""
     return first_failed(reasons) or any(code == CONFLICT_CODE for code, _ in reasons)
-
-
-def _start(cursor: str) -> Item:
-    gsk, pk, sk = decode_cursor(cursor, 3)
-    return {n.GPK: string(LIST), n.GSK: string(gsk), n.PK: string(pk), n.SK: string(sk)}
