@@ -17,7 +17,7 @@ prints them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, cast, get_args
 
@@ -62,14 +62,10 @@ def make_app(app: App | None = None) -> App:
         value = app.node.try_get_context(name)
         return default if value is None else str(value)
 
-    architecture = said("architecture", Target().machine)
-    if architecture not in get_args(Machine):
-        raise ContextError(
-            f"architecture is {architecture!r}: use {' or '.join(get_args(Machine))}."
-        )
-    removal = said("removal", "retain")
-    if removal not in _REMOVALS:
-        raise ContextError(f"removal is {removal!r}: use retain or destroy.")
+    architecture = _one_of(
+        get_args(Machine), "architecture", said("architecture", Target().machine)
+    )
+    removal = _one_of(_REMOVALS, "removal", said("removal", "retain"))
     extensions = None
     if code_dir := said("extensions", ""):
         extensions = BackendExtensions(
@@ -80,7 +76,11 @@ def make_app(app: App | None = None) -> App:
     props = OjsStackProps(
         extensions=extensions,
         queue_prefix=said("prefix", "ojs"),
-        queue_separator=_separator(said),
+        queue_separator=_one_of(
+            (QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR),
+            "queue_separator",
+            said("queue_separator", QUEUE_SEPARATOR),
+        ),
         queues=_listed(said("queues", "default")),
         adopted_queues=_listed(said("adopted_queues", "")),
         queue_alarms=_listed(said("queue_alarms", "")),
@@ -102,19 +102,18 @@ def make_app(app: App | None = None) -> App:
     return app
 
 
-def _separator(said: Callable[[str, str], str]) -> str:
-    """Return what stands between prefix and queue in the names of SQS queues."""
-    separator = said("queue_separator", QUEUE_SEPARATOR)
-    if separator not in {QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR}:
-        raise ContextError(
-            f"queue_separator is {separator!r}: use {QUEUE_SEPARATOR} or {OLD_QUEUE_SEPARATOR}."
-        )
-    return separator
+def _one_of(allowed: Iterable[str], name: str, text: str) -> str:
+    """Return the text that the context has under a name, if it is one of those allowed."""
+    *others, last = allowed
+    if text not in {*others, last}:
+        raise ContextError(f"{name} is {text!r}: use {', '.join(others)} or {last}.")
+    return text
 
 
 def _access(said: Callable[[str, str], str]) -> Access:
     """Return who may call, as the context says."""
-    auth, cache = said("auth", "api-key"), said("auth_cache_s", "300")
+    auth = _one_of(("api-key", "jwt", "iam", "none"), "auth", said("auth", "api-key"))
+    cache = said("auth_cache_s", "300")
     if auth == "api-key":
         if not cache.isdigit() or int(cache) > MAX_CACHE_S:
             raise ContextError(f"auth_cache_s is {cache!r}: use 0 to {MAX_CACHE_S}.")
@@ -124,8 +123,6 @@ def _access(said: Callable[[str, str], str]) -> Access:
         if not issuer or not audience:
             raise ContextError("auth is 'jwt': say jwt_issuer and jwt_audience, too.")
         return Jwt(issuer=issuer, audience=audience)
-    if auth not in {"iam", "none"}:
-        raise ContextError(f"auth is {auth!r}: use api-key, jwt, iam or none.")
     return Iam() if auth == "iam" else OpenAccess()
 
 

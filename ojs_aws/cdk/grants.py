@@ -50,7 +50,8 @@ class Grants:
 
         :param queues: the queues that are meant; None means all of the backend's.
         """
-        principal = grantee.grant_principal
+        principal, key = grantee.grant_principal, self.encryption_key
+        is_used = permissions.table or permissions.keys
         creates = permissions.creates_queues and self.allow_undeclared_queues
         queue_actions = (*permissions.queues, *((CREATE_QUEUE,) if creates else ()))
         wanted: list[tuple[Sequence[str], list[str]]] = [
@@ -62,7 +63,7 @@ class Grants:
                 [self.queues.dead_letters.queue_arn],
             ),
             (permissions.documents, [self.bucket.arn_for_objects("*")]),
-            (self._own_key_actions(permissions), self._own_key_arns()),
+            (OWN_KEY if key and is_used else (), [key.key_arn] if key else []),
             (
                 ("events:PutEvents",) if permissions.publishes else (),
                 [self.event_bus.event_bus_arn],
@@ -110,14 +111,6 @@ class Grants:
         elif permissions.table:
             denied = {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": partition}}
             _say(principal, KEYS_DENIED, table, denied, iam.Effect.DENY)
-
-    def _own_key_actions(self, permissions: Permissions) -> Sequence[str]:
-        is_used = permissions.table or permissions.keys
-        return OWN_KEY if is_used and self.encryption_key is not None else ()
-
-    def _own_key_arns(self) -> list[str]:
-        key = self.encryption_key
-        return [] if key is None else [key.key_arn]
 
 
 def _say(

@@ -34,6 +34,17 @@ def text_in(values: Values, name: str) -> str:
     return value
 
 
+def object_in(values: Values, name: str) -> dict[str, JsonValue] | None:
+    """Return an object; None when it is not given.
+
+    :raises InvalidRequestError: it is something else.
+    """
+    value = values.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise invalid(name, "an object", value)
+    return value
+
+
 def flag_in(values: Values, name: str) -> bool:
     """Return true or false; False when it is not given.
 
@@ -93,7 +104,9 @@ def check_known(
         )
 
 
-def check_confirmed(*, is_confirmed: bool, subject: str, has_dry_run: bool) -> None:
+def check_confirmed(
+    subject: str = "An operation on many jobs", *, is_confirmed: bool, has_dry_run: bool = False
+) -> None:
     """Refuse an operation on many jobs that is not confirmed (ojs-admin-api, section 4).
 
     :raises InvalidRequestError: it is not.

@@ -23,6 +23,7 @@ from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.workers.service import directive_of
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
+from ojs_aws.transport.http.queues.wire import purge_answer
 from ojs_aws.transport.http.workers.handlers import direct_chosen
 
 if TYPE_CHECKING:
@@ -78,23 +79,13 @@ def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     """Purge up to a thousand jobs of a queue: ended ones are deleted, others cancelled."""
     from ojs_aws.transport.http.queues.bodies import QueuePurgeBody  # pydantic
 
-    members = call.members()
-    body = QueuePurgeBody.model_validate({name: each.value for name, each in members.items()})
+    body = QueuePurgeBody.model_validate(call.values())
     now = call.backend.clock.now()
     until = None if body.older_than is None else instant_or_age(body.older_than, "older_than", now)
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=call.named("queue"), states=states, until=until)
     reports = _pages(lambda cursor: call.backend.purge_queue(wanted, cursor))
-    deleted = sum(report.deleted for report in reports)
-    cancelled = sum(report.cancelled for report in reports)
-    done: PurgeAnswer = {
-        "purged_count": deleted + cancelled,
-        "deleted": deleted,
-        "cancelled": cancelled,
-        "states": [*states],
-        "has_more": bool(reports[-1].cursor),
-    }
-    return Answer(done)
+    return Answer(purge_answer(wanted, reports))
 
 
 def _pages(purge: Callable[[str], Report]) -> list[Report]:

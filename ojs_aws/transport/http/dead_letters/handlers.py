@@ -12,10 +12,7 @@ from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
-from ojs_aws.domain.timestamps import (
-    format_duration,
-    format_instant,
-)
+from ojs_aws.domain.timestamps import format_duration, format_instant
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
@@ -29,6 +26,7 @@ from ojs_aws.transport.http.members import (
     check_known,
     instant_in,
     number_in,
+    object_in,
     text_in,
 )
 from ojs_aws.transport.http.pages import further, requested_page
@@ -88,9 +86,7 @@ def dead_letter_stats(call: Call) -> Answer[answers.DeadLetterStatsAnswer]:
 
 def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
     """Enqueue a discarded job again, with the changes of an ``override``."""
-    override = _values(call).get("override")
-    if override is not None and not isinstance(override, dict):
-        raise invalid("override", "an object", override)
+    override = object_in(_values(call), "override")
     check_override(call, override)
     job = changed_job(call.backend.dead_letters.retry(call.job_id, override))
     more = {"previous_state": encode("discarded")}
@@ -137,14 +133,10 @@ def _values(call: Call) -> dict[str, JsonValue]:
 
 def _chosen(values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
     """Return what a bulk operation is for, once confirmed (ojs-admin-api, section 4)."""
-    is_confirmed = values.get("confirm") is True
-    subject = "An operation on many jobs"
-    check_confirmed(is_confirmed=is_confirmed, subject=subject, has_dry_run=False)
+    check_confirmed(is_confirmed=values.get("confirm") is True)
     ids = values.get("ids", values.get("job_ids"))
     if ids is None:
-        nested = values.get("filter", {})
-        if not isinstance(nested, dict):
-            raise invalid("filter", "an object", nested)
+        nested = object_in(values, "filter") or {}
         flat = {name: values[name] for name in (*_TEXTS, *_ALIASES, *_RANGE) if name in values}
         return _filter({**flat, **nested})
     if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids) or not ids:

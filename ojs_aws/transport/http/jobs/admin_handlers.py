@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.job import JobRecord
@@ -28,6 +27,7 @@ from ojs_aws.transport.http.members import (
     flag_in,
     instant_in,
     number_in,
+    object_in,
     states_in,
     text_in,
 )
@@ -182,11 +182,7 @@ def bulk_delete_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
 def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
     values = call.values()
     is_dry = flag_in(values, "dry_run")
-    check_confirmed(
-        is_confirmed=is_dry or values.get("confirm") is True,
-        subject="An operation on many jobs",
-        has_dry_run=True,
-    )
+    check_confirmed(is_confirmed=is_dry or values.get("confirm") is True, has_dry_run=True)
     report = call.backend.job_bulk(
         action,
         _filter(_given(values)),
@@ -217,10 +213,8 @@ def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
 
 def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the members of the filter: in ``filter``, or beside ``confirm``."""
-    nested = values.get("filter")
-    if nested is not None and not isinstance(nested, dict):
-        raise invalid("filter", "an object", nested)
-    return {name: value for name, value in values.items() if name not in _CONTROL} | (nested or {})
+    nested = object_in(values, "filter") or {}
+    return {name: value for name, value in values.items() if name not in _CONTROL} | nested
 
 
 def _filter(given: Mapping[str, JsonValue]) -> JobFilter:

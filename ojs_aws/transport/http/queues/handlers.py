@@ -121,19 +121,12 @@ def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
     from ojs_aws.transport.http.queues.bodies import PurgeBody  # pydantic
 
     body = PurgeBody.model_validate(call.values())
-    is_confirmed = body.confirm or body.dry_run
-    check_confirmed(is_confirmed=is_confirmed, subject="A purge", has_dry_run=True)
+    check_confirmed("A purge", is_confirmed=body.confirm or body.dry_run, has_dry_run=True)
     until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=call.named("queue"), states=states, until=until, is_dry=body.dry_run)
     report = call.backend.purge_queue(wanted, read_mark(_PURGED, body.cursor or ""))
-    answer: answers.PurgeAnswer = {
-        "purged_count": report.deleted + report.cancelled,
-        "deleted": report.deleted,
-        "cancelled": report.cancelled,
-        "states": [*states],
-        "has_more": bool(report.cursor),
-    }
+    answer = shapes.purge_answer(wanted, [report])
     if body.dry_run:
         answer["dry_run"] = True
     if report.cursor:

@@ -7,7 +7,7 @@ The binding names the queue by a text, the cases by an object: who asks decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
@@ -16,6 +16,7 @@ from ojs_aws.domain.queues.tallies import Tally, TallyKind, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.queues.config_view import QueueConfigView
+from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.queues.stats import QueueCounts, QueueStats
 from ojs_aws.transport.http.json_of import T, json_of
 from ojs_aws.transport.http.negotiation import Reader
@@ -70,6 +71,19 @@ def changed_queue(
 def _named_queue(members: T, reader: Reader) -> T:
     """Return ``queue``: an object, but for clients that read the binding its name."""
     return members if reader is Reader.CASES else cast("Any", members)["name"]
+
+
+def purge_answer(wanted: Purge, reports: Sequence[PurgeReport]) -> answers.PurgeAnswer:
+    """Return what a purge did, page after page."""
+    deleted = sum(report.deleted for report in reports)
+    cancelled = sum(report.cancelled for report in reports)
+    return {
+        "purged_count": deleted + cancelled,
+        "deleted": deleted,
+        "cancelled": cancelled,
+        "states": [*wanted.states],
+        "has_more": bool(reports[-1].cursor),
+    }
 
 
 def configured_queue(configured: QueueConfigView) -> answers.ConfiguredQueueAnswer:
