@@ -8,7 +8,7 @@ import sys
 import threading
 
 from ojs_aws.local.options import LocalOptions, StartError
-from ojs_aws.local.server import LocalServer, running
+from ojs_aws.local.server import LocalServer
 
 _EXAMPLE = """\
   curl -s {url}/ojs/v1/jobs -H 'Content-Type: application/json' \\
@@ -24,7 +24,7 @@ def run_local(options: LocalOptions, log_level: str) -> None:
     environ.setdefault("POWERTOOLS_LOG_LEVEL", log_level)
     print("Starting: DynamoDB, SQS and the Lambda functions in one process ...", flush=True)
     try:
-        with running(options, environ) as server:
+        with LocalServer(options, environ) as server:
             _serve(server)
     except StartError as problem:
         print(f"ojs-aws local: {problem}", file=sys.stderr)

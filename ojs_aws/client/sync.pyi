@@ -45,7 +45,6 @@ from ojs_aws.domain.schemas.schema import SchemaVersion
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.services.backend import Backend
-from types import TracebackType
 from typing import Self
 from typing import Unpack
 import builtins
@@ -511,7 +510,7 @@ class SyncClient:
     def __enter__(self) -> Self:
         """Return the client itself."""
 
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the client."""
 
     def close(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final, Self
 
@@ -224,10 +224,3 @@ def _function(name: str) -> Handler:
     """Import the entry point of a deployed function, and return its handler."""
     handler: Handler = importlib.import_module(f"{functions.__name__}.{name}.handler").handler
     return handler
-
-
-@contextmanager
-def running(options: LocalOptions, environ: MutableMapping[str, str]) -> Iterator[LocalServer]:
-    """Start a server, and stop it at the end of the block."""
-    with LocalServer(options, environ) as server:
-        yield server

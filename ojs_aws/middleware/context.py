@@ -14,11 +14,8 @@ from ojs_aws.domain.native_json import check_native
 Beat = Callable[[], Awaitable[None]]
 
 LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "critical": logging.CRITICAL,
+    name: logging.getLevelNamesMapping()[name.upper()]
+    for name in ("debug", "info", "warning", "error", "critical")
 }
 
 

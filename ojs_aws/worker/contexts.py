@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from types import TracebackType
 from typing import Any, Final
 
 from ojs_aws.client.timer import SystemTimer, Timer
@@ -192,15 +191,8 @@ class _Done(Coroutine[Any, Any, None]):
     def send(self, _: object) -> None:
         raise StopIteration
 
-    def throw(
-        self,
-        kind: type[BaseException] | BaseException,
-        problem: object = None,
-        _: TracebackType | None = None,
-    ) -> None:
-        if isinstance(kind, BaseException):
-            raise kind
-        raise problem if isinstance(problem, BaseException) else kind()
+    def throw(self, *problem: Any) -> None:
+        super().throw(*problem)
 
     def close(self) -> None:
         """Do nothing: nothing is open."""

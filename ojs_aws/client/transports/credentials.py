@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 API_KEY_VARIABLE: Final = "OJS_API_KEY"
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+Signer: TypeAlias = Callable[[str, str, Mapping[str, str], bytes], Mapping[str, str]]
+"""Gives the headers of a signature for a method, a URL, headers and a body."""
 
 
 class Credentials(Protocol):
@@ -77,15 +81,6 @@ class SigV4:
 
             self._signer = BotocoreSigner(self._region, self._profile)
         return self._signer(method, url, headers, body)
-
-
-class Signer(Protocol):
-    """Signs one request."""
-
-    def __call__(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes
-    ) -> Mapping[str, str]:
-        """Return the headers of the signature."""
 
 
 def chosen_credentials(

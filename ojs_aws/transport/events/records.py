@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
@@ -68,6 +68,7 @@ def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
     """
     change = record["dynamodb"]
     before, after = (_item(change, name, read) for name in ("OldImage", "NewImage"))
+    old, new = (each if isinstance(each, JobRecord) else None for each in (before, after))
     commit = commit_of(record)
     events = tuple(events_of(before, after, commit))
     return Change(
@@ -77,12 +78,12 @@ def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
         record=record,
         expired=left_over(before, after, is_expiry=commit.is_expiry),
         replaced=replaced_checkpoint(before, after),
-        removed=before if after is None and _is_unique(before) else None,
-        unsent=after if before is None and _is_by_stream(after) else None,
+        removed=old if after is None and old and old.unique_key else None,
+        unsent=new if before is None and new and new.is_by_stream else None,
         job_messages=ended_run(before, after),
         following=following(before, after),
-        jobs=_jobs(before, after),
-        changed=_changed(before, after, commit),
+        jobs=None if _life(old) == _life(new) else (old, new),
+        changed=_changed(old, new, commit),
     )
 
 
@@ -118,17 +119,8 @@ def replaced_checkpoint(before: object, after: object) -> tuple[str, StoredElsew
     return (before.id, state) if isinstance(state, StoredElsewhere) else None
 
 
-def _jobs(before: object, after: object) -> Jobs | None:
-    """Return a job that a change began, moved or ended; None for a waiting job or no job."""
-    old = before if isinstance(before, JobRecord) else None
-    new = after if isinstance(after, JobRecord) else None
-    return None if _life(old) == _life(new) else (old, new)
-
-
-def _changed(before: object, after: object, commit: Commit) -> Changed | None:
+def _changed(old: JobRecord | None, new: JobRecord | None, commit: Commit) -> Changed | None:
     """Return the change of a job that came or went, or that now counts as something else."""
-    old = before if isinstance(before, JobRecord) else None
-    new = after if isinstance(after, JobRecord) else None
     is_other = _place(old) != _place(new)
     return Changed(commit.number, commit.at, old, new) if is_other else None
 
@@ -140,14 +132,6 @@ def _place(job: JobRecord | None) -> tuple[str, ...]:
 def _life(job: JobRecord | None) -> str:
     """Return the queue in which a job has not ended; empty for none."""
     return "" if job is None or job.state.is_terminal else job.queue
-
-
-def _is_by_stream(job: object) -> TypeGuard[JobRecord]:
-    return isinstance(job, JobRecord) and job.is_by_stream
-
-
-def _is_unique(job: object) -> TypeGuard[JobRecord]:
-    return isinstance(job, JobRecord) and bool(job.unique_key)
 
 
 def number_of(record: Mapping[str, Any]) -> str:

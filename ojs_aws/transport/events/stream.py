@@ -12,6 +12,7 @@ import base64
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
@@ -83,15 +84,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
 
     logger = logger or function_logger()
     traced = tracing or function_tracing(backend.settings)
-    consumer = StreamConsumer(
-        backend,
-        read,
-        logger,
-        hooks=hooks,
-        count=count or count_in_log,
-        measure=measure,
-        tracing=traced,
-    )
+    consumer = StreamConsumer(backend, read, logger, hooks, count or count_in_log, measure, traced)
 
     def handle(event: Mapping[str, Any], context: object) -> Failures:
         """Publish the events of a batch."""
@@ -112,31 +105,29 @@ def count_in_log(value: int, function_name: str) -> None:
     publish(function_name, [(SET_ASIDE_METRIC, "Count", value)])
 
 
+@dataclass(eq=False, repr=False)
 class StreamConsumer:
-    """Publishes the events of stream records; remembers, within the process, what is done."""
+    """Publishes the events of stream records; remembers, within the process, what is done.
 
-    def __init__(  # noqa: PLR0913 - all who get events
-        self,
-        backend: Backend,
-        read: ReadImage,
-        logger: Logger,
-        *,
-        hooks: Hooks | None,
-        count: Count,
-        measure: Measure | None,
-        tracing: Tracing,
-    ) -> None:
-        """Take the parts that :func:`build_stream` describes."""
-        self._backend = backend
-        self._read = read
-        self._logger = logger
-        self._count = count
-        queues = MetricNames(backend.settings.queues)
-        self._measure = measure or MeasuredByQueue(queues)
+    :func:`build_stream` describes its parts.
+    """
+
+    backend: Backend
+    read: ReadImage
+    logger: Logger
+    hooks: Hooks | None
+    count: Count
+    measure: Measure | None
+    tracing: Tracing
+
+    def __post_init__(self) -> None:
+        """Start with nothing done."""
+        queues = MetricNames(self.backend.settings.queues)
+        self._measure = self.measure or MeasuredByQueue(queues)
         self._by_type = MeasuredByType(queues)
         self._memory = Memory()
-        self._then = Consequences(backend, self._memory, logger, tracing)
-        self._publication = Publication(backend, self._memory, logger, hooks)
+        self._then = Consequences(self.backend, self._memory, self.logger, self.tracing)
+        self._publication = Publication(self.backend, self._memory, self.logger, self.hooks)
         self._aside = 0
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:
@@ -161,12 +152,12 @@ class StreamConsumer:
         self._give_up(changes, failed)
         name = getattr(context, "function_name", "")
         if self._aside:
-            self._count(self._aside, name)
+            self.count(self._aside, name)
         if name:
             told = [each for each in changes if each.number not in failed]
             events = [event for each in told for event in each.events]
             self._measure(measured(events), name)
-            if self._backend.settings.metrics_by_type:
+            if self.backend.settings.metrics_by_type:
                 self._by_type(events, name)
         first = next((each for each in map(number_of, records) if each in failed), None)
         passed = itertools.takewhile(lambda number: number != first, map(number_of, records))
@@ -175,7 +166,7 @@ class StreamConsumer:
 
     def _redrive(self, context: object) -> Failures:
         """Publish what was set aside, each by itself; return what still cannot be published."""
-        log = self._backend.events
+        log = self.backend.events
         left = []
         for change in log.aside(MAX_REDRIVEN):
             self._memory.begin_again(change.number)
@@ -193,10 +184,10 @@ class StreamConsumer:
         if number_of(record) in self._memory.given_up:
             return None
         try:
-            return change_of(record, self._read)
+            return change_of(record, self.read)
         except Exception as problem:  # whatever is wrong with it, the shard must go on
             told = {"record": number_of(record), "item": item_of(record)}
-            self._logger.exception("Unreadable record", extra=told)
+            self.logger.exception("Unreadable record", extra=told)
             try:
                 self._set_aside(record, repr(problem))
             except OjsError as trouble:
@@ -223,9 +214,9 @@ class StreamConsumer:
     def _set_aside(self, record: Mapping[str, Any], reason: str) -> None:
         text = json.dumps(record, default=_as_text)
         aside = SetAside(number=number_of(record), reason=reason[:500], record=text)
-        self._backend.events.set_aside(aside, self._backend.clock.now())
+        self.backend.events.set_aside(aside, self.backend.clock.now())
         told = {"record": aside.number, "item": item_of(record), "reason": reason}
-        self._logger.error("Set a record aside", extra=told)
+        self.logger.error("Set a record aside", extra=told)
         self._aside += 1
 
 

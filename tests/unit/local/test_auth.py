@@ -12,7 +12,7 @@ import pytest
 
 from ojs_aws.local.cors import Cors
 from ojs_aws.local.options import LocalOptions
-from ojs_aws.local.server import LocalServer, running
+from ojs_aws.local.server import LocalServer
 
 JOB = {"type": "demo.echo", "args": ["hi"]}
 
@@ -26,7 +26,7 @@ def server() -> Iterator[LocalServer]:
             patch.delenv(name)
     patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     options = LocalOptions(port=0, has_auth=True, cors_origins=("https://jobs.example.com",))
-    with running(options, os.environ) as server:
+    with LocalServer(options, os.environ) as server:
         thread = threading.Thread(target=server.serve)
         thread.start()
         yield server
