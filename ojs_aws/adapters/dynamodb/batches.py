@@ -141,8 +141,7 @@ class DynamoBatches(InTable):
 
     def decided(self, batch_id: str) -> Decision | None:
         """Make one consistent read."""
-        item = self.get_item(item_key(_pk(batch_id), DECISION))
-        return _decision(item) if item else None
+        return self.load_item(item_key(_pk(batch_id), DECISION), _decision)
 
     def open(self) -> list[OpenBatch]:
         """Run one consistent query, of as many pages as there are."""

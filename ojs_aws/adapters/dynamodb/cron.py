@@ -60,8 +60,7 @@ class DynamoCronEntries(InTable):
 
     def load(self, name: str) -> CronEntry | None:
         """Make one consistent read."""
-        item = self.get_item(_key(name))
-        return entry_of(item) if item else None
+        return self.load_item(_key(name), entry_of)
 
     def all(self) -> list[CronEntry]:
         """Run one query for each megabyte of entries."""

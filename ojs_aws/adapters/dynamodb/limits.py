@@ -251,8 +251,7 @@ class DynamoLimits(InTable):
 
     def load(self, key: str) -> Bucket | None:
         """Make one consistent read."""
-        item = self.get_item(bucket_key(key))
-        return read_bucket(item) if item else None
+        return self.load_item(bucket_key(key), read_bucket)
 
     def page(self, after: str, limit: int) -> Sequence[Bucket]:
         """Run one query."""

@@ -90,8 +90,7 @@ class DynamoSchemas(InTable):
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
         """Make one consistent read."""
-        item = self.get_item(_list_key(job_type, version))
-        return _name(item) if item else None
+        return self.load_item(_list_key(job_type, version), _name)
 
     def names(self, job_type: str = "") -> list[SchemaName]:
         """Run one query of the list for each megabyte."""

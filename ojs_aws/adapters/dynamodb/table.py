@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -38,6 +38,8 @@ BATCH: Final = 100
 
 ALWAYS: Final[Mapping[str, Any]] = {}
 """No condition."""
+
+T = TypeVar("T")
 
 _NAME: Final = re.compile(r"#(\w+)")
 
@@ -125,6 +127,11 @@ class InTable:
                 TableName=self.table, Key=key, ConsistentRead=is_consistent
             )
         return answer.get("Item", {})
+
+    def load_item(self, key: Item, read: Callable[[Item], T]) -> T | None:
+        """Read an item consistently, and return what it holds; None if there is none."""
+        item = self.get_item(key)
+        return read(item) if item else None
 
     def get_items(self, keys: Sequence[Item]) -> Iterator[Item]:
         """Read items consistently, a hundred to a call, in no order."""

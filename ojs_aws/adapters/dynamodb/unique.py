@@ -144,8 +144,7 @@ class DynamoUniqueJobs:
 
     def lock(self, key: str) -> UniqueLock | None:
         """Make one consistent read."""
-        item = self.store.get_item(_key(key))
-        return _read(item) if item else None
+        return self.store.load_item(_key(key), _read)
 
     def forget(self, key: str, job_id: str) -> None:
         """Make one conditional delete."""

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import decode, encode
@@ -43,25 +43,13 @@ def read_limit(
         return None
     if not isinstance(value, dict):
         raise _malformed("rate_limit", "an object", value)
-    limit = Limit(
-        key=_read_key(value, queue, of or {}),
-        on_limit=_on_limit(value.get("on_limit")),
-        **_bounds(value),
-    )
+    limit = _limit(_read_key(value, queue, of or {}), value)
     if limit.limits_nothing:
         raise InvalidPolicyError(
             "The 'rate_limit' attribute limits nothing.",
             details={"field": "rate_limit", "expected": "concurrency, rate or throttle"},
         )
     return limit
-
-
-class Bounds(TypedDict):
-    """Holds the numbers that a policy sets."""
-
-    concurrency: int | None
-    rate: Window | None
-    throttle: Window | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +68,7 @@ class Override:
     def over(self, base: Limit | None, key: str) -> Limit:
         """Return the policy that applies over a base policy."""
         members = {**(base.render() if base else {}), **self.members}
-        return Limit(key=key, on_limit=_on_limit(members.get("on_limit")), **_bounds(members))
+        return _limit(key, members)
 
     def render(self) -> dict[str, JsonValue]:
         """Return it as the specification writes it."""
@@ -109,7 +97,7 @@ def read_override(value: JsonValue, now: Instant) -> Override:
     for name in ("key", "by"):
         if value.get(name) is not None:
             raise _impossible(name, "left out: the path names the key, and jobs what it is by", "")
-    limit = Limit(key="", on_limit=_on_limit(value.get("on_limit")), **_bounds(value))
+    limit = _limit("", value)
     written = limit.render()
     members: dict[str, JsonValue] = {
         name: written.get(name)
@@ -221,13 +209,16 @@ def _part(path: JsonValue, of: Mapping[str, JsonValue]) -> str:
     return "sha256-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _bounds(value: Mapping[str, JsonValue]) -> Bounds:
-    concurrency = value.get("concurrency")
-    return {
-        "concurrency": None if concurrency is None else _count("concurrency", concurrency),
-        "rate": _rate(value),
-        "throttle": _window("throttle", value.get("throttle")),
-    }
+def _limit(key: str, value: Mapping[str, JsonValue]) -> Limit:
+    """Return the limit that a policy's members set."""
+    on_limit, concurrency = _on_limit(value.get("on_limit")), value.get("concurrency")
+    return Limit(
+        key=key,
+        on_limit=on_limit,
+        concurrency=None if concurrency is None else _count("concurrency", concurrency),
+        rate=_rate(value),
+        throttle=_window("throttle", value.get("throttle")),
+    )
 
 
 def _rate(value: Mapping[str, JsonValue]) -> Window | None:

@@ -14,7 +14,7 @@ from ojs_aws.services.workers.liveness import VisibilityTimeouts
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.ports import Clock, EventLog, IdGenerator
+    from ojs_aws.ports import EventLog
     from ojs_aws.services.access.client_limits import ClientRateLimits
     from ojs_aws.services.backend.ports import Ports
     from ojs_aws.services.batches.push import BatchPush
@@ -32,6 +32,8 @@ class Foundation:
         """Make only what all services share."""
         self.settings = settings
         self.ports = ports
+        self.clock = ports.clock
+        self.ids = ports.ids
         self.changer = JobChanger(ports.store, ports.clock, self._missing)
         self.job_messages = JobMessages(ports.messages, ports.queues)
         self._timeout_ms = settings.default_timeout_s * 1000
@@ -49,16 +51,6 @@ class Foundation:
     def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """Return the jobs of committed batches that are not in their places yet."""
         return self.batch_push.rescue(job_ids)
-
-    @property
-    def clock(self) -> Clock:
-        """Return the source of time."""
-        return self.ports.clock
-
-    @property
-    def ids(self) -> IdGenerator:
-        """Return the source of identifiers."""
-        return self.ports.ids
 
     @cached_property
     def events(self) -> EventLog:

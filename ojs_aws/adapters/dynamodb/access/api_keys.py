@@ -29,8 +29,7 @@ class DynamoApiKeys(InTable):
 
     def load(self, key_id: str) -> ApiKey | None:
         """Make one consistent read."""
-        item = self.get_item(item_key(KEY_PARTITION, key_id))
-        return _read(item) if item else None
+        return self.load_item(item_key(KEY_PARTITION, key_id), _read)
 
     def save(self, key: ApiKey) -> None:
         """Make one conditional put. The same put again, after a lost answer, is a success."""

@@ -25,8 +25,7 @@ class JobReads(Lists):
 
     def load(self, job_id: str) -> JobRecord | None:
         """Make one consistent read of the hot item."""
-        item = self.get_item(job_key(job_id))
-        return from_item(item) if item else None
+        return self.load_item(job_key(job_id), from_item)
 
     def load_whole(self, job_id: str) -> JobRecord | None:
         """Run one consistent query of everything the job has in the table.

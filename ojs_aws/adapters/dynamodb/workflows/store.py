@@ -132,8 +132,7 @@ class DynamoWorkflows(InTable):
 
     def load(self, workflow_id: str) -> Workflow | None:
         """Make one consistent read."""
-        item = self.get_item(workflow_key(workflow_id))
-        return workflow_of(item) if item else None
+        return self.load_item(workflow_key(workflow_id), workflow_of)
 
     def plan(self, workflow_id: str) -> WorkflowPlan | None:
         """Run one query for each megabyte."""
