@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 
 from ojs_aws.client.areas.area import Area, filter_texts, given
 from ojs_aws.client.results import DeadLetters
-from ojs_aws.client.transports.answers import entry_of, object_in, objects_in, text_in
+from ojs_aws.client.transports.answers import objects_in, page_of, text_in
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 
@@ -72,14 +72,7 @@ class DeadLetterJobs(Area):
         wanted = filter_texts(DeadLetterFilter, chosen)
         query = {**wanted, "limit": str(limit), "cursor": cursor}
         answer = await self._ask("list_dead_letters", query=query)
-        page = object_in(answer.values, "pagination")
-        return entry_of(
-            DeadLetters,
-            page,
-            jobs=answer.jobs,
-            cursor=text_in(page, "next_cursor"),
-            is_exact=page.get("total_is_exact") is not False,
-        )
+        return page_of(DeadLetters, answer.values, answer.jobs)
 
     async def get(self, job_id: str) -> Job:
         """Read a discarded job with its whole history.

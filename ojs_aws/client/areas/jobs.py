@@ -11,8 +11,8 @@ from ojs_aws.client.areas.area import Area, filter_texts, given
 from ojs_aws.client.areas.dead_letters import BulkOutcome
 from ojs_aws.client.transports.answers import (
     entry_of,
-    object_in,
     objects_in,
+    page_of,
     text_in,
     texts_in,
 )
@@ -116,14 +116,8 @@ class Jobs(Area):
             "cursor": cursor,
         }
         values = (await self._ask("list_jobs", query=query)).values
-        page = object_in(values, "pagination")
-        return entry_of(
-            JobPage,
-            page,
-            jobs=[entry_of(JobEntry, each) for each in objects_in(values, "items")],
-            cursor=text_in(page, "next_cursor"),
-            is_exact=page.get("total_is_exact") is not False,
-        )
+        jobs = [entry_of(JobEntry, each) for each in objects_in(values, "items")]
+        return page_of(JobPage, values, jobs)
 
     async def detail(self, job_id: str, *, events: bool = False) -> Mapping[str, JsonValue]:
         """Read everything that is known of a job: its members, and ``history``.

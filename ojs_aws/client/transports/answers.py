@@ -6,7 +6,7 @@ backends of the specification, and newer versions of this one, are understood.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Final, TypeAlias, TypeVar
 
@@ -112,6 +112,13 @@ def unwrapped(values: Values, *names: str) -> Values:
 def next_cursor(values: Values) -> str:
     """Return where the next page of a list starts; empty on the last one."""
     return text_in(object_in(values, "pagination"), "next_cursor")
+
+
+def page_of(kind: type[E], values: Values, jobs: Sequence[object]) -> E:
+    """Return a page of jobs, with what the answer says about the whole list."""
+    page = object_in(values, "pagination")
+    cursor, is_exact = text_in(page, "next_cursor"), page.get("total_is_exact") is not False
+    return entry_of(kind, page, jobs=jobs, cursor=cursor, is_exact=is_exact)
 
 
 _READERS: Final[Mapping[object, Callable[[Values, str], object]]] = {
