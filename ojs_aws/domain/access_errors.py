@@ -6,7 +6,7 @@ from ojs_aws.domain.errors import OjsError
 
 
 class UnauthenticatedError(
-    OjsError, code="unauthenticated", status=401, retryable=False, type="authentication_error"
+    OjsError, code="unauthenticated", status=401, type="authentication_error"
 ):
     """Reports missing or invalid credentials; only the server's log says which.
 
@@ -37,7 +37,7 @@ class TokenExpiredError(InvalidTokenError, code="token_expired"):
 
 
 class PermissionDeniedError(
-    OjsError, code="permission_denied", status=403, retryable=False, type="authorization_error"
+    OjsError, code="permission_denied", status=403, type="authorization_error"
 ):
     """Reports that a known caller may not do this."""
 

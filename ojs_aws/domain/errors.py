@@ -14,6 +14,7 @@ from typing import ClassVar, Final, TypeAlias
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 DOCS: Final = "https://openjobspec.org/spec/v1/errors"
+_SERVER_ERROR: Final = 500
 
 
 class OjsError(Exception):
@@ -42,7 +43,12 @@ class OjsError(Exception):
         retryable: bool | None = None,
         type: str | None = None,  # noqa: A002 - the specification's name
     ) -> None:
-        """Take what a class of errors says on the wire; the rest is its base's."""
+        """Take what a class of errors says on the wire; the rest is its base's.
+
+        :param retryable: by default not, where the status says that the request is at fault.
+        """
+        if status is not None and retryable is None:
+            retryable = status >= _SERVER_ERROR
         given = {"code": code, "status": status, "retryable": retryable, "type": type}
         for name, value in given.items():
             if value is not None:
@@ -77,9 +83,7 @@ class OjsError(Exception):
         return error
 
 
-class InvalidRequestError(
-    OjsError, code="invalid_request", status=400, retryable=False, type="validation_error"
-):
+class InvalidRequestError(OjsError, code="invalid_request", status=400, type="validation_error"):
     """Reports a missing or malformed attribute, parameter or header."""
 
     usual_hint = "Correct what 'message' and 'details' name, and send the request again."
@@ -150,23 +154,19 @@ class UnsupportedCompressionError(InvalidRequestError, code="unsupported_compres
     usual_hint = "Send the body as it is, or compressed with gzip."
 
 
-class UnsupportedError(
-    OjsError, code="unsupported", status=422, retryable=False, type="unsupported"
-):
+class UnsupportedError(OjsError, code="unsupported", status=422, type="unsupported"):
     """Reports a version or feature that this server does not have."""
 
     usual_hint = "GET /ojs/manifest lists what this server supports."
 
 
-class NotFoundError(OjsError, code="not_found", status=404, retryable=False, type="not_found"):
+class NotFoundError(OjsError, code="not_found", status=404, type="not_found"):
     """Reports that the job, queue or route does not exist."""
 
     usual_hint = "Check the id or name. What has ended is removed after its retention."
 
 
-class ResultPrunedError(
-    OjsError, code="result_pruned", status=410, retryable=False, type="not_found"
-):
+class ResultPrunedError(OjsError, code="result_pruned", status=410, type="not_found"):
     """Reports that an ended job's outcome is no longer stored (ojs-results, 10.5)."""
 
     usual_hint = "Keep results longer by 'result_ttl' of the job, or read them sooner."
@@ -180,15 +180,13 @@ class ResultPendingError(
     usual_hint = "The job has not ended: ask again later."
 
 
-class MethodNotAllowedError(
-    OjsError, code="method_not_allowed", status=405, retryable=False, type="not_found"
-):
+class MethodNotAllowedError(OjsError, code="method_not_allowed", status=405, type="not_found"):
     """Reports that the route exists, but not with this method."""
 
     usual_hint = "Use one of the methods in 'details.allowed'."
 
 
-class ConflictError(OjsError, code="conflict", status=409, retryable=False, type="conflict"):
+class ConflictError(OjsError, code="conflict", status=409, type="conflict"):
     """Reports that the job's state or its reservation does not permit the request."""
 
     usual_hint = "Read the resource again: 'details' say in which state it is."
@@ -217,16 +215,14 @@ class DuplicateError(ConflictError, code="duplicate", type="duplicate"):
 
 
 class EnqueueRejectedError(
-    OjsError, code="x_enqueue_rejected", status=422, retryable=False, type="middleware_error"
+    OjsError, code="x_enqueue_rejected", status=422, type="middleware_error"
 ):
     """Reports that an enqueue middleware of the backend refused the job."""
 
     usual_hint = "Send the jobs without those that the middleware refused."
 
 
-class BulkRefusedError(
-    OjsError, code="x_bulk_refused", status=422, retryable=False, type="validation_error"
-):
+class BulkRefusedError(OjsError, code="x_bulk_refused", status=422, type="validation_error"):
     """Reports that a bulk operation did no item; each item says why (ojs-bulk-operations, 11.2)."""
 
     usual_hint = "Send the items that 'details' do not name, or use the mode that is not atomic."
