@@ -177,6 +177,24 @@ def test_a_collision_of_transactions_is_a_change_by_somebody_else() -> None:
         assert caught.value.current == made
 
 
+def test_a_refused_change_says_what_there_is_without_a_read() -> None:
+    """The refusal brings the workflow with it."""
+    with embedded() as aws:
+        store, _ = over(aws)
+        plan = a_plan()
+        made = a_workflow(plan)
+        store.create(made, plan, [])
+        started = workflows.start(made, NOW)
+        store.save(made, started, {1: RawJson("1")}, [])
+        calls: list[str] = []
+        events = aws.clients.dynamodb.meta.events
+        events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
+        with pytest.raises(StaleWorkflowError) as caught:
+            store.save(made, started, {2: RawJson("1")}, [])
+    assert caught.value.current == started
+    assert calls == ["TransactWriteItems"]
+
+
 def test_a_change_without_jobs_and_results_is_one_put(ports: Ports) -> None:
     store, _ = ports
     plan = a_plan()
