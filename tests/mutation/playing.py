@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import zip_longest
 from typing import Any, Final, NoReturn
 
 import pytest
@@ -77,7 +78,7 @@ class Session:
         """Run tests in order until one fails, or goes on and on; return its name."""
         signal.signal(signal.SIGPROF, _endless)
         items = [self.items[name] for name in names if name in self.items]
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip_longest(items, items[1:]):
             self._failed.clear()
             signal.setitimer(signal.ITIMER_PROF, TEST_LIMIT_S)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -92,7 +93,7 @@ class Session:
         """Run tests; return how long each took, and what it reached, unless it failed."""
         items = [self.items[name] for name in names]
         found: dict[str, tuple[float, list[int]]] = {}
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip_longest(items, items[1:]):
             self._failed.clear()
             self._skipped = False
             reached.clear()
