@@ -96,11 +96,11 @@ def create(
     """
 
     def make(book: KeyBook) -> IssuedKey:
-        from ojs_aws.domain.timestamps import Instant, parse_duration
+        from ojs_aws.domain.timestamps import parse_duration
 
-        ends = parse_duration(expires_in, "expires_in") if expires_in else None
-        until = None if ends is None else Instant(book.clock.now() + ends)
-        return book.create(name, scope, queues=queue or (), types=job_type or (), expires_at=until)
+        lasts_ms = parse_duration(expires_in, "expires_in") if expires_in else None
+        bounds = {"queues": queue or (), "types": job_type or ()}
+        return book.create(name, scope, **bounds, lasts_ms=lasts_ms)
 
     _show_issued(_done(table, endpoint_url, make, as_json=as_json), as_json=as_json)
 

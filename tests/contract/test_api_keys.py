@@ -12,7 +12,6 @@ from ojs_aws.bootstrap import build_authentication, build_key_book
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.api_keys import Refusal, read_key
 from ojs_aws.domain.errors import ConflictError, NotFoundError
-from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleKeyError
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
 from tests.aws import EmbeddedAws, embedded
@@ -131,8 +130,9 @@ def test_all_keys_are_listed_however_many(book: KeyBook, aws: EmbeddedAws) -> No
 
 def test_records_of_ended_keys_go_after_three_months(aws: EmbeddedAws, book: KeyBook) -> None:
     """Those of valid ones stay."""
-    ends = Instant(book.clock.now() + DAY)
-    issued = book.create("for a day", [Scope.PRODUCER], expires_at=ends)
+    issued = book.create("for a day", [Scope.PRODUCER], lasts_ms=DAY)
+    ends = issued.key.created_at + DAY
+    assert issued.key.expires_at == ends
     book.create("for ever", [Scope.PRODUCER])
     items = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
     ttls = {item["sk"]["S"]: item.get("ttl") for item in items}

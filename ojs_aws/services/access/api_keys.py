@@ -72,12 +72,13 @@ class KeyBook:
         *,
         queues: Iterable[str] = (),
         types: Iterable[str] = (),
-        expires_at: Instant | None = None,
+        lasts_ms: int | None = None,
     ) -> IssuedKey:
         """Make a key.
 
         :param queues: names of queues, or beginnings that end in ``*``; none: all queues.
         :param types: the same for job types.
+        :param lasts_ms: after how many milliseconds it expires; None: never.
         :raises InvalidRequestError: a key that nobody should have.
         """
         now, key_id = self.clock.now(), self.random_bytes(ID_BYTES).hex()
@@ -90,7 +91,7 @@ class KeyBook:
             created_at=now,
             queues=bounds_of(queues),
             types=bounds_of(types),
-            expires_at=expires_at,
+            expires_at=None if lasts_ms is None else Instant(now + lasts_ms),
         )
         check_key(key)
         self._save(key)
