@@ -60,6 +60,7 @@ ALL: Final = (
     Benchmark("startup", quick=("--rounds", "3"), minutes=1),
     Benchmark("imports"),
     Benchmark("bundles"),
+    Benchmark("idle", quick=("--quick",), minutes=1.5),
     Benchmark("lateness", quick=("--timers", "60", "--window", "6"), minutes=1.5),
     Benchmark("soak", quick=("--jobs", "100"), minutes=2.5),
     Benchmark("crash", quick=("--jobs", "60"), minutes=20),

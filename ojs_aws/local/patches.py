@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeAlias
 
+from ojs_aws.local.signals import MESSAGES
+
 Original: TypeAlias = Any
 Patch: TypeAlias = tuple[Any, str, Callable[[Original], Any]]
 """A class or module, the name of its attribute, and what makes another one of the original."""
@@ -28,13 +30,13 @@ def patched(*patches: Patch) -> Iterator[None]:
 
 
 def fast_queues() -> AbstractContextManager[None]:
-    """Patch moto's SQS queues: messages are counted with one look at the clock.
+    """Patch moto's SQS queues: messages are counted with one look at the clock, and wake triggers.
 
     Moto counts all messages of a queue, asking for the time with each of them, whenever it sends or
     receives one. With a thousand delayed messages a receive took half a second.
     """
     from moto.core.utils import unix_time_millis  # an extra
-    from moto.sqs.models import Queue
+    from moto.sqs.models import Message, Queue
 
     def messages(self: Any) -> list[Any]:
         now = unix_time_millis()
@@ -56,4 +58,16 @@ def fast_queues() -> AbstractContextManager[None]:
         (Queue, "messages", lambda _: property(messages)),
         (Queue, "approximate_number_of_messages_delayed", lambda _: property(delayed)),
         (Queue, "approximate_number_of_messages_not_visible", lambda _: property(not_visible)),
+        (Queue, "add_message", _announced),
+        (Message, "change_visibility", _announced),
     )
+
+
+def _announced(original: Original) -> Original:
+    """Return a method that wakes who waits for messages, after it has done its work."""
+
+    def announced(self: Any, *args: Any, **more: Any) -> None:
+        original(self, *args, **more)
+        MESSAGES.notify()
+
+    return announced

@@ -14,16 +14,19 @@ from ojs_aws.local import aws, functions
 from ojs_aws.local.application import Application
 from ojs_aws.local.cors import Cors, Serve
 from ojs_aws.local.lambdas import Handler
+from ojs_aws.local.messages import EmbeddedMessages
 from ojs_aws.local.options import LocalOptions, check_port, load_worker
 from ojs_aws.local.page import Page
+from ojs_aws.local.signals import MESSAGES, RECORDS
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
-from ojs_aws.local.triggers import IDLE_S, Loop, ReadStream, SqsTrigger, StreamTrigger, Timer
+from ojs_aws.local.triggers import Loop, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 BUCKET: Final = "ojs-documents"
 DYNAMODB_ELSEWHERE: Final = "AWS_ENDPOINT_URL_DYNAMODB"
 """AWS's variable for the endpoint of DynamoDB alone, such as that of DynamoDB Local."""
-STREAM_IDLE_S: Final = 0.05
+STOP_S: Final = 0.5
+"""How long the server takes at most to see that it is to stop."""
 GROUPS: Final = ("producer", "worker_api", "operator", "system")
 
 _log = logging.getLogger(__name__)
@@ -121,9 +124,10 @@ class LocalServer:
         self.keys = {scope: book.create(f"local {scope}", [scope]).text for scope in Scope}
 
     def _start_triggers(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
-        stream = StreamTrigger(self._stream_of(settings.table), handlers["stream"])
-        self._run(Loop("stream", stream.step, STREAM_IDLE_S))
-        self._run(Loop("timer", Timer(handlers["tick"]).step, 1.0))
+        stream = self._stream_trigger(settings.table, handlers["stream"])
+        self._run(Loop("stream", stream.step, stream.pause_s, RECORDS))
+        timer = Timer(handlers["tick"])
+        self._run(Loop("timer", timer.step, timer.pause_s))
         alarms = settings.queue_url_prefix + cron_queue_name(settings.queue_prefix)
         self._trigger(alarms, handlers["tick"], "cron")
         for worker in self._workers:
@@ -147,17 +151,21 @@ class LocalServer:
         self, queue_url: str, handler: Handler, name: str, is_off: Callable[[], bool] | None = None
     ) -> None:
         """Let the messages of a queue invoke a function."""
-        trigger = SqsTrigger(self._sqs, queue_url, handler, name, is_off)
+        is_embedded = self.options.endpoint_url is None
+        due_s = EmbeddedMessages(queue_url.rpartition("/")[2]).due_s if is_embedded else None
+        trigger = SqsTrigger(self._sqs, queue_url, handler, name, is_off, due_s)
         self._stack.callback(trigger.close)
-        self._run(Loop(f"sqs-{name}", trigger.step, IDLE_S))
+        self._run(Loop(f"sqs-{name}", trigger.step, trigger.pause_s, MESSAGES))
 
-    def _stream_of(self, table: str) -> ReadStream:
+    def _stream_trigger(self, table: str, handler: Handler) -> StreamTrigger:
         elsewhere = self.options.endpoint_url or self._environ.get(DYNAMODB_ELSEWHERE)
         if not elsewhere:
-            return EmbeddedStream(table)
+            stream = EmbeddedStream(table)
+            return StreamTrigger(stream, handler, stream.is_behind)
         import boto3
 
-        return RemoteStream(self._dynamodb, boto3.client("dynamodbstreams"), table)
+        remote = RemoteStream(self._dynamodb, boto3.client("dynamodbstreams"), table)
+        return StreamTrigger(remote, handler)
 
     def _run(self, loop: Loop) -> None:
         loop.start()
@@ -197,7 +205,7 @@ class LocalServer:
 
     def serve(self) -> None:
         """Answer requests until :meth:`stop` is called."""
-        self._server.serve_forever(poll_interval=0.1)
+        self._server.serve_forever(poll_interval=STOP_S)
 
     def stop(self) -> None:
         """Make :meth:`serve` return; may be called from any thread."""

@@ -39,6 +39,16 @@ class EmbeddedStream:
         """Return how many records of the stream have been handled."""
         return self._position
 
+    def is_behind(self) -> bool:
+        """Return whether there are records that have not been handled."""
+        from moto.dynamodb.models import dynamodb_backends  # an extra
+
+        table = dynamodb_backends[ACCOUNT][REGION].tables.get(self._table)
+        shard: Any = table and table.stream_shard
+        if shard is None:
+            return False
+        return shard is not self._shard or len(shard.items) > self._position
+
     def __call__(self) -> tuple[list[Event], Callable[[], None]]:
         """Return the next records."""
         from moto.dynamodb.models import dynamodb_backends  # an extra

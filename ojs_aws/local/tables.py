@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from ojs_aws.local.patches import patched
+from ojs_aws.local.signals import RECORDS
 from ojs_aws.topology import TABLE
 
 Change = tuple[Any, Any]
@@ -132,6 +133,7 @@ def _add(original: Any) -> Any:
         journal = self.table.__dict__.get(_JOURNAL)
         if journal is not None:
             journal.append((old, new))
+        RECORDS.notify()
 
     return add
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ojs_aws.local.lambdas import WORKER_TIMEOUT_S, Event, Handler, LambdaContext
+from ojs_aws.local.signals import Signal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -23,6 +24,12 @@ ReadStream = Callable[[], tuple[list[Event], Callable[[], None]]]
 BATCH: Final = 10
 CONCURRENCY: Final = 8
 IDLE_S: Final = 0.05
+"""Pause after a failed round, and of what has to poll: a stream or a queue of another endpoint."""
+GATHER_S: Final = 0.05
+"""How long changes gather before the stream's function is invoked, as AWS gathers them by polling:
+a function that ran at once would take the processor from the request that follows."""
+LONGEST_S: Final = 60.0
+"""The longest wait for a signal: a machine that slept does not know how long."""
 TICK_S: Final = 60.0
 LOOK_S: Final = 0.5
 VISIBILITY_S: Final = 120
@@ -33,15 +40,24 @@ _log = logging.getLogger(__name__)
 class Loop:
     """Repeats a step in a thread until it is stopped; a failing step is logged and repeated."""
 
-    def __init__(self, name: str, step: Callable[[], bool], idle_s: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], bool],
+        pause_s: Callable[[], float | None],
+        signal: Signal | None = None,
+    ) -> None:
         """Prepare the loop.
 
         :param step: does one round; True when there was work, and then the next follows at once.
-        :param idle_s: pause after a round without work, in seconds.
+        :param pause_s: returns how long to wait after a round without work, in seconds; None until
+            there is a signal.
+        :param signal: ends the pause.
         """
         self._step = step
-        self._idle_s = idle_s
-        self._stopping = threading.Event()
+        self._pause_s = pause_s
+        self._signal = signal or Signal()
+        self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -50,21 +66,27 @@ class Loop:
 
     def stop(self, timeout_s: float = 30.0) -> None:
         """End after the current round."""
-        self._stopping.set()
+        self._is_stopping = True
+        self._signal.notify()
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                busy = self._step()
-            except (BotoCoreError, ClientError):
-                _log.warning("A trigger's AWS call failed; it is repeated", exc_info=True)
-                busy = False
-            except Exception:  # noqa: BLE001 - whatever it was, the trigger goes on
-                _log.exception("A trigger failed; it goes on")
-                busy = False
-            if not busy:
-                self._stopping.wait(self._idle_s)
+        while True:
+            seen = self._signal.count
+            if self._is_stopping:
+                return
+            pause_s = self._round()
+            self._signal.wait(seen, LONGEST_S if pause_s is None else min(pause_s, LONGEST_S))
+
+    def _round(self) -> float | None:
+        """Do one round; return the pause after it."""
+        try:
+            return 0.0 if self._step() else self._pause_s()
+        except (BotoCoreError, ClientError):
+            _log.warning("A trigger's AWS call failed; it is repeated", exc_info=True)
+        except Exception:  # noqa: BLE001 - whatever it was, the trigger goes on
+            _log.exception("A trigger failed; it goes on")
+        return IDLE_S
 
 
 @dataclass
@@ -72,6 +94,8 @@ class SqsTrigger:
     """Invokes a function for the messages of a queue, several invocations at once.
 
     :ivar is_off: whether the trigger is switched off; looked at twice a second.
+    :ivar due_s: returns the seconds until a message can be received, None without messages;
+        without it the queue has to be polled.
     """
 
     sqs: SQSClient
@@ -79,6 +103,7 @@ class SqsTrigger:
     handler: Handler
     name: str
     is_off: Callable[[], bool] | None = None
+    due_s: Callable[[], float | None] | None = None
     _looked_at: float = -LOOK_S
     _off: bool = False
     _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(CONCURRENCY))
@@ -90,6 +115,8 @@ class SqsTrigger:
 
     def step(self) -> bool:
         """Receive one batch and hand it to an invocation of its own."""
+        if self.due_s is not None and self.due_s() != 0:
+            return False
         if self.is_off is not None and time.monotonic() - self._looked_at >= LOOK_S:
             self._off, self._looked_at = self.is_off(), time.monotonic()
         if self._off:
@@ -111,6 +138,13 @@ class SqsTrigger:
             return False
         self._pool.submit(self._invoke, [dict(message) for message in received])
         return True
+
+    def pause_s(self) -> float | None:
+        """Return how long to wait after a round without work; None until a message is sent."""
+        if self.due_s is None:
+            return IDLE_S
+        due_s = self.due_s()
+        return LOOK_S if self._off and due_s == 0 else due_s
 
     def _invoke(self, messages: Sequence[dict[str, Any]]) -> None:
         try:
@@ -154,26 +188,42 @@ class SqsTrigger:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-@dataclass(frozen=True)
+@dataclass
 class StreamTrigger:
     """Invokes a function for the records of the table's stream, in order.
 
     Records that fail are passed on again.
+
+    :ivar is_behind: says whether there are records to read; without it the stream has to be polled.
     """
 
     read: ReadStream
     handler: Handler
+    is_behind: Callable[[], bool] | None = None
+    _has_failed: bool = False
 
     def step(self) -> bool:
         """Pass on new records, and only then move on."""
+        if self.is_behind is not None:
+            if not self.is_behind():
+                return False
+            time.sleep(GATHER_S)
         records, done = self.read()
+        self._has_failed = False
         if records:
             context = LambdaContext("ojs-stream", API_STREAM_TIMEOUT_S)
             answer = self.handler({"Records": records}, context) or {}
             if answer.get("batchItemFailures"):
+                self._has_failed = True
                 return False
         done()
         return bool(records)
+
+    def pause_s(self) -> float | None:
+        """Return how long to wait after a round without work; None until there is a record."""
+        if self.is_behind is None or self._has_failed:
+            return IDLE_S
+        return 0.0 if self.is_behind() else None
 
 
 API_STREAM_TIMEOUT_S: Final = 60.0
@@ -195,3 +245,7 @@ class Timer:
             event = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
             self._handler(event, LambdaContext("ojs-tick", API_STREAM_TIMEOUT_S))
         return False
+
+    def pause_s(self) -> float:
+        """Return the seconds until it is time."""
+        return max(0.0, self._next - time.monotonic())
