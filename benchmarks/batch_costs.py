@@ -84,24 +84,24 @@ def jobs(count: int = MANY, **more: Any) -> list[Job]:
 def one_by_one(backend: Backend) -> None:
     """A push each."""
     for job in jobs():
-        backend.push(job)
+        backend.jobs.push(job)
 
 
 def in_hundreds(backend: Backend) -> None:
     """Batches that fit a transaction."""
     wanted = jobs()
     for at in range(0, MANY, 100):
-        backend.push.all(wanted[at : at + 100])
+        backend.jobs.push.all(wanted[at : at + 100])
 
 
 def at_once(backend: Backend) -> None:
     """One batch."""
-    backend.push.all(jobs())
+    backend.jobs.push.all(jobs())
 
 
 def unique_at_once(backend: Backend) -> None:
     """One batch of unique jobs."""
-    backend.push.all(jobs(unique={"keys": ["type", "args"]}))
+    backend.jobs.push.all(jobs(unique={"keys": ["type", "args"]}))
 
 
 WAYS: Final[dict[str, Callable[[Backend], None]]] = {
@@ -124,7 +124,7 @@ def main() -> None:
     for name, way in WAYS.items():
         with embedded_aws(), fast_queues():
             lab, units = Laboratory(), Units()
-            lab.backend.push(Job("warm.up", []))
+            lab.backend.jobs.push(Job("warm.up", []))
             units.watch(*lab.clients)
             way(lab.backend)
         calls = ", ".join(f"{call} {count}" for call, count in sorted(units.calls.items()))

@@ -49,7 +49,7 @@ def operations(bench: Bench, arguments: Arguments) -> dict[str, Cost]:
     costs: dict[str, Cost] = {}
 
     def push() -> str:
-        record = bench.backend.push(Job(JOB_TYPE, arguments)).record
+        record = bench.backend.jobs.push(Job(JOB_TYPE, arguments)).record
         if record is None:
             raise RuntimeError("No middleware is here that could drop a job.")
         return record.id
@@ -58,20 +58,22 @@ def operations(bench: Bench, arguments: Arguments) -> dict[str, Cost]:
     costs["FETCH"] = bench.cost(lambda: bench.fetch(1, WORKER))
     [job_id] = bench.held
     costs["BEAT"] = _beat(bench, job_id)
-    costs["ACK"] = bench.cost(lambda: bench.backend.ack(job_id, WORKER, None))
-    costs["INFO"] = bench.cost(lambda: bench.backend.info(job_id))
+    costs["ACK"] = bench.cost(lambda: bench.backend.jobs.ack(job_id, WORKER, None))
+    costs["INFO"] = bench.cost(lambda: bench.backend.jobs.info(job_id))
     push()
     [failing] = bench.fetch(1, WORKER)
-    costs["FAIL, to be retried"] = bench.cost(lambda: bench.backend.fail(failing.id, WORKER, ERROR))
+    costs["FAIL, to be retried"] = bench.cost(
+        lambda: bench.backend.jobs.fail(failing.id, WORKER, ERROR)
+    )
     costs["FETCH, nothing there"] = bench.cost(lambda: bench.fetch(1, WORKER))
     return costs
 
 
 def _beat(bench: Bench, job_id: str) -> Cost:
     """Measure a heartbeat of a worker that has beaten before."""
-    bench.backend.heartbeat(WORKER, [job_id])
+    bench.backend.workers.heartbeat(WORKER, [job_id])
     bench.clock.pass_by(BEAT_MS)
-    return bench.cost(lambda: bench.backend.heartbeat(WORKER, [job_id]))
+    return bench.cost(lambda: bench.backend.workers.heartbeat(WORKER, [job_id]))
 
 
 @dataclass(frozen=True, slots=True)

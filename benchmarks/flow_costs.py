@@ -53,8 +53,8 @@ def chain_step(bench: Bench) -> Cost:
 def group_member(bench: Bench) -> Cost:
     """The ends of many members that come together."""
     group = bench.workflow(type="group", jobs=[step()] * (2 * TOGETHER))
-    while bench.backend.workflows.get(group).workflow.has_ready:
-        bench.backend.workflow_advance.advance(group)
+    while bench.backend.workflows.service.get(group).workflow.has_ready:
+        bench.backend.workflows.advance.advance(group)
     return bench.cost(bench.ending(group, TOGETHER), TOGETHER)
 
 
@@ -119,7 +119,7 @@ def transacted(bench: Bench, **more: Any) -> Cost:
     """Preparing the items, the application's transaction, and the stream's message."""
 
     def enqueue() -> None:
-        prepared = bench.backend.transacting(Job("demo.transacted", ARGS, **more))
+        prepared = bench.backend.jobs.transact(Job("demo.transacted", ARGS, **more))
         items: Any = prepared.actions
         bench.dynamodb.transact_write_items(TransactItems=items)
         assert prepared.pushed.record is not None  # noqa: S101 - no middleware drops it
@@ -136,7 +136,7 @@ def transacted_unique(bench: Bench) -> Cost:
 def batch_of_a_thousand(bench: Bench) -> Cost:
     """A log, and a put for each job."""
     jobs = [Job("demo.batch", [*ARGS, at]) for at in range(MANY)]
-    return bench.cost(lambda: bench.backend.push.all(jobs), MANY)
+    return bench.cost(lambda: bench.backend.jobs.push.all(jobs), MANY)
 
 
 def scheduled_fetch(bench: Bench) -> Cost:
@@ -150,7 +150,7 @@ def failed(bench: Bench) -> Cost:
     """An attempt that is followed by another one."""
     bench.push("demo.again")
     [job] = bench.fetch(1)
-    return bench.cost(lambda: bench.backend.fail(job.id, "worker-1", ERROR))
+    return bench.cost(lambda: bench.backend.jobs.fail(job.id, "worker-1", ERROR))
 
 
 def retried_fetch(bench: Bench) -> Cost:
@@ -170,7 +170,7 @@ def limited_ack(bench: Bench) -> Cost:
     """It gives the place back."""
     bench.push("demo.limited", rate_limit=LIMIT)
     [job] = bench.fetch(1)
-    return bench.cost(lambda: bench.backend.ack(job.id, "worker-1", None))
+    return bench.cost(lambda: bench.backend.jobs.ack(job.id, "worker-1", None))
 
 
 def limited_queue_fetch(bench: Bench) -> Cost:

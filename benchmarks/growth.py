@@ -84,8 +84,8 @@ class Counter:
     def fetch(self, *queues: str) -> tuple[int, float]:
         """One FETCH of one job; the queues' settings are known already."""
         for queue in queues:
-            self.backend.queue_terms.of(queue)
-        return self(lambda: self.backend.fetch(FetchRequest(queues, worker_id="w")))
+            self.backend.queues.push_settings.of(queue)
+        return self(lambda: self.backend.jobs.fetch(FetchRequest(queues, worker_id="w")))
 
     def ticks(self, count: int) -> tuple[int, float]:
         """A tick a minute."""
@@ -105,7 +105,7 @@ def timers(size: int, seed: int = 1) -> Iterator[Point]:
     """Jobs that wait for some time within the next month, none of them within the hour."""
     chance = random.Random(seed)
     with counter() as count:
-        made = count.backend.push(Job("timer", [1], scheduled_at="+P7D")).record
+        made = count.backend.jobs.push(Job("timer", [1], scheduled_at="+P7D")).record
         if made is None:  # pragma: no cover - nothing drops it
             raise RuntimeError
         now = count.sweep.clock.now()
@@ -114,7 +114,7 @@ def timers(size: int, seed: int = 1) -> Iterator[Point]:
         curve = "timers that wait"
         yield Point(curve, f"{TICKS} ticks", size, *count.ticks(TICKS))
         yield Point(curve, "FETCH, nothing there", size, *count.fetch("default"))
-        count.backend.push(Job("now", [1]))
+        count.backend.jobs.push(Job("now", [1]))
         yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
 
 
@@ -122,14 +122,14 @@ def queues(size: int) -> Iterator[Point]:
     """Queues that are idle, but for one."""
     curve = "queues"
     with counter() as count:
-        count.backend.push(Job("first", [1]))
+        count.backend.jobs.push(Job("first", [1]))
         names = [f"queue-{number:04d}" for number in range(size)]
         for name in names:
             count.backend.ports.queues.ensure(name, count.sweep.clock.now())
-        count.backend.fetch(FetchRequest(("default",), worker_id="w"))
+        count.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
         yield Point(curve, "the first tick of a process", size, *count.ticks(1))
         yield Point(curve, f"{TICKS} ticks after it", size, *count.ticks(TICKS))
-        count.backend.push(Job("now", [1]))
+        count.backend.jobs.push(Job("now", [1]))
         yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
 
 
@@ -146,7 +146,7 @@ def backlogs(size: int) -> Iterator[Point]:
     """Jobs in line."""
     curve = "jobs in line"
     with counter() as count:
-        first = count.backend.push(Job("demo.echo", [1])).record
+        first = count.backend.jobs.push(Job("demo.echo", [1])).record
         if first is None:  # pragma: no cover - nothing drops it
             raise RuntimeError
         for _ in range(size):

@@ -77,12 +77,12 @@ def observe(jobs: int) -> Writes:
         backend, name = lab.backend, lab.settings.table
         stream = EmbeddedStream(name)
         consume = build_stream(backend, read_image)
-        backend.push(Job("warm.up", []))
+        backend.jobs.push(Job("warm.up", []))
         _ack_all(lab)
         _flow(stream, consume)
         begin = len(_records(name))
         for _ in range(0, jobs, PUSHED):
-            backend.push.all([Job("order.ship", ARGS) for _ in range(PUSHED)])
+            backend.jobs.push.all([Job("order.ship", ARGS) for _ in range(PUSHED)])
         _ack_all(lab)
         told = _flow(stream, consume)
         return _counted(_records(name)[begin:], jobs, told)
@@ -90,9 +90,9 @@ def observe(jobs: int) -> Writes:
 
 def _ack_all(lab: Laboratory) -> None:
     request = FetchRequest(("default",), FETCHED, "worker-1")
-    while fetched := lab.backend.fetch(request):
+    while fetched := lab.backend.jobs.fetch(request):
         for job in fetched:
-            lab.backend.ack(job.id, "worker-1", None)
+            lab.backend.jobs.ack(job.id, "worker-1", None)
 
 
 def _flow(stream: EmbeddedStream, consume: Any) -> int:

@@ -171,36 +171,36 @@ class Bench:
 
     def push(self, job_type: str, **more: Any) -> JobRecord:
         """Enqueue a small job."""
-        record = self.backend.push(Job(job_type, ARGS, **more)).record
+        record = self.backend.jobs.push(Job(job_type, ARGS, **more)).record
         assert record is not None  # noqa: S101 - no middleware drops it
         return record
 
     def fetch(self, count: int, worker_id: str = "worker-1") -> list[JobRecord]:
         """Claim jobs, and remember which in ``held``."""
-        found = list(self.backend.fetch(FetchRequest(("default",), count, worker_id)))
+        found = list(self.backend.jobs.fetch(FetchRequest(("default",), count, worker_id)))
         self.held = [job.id for job in found]
         return found
 
     def end(self, jobs: Sequence[JobRecord]) -> list[JobEnd]:
         """Complete jobs; what that means for their workflows."""
         for job in jobs:
-            self.backend.ack(job.id, "worker-1", RESULT)
+            self.backend.jobs.ack(job.id, "worker-1", RESULT)
         stored = [self.backend.ports.store.load(job.id) for job in jobs]
-        news = [self.backend.workflow_advance.news_of(job) for job in stored if job is not None]
+        news = [self.backend.workflows.advance.news_of(job) for job in stored if job is not None]
         return [each for each in news if each is not None]
 
     def workflow(self, **body: Any) -> str:
         """Start a workflow whose plan is known and which has begun."""
         workflow_id = self.create(**body)
-        self.backend.workflows.get(workflow_id)
-        self.backend.workflow_advance.started(workflow_id, self.backend.clock.now())
+        self.backend.workflows.service.get(workflow_id)
+        self.backend.workflows.advance.started(workflow_id, self.backend.clock.now())
         return workflow_id
 
     def create(self, **body: Any) -> str:
         """Start a workflow."""
         members = parse_object(json.dumps(body))
         definition = read_definition(members, lambda each: read_job(each, 100))
-        return self.backend.workflows.create(definition).view.workflow.id
+        return self.backend.workflows.service.create(definition).view.workflow.id
 
     def ending(self, workflow_id: str, count: int) -> Callable[[], object]:
         """What moves a workflow on when its next jobs have ended together."""
@@ -208,7 +208,7 @@ class Bench:
         while len(jobs) < count:
             jobs += self.fetch(min(count - len(jobs), 10))
         news = self.end(jobs)
-        return lambda: self.backend.workflow_advance.advance(workflow_id, news)
+        return lambda: self.backend.workflows.advance.advance(workflow_id, news)
 
 
 @contextmanager

@@ -243,8 +243,8 @@ class Functions:
 
     def active_job(self) -> str:
         """Id of a job that a worker holds."""
-        self.backend.push(Job("demo.echo", ["hello"]))
-        (job,) = self.backend.fetch(FetchRequest(("default",), worker_id="w"))
+        self.backend.jobs.push(Job("demo.echo", ["hello"]))
+        (job,) = self.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
         return job.id
 
     def request(self, method: str, path: str, body: object = None) -> Callable[[], dict[str, Any]]:

@@ -88,7 +88,7 @@ class SweepLaboratory:
         self.backend = Backend(self.lab.settings, Ports(**ports))
         # Nothing reads the stream here, so a recount of the totals would find a difference at each
         # tick; what one costs is counted in tests/functions/test_aws_calls.py.
-        self.sweep = replace(self.backend.sweep, recount=lambda _names, _is_over: None)
+        self.sweep = replace(self.backend.upkeep.sweep, recount=lambda _names, _is_over: None)
         self.reads = 0.0
         self.lab.dynamodb.meta.events.register("after-call.dynamodb.Query", self._weigh)
 
@@ -99,7 +99,7 @@ class SweepLaboratory:
     def push(self, count: int, when: str) -> None:
         """Push jobs that are scheduled."""
         for _ in range(0, count, BATCH):
-            self.backend.push.all([Job("timer", [1], scheduled_at=when) for _ in range(BATCH)])
+            self.backend.jobs.push.all([Job("timer", [1], scheduled_at=when) for _ in range(BATCH)])
 
     def ticks(self, count: int) -> Bill:
         """Tick once a minute."""

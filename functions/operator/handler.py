@@ -18,5 +18,5 @@ from ojs_aws.transport.http.routes import Group
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
 if settings.enqueue_middleware or settings.hooks:
-    backend.push  # noqa: B018 - as in the producer; here cron jobs are triggered by hand
+    backend.jobs.push  # noqa: B018 - as in the producer; here cron jobs are triggered by hand
 handler: Final[Resolver] = started(build_resolver(backend, Group.OPERATOR))

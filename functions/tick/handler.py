@@ -17,7 +17,7 @@ settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
 hooks = configuration.hooks(settings.hooks)
 if settings.enqueue_middleware or settings.hooks:
-    backend.push  # noqa: B018 - as in the producer; here cron enqueues
+    backend.jobs.push  # noqa: B018 - as in the producer; here cron enqueues
 handler: Final[Handler] = started(
     build_tick(backend, start_cron=lambda: start_periodic(hooks, backend))
 )

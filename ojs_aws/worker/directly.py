@@ -45,20 +45,20 @@ class DirectReservations:
     async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         """Complete a job."""
         which = self._which(job_id, reservation_id)
-        ack = self.backend.ack
+        ack = self.backend.jobs.ack
         await asyncio.to_thread(ack, job_id, self.worker_id, result, which=which, has_message=False)
 
     async def fail(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
         """Record a failure."""
-        await self._report(self.backend.fail, job_id, _members(error), reservation_id)
+        await self._report(self.backend.jobs.fail, job_id, _members(error), reservation_id)
 
     async def requeue(
         self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
     ) -> None:
         """Give a job back."""
-        await self._report(self.backend.fail.requeue, job_id, _members(error), reservation_id)
+        await self._report(self.backend.jobs.fail.requeue, job_id, _members(error), reservation_id)
 
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
@@ -66,7 +66,7 @@ class DirectReservations:
         """Report progress."""
         report = read_report(_members(said))
         self._known, is_noted = await self._report(
-            self.backend.progress, job_id, report, reservation_id
+            self.backend.outcomes.progress, job_id, report, reservation_id
         )
         return is_noted
 
@@ -87,7 +87,7 @@ class DirectReservations:
     async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
         """Save a checkpoint."""
         saved = await asyncio.to_thread(
-            self.backend.checkpoints.save,
+            self.backend.outcomes.checkpoints.save,
             job_id,
             self.worker_id,
             state,
@@ -118,7 +118,7 @@ class DirectReservations:
         ids = reservation_ids
         attempts = {job_id: self._which(job_id, ids.get(job_id, "")) for job_id in job_ids}
         beat = await asyncio.to_thread(
-            self.backend.heartbeat,
+            self.backend.workers.heartbeat,
             self.worker_id,
             job_ids,
             self.visibility_timeout_ms,

@@ -253,7 +253,7 @@ class Invocation:
         if self._is_over:
             return [Claimed(None, keep_message=True) for _ in received]
         return await asyncio.to_thread(
-            self.backend.fetch.claim_messages,
+            self.backend.jobs.fetch.claim_messages,
             queue,
             received,
             self.worker_id,

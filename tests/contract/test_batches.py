@@ -203,11 +203,11 @@ def test_large_documents_of_refused_batches_leave_no_object() -> None:
             Job("a.b", [text] if at == 1 else [], id=f"01990000-0000-7000-8000-{at:012x}")
             for at in range(101)
         ]
-        backend.push(Job("other", [], id=jobs[50].id))
+        backend.jobs.push(Job("other", [], id=jobs[50].id))
         with pytest.raises(DuplicateError):
-            backend.push.all([job.copy() for job in jobs])
+            backend.jobs.push.all([job.copy() for job in jobs])
         objects = aws.clients.s3().list_objects_v2(Bucket=aws.settings.bucket)
         assert objects["KeyCount"] == 0
         jobs[50] = Job("a.b", [])
-        backend.push.all(jobs)
-        assert backend.info(jobs[1].id).document_bytes > 700_000
+        backend.jobs.push.all(jobs)
+        assert backend.jobs.info(jobs[1].id).document_bytes > 700_000

@@ -50,12 +50,12 @@ def die(backend: Backend, clock: FakeClock, size: int = 1, queue: str = "default
     text = "".join(random.Random(size).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size))
     policy: dict[str, JsonValue] = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
     job = Job("demo.echo", [text], queue=queue, retry=policy, meta={"a": 1})
-    record = backend.push(job).record
+    record = backend.jobs.push(job).record
     assert record is not None
-    (claimed,) = backend.fetch(FetchRequest((queue,)))
+    (claimed,) = backend.jobs.fetch(FetchRequest((queue,)))
     assert claimed.id == record.id
     clock.advance(s=1)
-    return backend.fail(record.id, None, ERROR)
+    return backend.jobs.fail(record.id, None, ERROR)
 
 
 def test_rows_of_a_time_range_are_listed_and_counted(backend: Backend, clock: FakeClock) -> None:
@@ -84,10 +84,10 @@ def test_a_document_that_is_kept_elsewhere_survives_the_way_back(
     dead = die(backend, clock, size=50_000)
     assert isinstance(dead.document, StoredElsewhere)
     with pytest.raises(PayloadTooLargeError):
-        backend.dead_letters.retry(dead.id, {"meta": {"b": 2}})
+        backend.dead_letters.service.retry(dead.id, {"meta": {"b": 2}})
     assert backend.ports.store.load(dead.id) == dead
-    backend.dead_letters.retry(dead.id, {"queue": "email"})
-    (claimed,) = backend.fetch(FetchRequest(("email",)))
+    backend.dead_letters.service.retry(dead.id, {"queue": "email"})
+    (claimed,) = backend.jobs.fetch(FetchRequest(("email",)))
     assert len(json.loads(str(claimed.document))["args"][0]) == 50_000
 
 
@@ -96,9 +96,9 @@ def test_a_large_document_may_be_replaced_by_a_small_one(
 ) -> None:
     """And leaves nothing behind."""
     dead = die(backend, clock, size=50_000)
-    again = backend.dead_letters.retry(dead.id, {"args": [2]})
+    again = backend.dead_letters.service.retry(dead.id, {"args": [2]})
     assert json.loads(str(again.document))["args"] == [2]
-    assert json.loads(str(backend.info(dead.id).document))["meta"] == {"a": 1}
+    assert json.loads(str(backend.jobs.info(dead.id).document))["meta"] == {"a": 1}
     left = aws.clients.dynamodb.query(
         TableName=aws.settings.table,
         KeyConditionExpression="pk = :pk",
@@ -119,7 +119,7 @@ def test_dlq_004_dead_letters_are_kept_longer_than_other_discarded_jobs(
         return int(item["ttl"]["N"]) if "ttl" in item else None
 
     assert expires() == clock.at // 1000 + 180 * 86_400
-    backend.dead_letters.retry(dead.id)
+    backend.dead_letters.service.retry(dead.id)
     assert expires() is None
 
 
@@ -131,17 +131,17 @@ def test_upkeep_prunes_and_replays_in_the_table(aws: EmbeddedAws, clock: FakeClo
     old, young = die(backend, clock, size=50_000), die(backend, clock)
     mail = die(backend, clock, queue="email")
     clock.advance(s=300)
-    report = backend.dead_letter_upkeep.tick()
+    report = backend.dead_letters.upkeep.tick()
     assert (report.pruned, report.replayed, report.failed) == (1, 1, 0)
     with pytest.raises(NotFoundError):
-        backend.info(old.id)
-    assert [job.id for job in backend.dead_letters.list().jobs] == [young.id]
-    again = backend.info(mail.id)
+        backend.jobs.info(old.id)
+    assert [job.id for job in backend.dead_letters.service.list().jobs] == [young.id]
+    again = backend.jobs.info(mail.id)
     assert again.replay is not None
     assert (again.state, again.replay.count, again.replay.rule) == ("available", 1, "db")
     clock.advance(s=300)
     with aws.calls.counted() as calls:
-        backend.dead_letter_upkeep.tick()
+        backend.dead_letters.upkeep.tick()
     assert set(calls) == {"Query", "GetItem", "UpdateItem"}
 
 
@@ -153,8 +153,8 @@ def test_a_page_of_dead_letters_costs_two_calls_and_a_count(
         die(backend, clock)
     wanted = DeadLetterFilter(queue="default")
     with aws.calls.counted() as calls:
-        assert len(backend.dead_letters.list(wanted, limit=50).jobs) == 6
+        assert len(backend.dead_letters.service.list(wanted, limit=50).jobs) == 6
     assert calls == {"Query": 1, "BatchGetItem": 1}
     with aws.calls.counted() as calls:
-        assert backend.dead_letters.list(wanted, limit=2).total == 6
+        assert backend.dead_letters.service.list(wanted, limit=2).total == 6
     assert calls == {"Query": 2, "BatchGetItem": 1}

@@ -48,14 +48,14 @@ def push(backend: Backend, limit: Any = LIMIT) -> str:
     """Push a job with a limit."""
     job = Job("demo.echo", [])
     job["rate_limit"] = limit
-    record = backend.push(job).record
+    record = backend.jobs.push(job).record
     assert record is not None
     return record.id
 
 
 def fetch(backend: Backend, count: int = 10) -> list[str]:
     """Fetch jobs."""
-    return [job.id for job in backend.fetch(FetchRequest(("default",), count, "w"))]
+    return [job.id for job in backend.jobs.fetch(FetchRequest(("default",), count, "w"))]
 
 
 def active(backend: Backend) -> int:
@@ -68,14 +68,14 @@ def test_a_place_is_taken_and_given_back_with_the_job(backend: Backend) -> None:
     jobs = [push(backend) for _ in range(4)]
     assert fetch(backend) == jobs[:2]
     assert active(backend) == 2
-    backend.ack(jobs[0], "w", parse_object('{"a": 1}')["a"].raw)
-    backend.fail(jobs[1], "w", ERROR)
+    backend.jobs.ack(jobs[0], "w", parse_object('{"a": 1}')["a"].raw)
+    backend.jobs.fail(jobs[1], "w", ERROR)
     assert active(backend) == 0
     assert fetch(backend) == jobs[2:]
-    backend.cancel(jobs[2])
+    backend.jobs.cancel(jobs[2])
     assert active(backend) == 1
     backend.clock.advance(s=1801)  # type: ignore[attr-defined]
-    backend.info(jobs[3])
+    backend.jobs.info(jobs[3])
     assert active(backend) == 0
 
 
@@ -83,7 +83,7 @@ def test_a_job_that_is_given_back_gives_its_place_back(backend: Backend) -> None
     """And takes one again when it begins again."""
     job = push(backend)
     fetch(backend)
-    backend.fail.requeue(job, "w", None)
+    backend.jobs.fail.requeue(job, "w", None)
     assert active(backend) == 0
     assert fetch(backend) == [job]
     assert active(backend) == 1
@@ -102,21 +102,21 @@ def test_a_job_gives_back_its_places_in_all_its_buckets(backend: Backend, end: s
     job = Job("demo.echo", [])
     unique: Any = {"keys": ["type"], "on_conflict": "replace", "states": ["available", "active"]}
     job["rate_limit"], job["unique"] = LIMIT, unique
-    backend.push(job)
+    backend.jobs.push(job)
     (held,) = fetch(backend)
     assert taken() == [1, 1, 1]
     match end:
         case "ack":
-            backend.ack(held, "w", None)
+            backend.jobs.ack(held, "w", None)
         case "fail":
-            backend.fail(held, "w", ERROR)
+            backend.jobs.fail(held, "w", ERROR)
         case "cancel":
-            backend.cancel(held)
+            backend.jobs.cancel(held)
         case "replaced":
-            backend.push(Job("demo.echo", [], unique=unique))
+            backend.jobs.push(Job("demo.echo", [], unique=unique))
         case _:
             backend.clock.advance(s=1801)  # type: ignore[attr-defined]
-            backend.info(held)
+            backend.jobs.info(held)
     assert taken() == [0, 0, 0]
 
 
@@ -125,26 +125,26 @@ def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
     job = push(backend)
     fetch(backend)
     with pytest.raises(OjsError):
-        backend.ack(job, "somebody else", None)
+        backend.jobs.ack(job, "somebody else", None)
     assert active(backend) == 1
-    backend.ack(job, "w", None)
+    backend.jobs.ack(job, "w", None)
     with pytest.raises(OjsError):
-        backend.ack(job, "w", None)
+        backend.jobs.ack(job, "w", None)
     assert active(backend) == 0
 
 
 def test_an_ack_of_an_attempt_that_is_over_gives_nothing_back(backend: Backend) -> None:
     """The same worker has the job again, and its place."""
     job = push(backend)
-    (first,) = backend.fetch(FetchRequest(("default",), 1, "w"))
-    backend.fail.requeue(job, "w", None)
-    (second,) = backend.fetch(FetchRequest(("default",), 1, "w"))
+    (first,) = backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    backend.jobs.fail.requeue(job, "w", None)
+    (second,) = backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     for which in (attempt_of(first), AttemptRef(attempt=1)):
         with pytest.raises(OjsError):
-            backend.ack(job, "w", None, which=which)
-    assert (backend.info(job).state, active(backend)) == ("active", 1)
-    backend.ack(job, "w", None, which=attempt_of(second))
-    assert (backend.info(job).state, active(backend)) == ("completed", 0)
+            backend.jobs.ack(job, "w", None, which=which)
+    assert (backend.jobs.info(job).state, active(backend)) == ("active", 1)
+    backend.jobs.ack(job, "w", None, which=attempt_of(second))
+    assert (backend.jobs.info(job).state, active(backend)) == ("completed", 0)
 
 
 @OVER_AWS
@@ -154,24 +154,24 @@ def test_an_ack_ends_no_attempt_that_began_while_it_was_sent(
 ) -> None:
     """A limited job's ACK is sent twice; in between the job is retried, as attempt 1 again."""
     job = push(backend)
-    (first,) = backend.fetch(FetchRequest(("default",), 1, "w"))
+    (first,) = backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     send = aws.clients.dynamodb.transact_write_items
     overtaken: list[JobRecord] = []
 
     def after_a_retry(**arguments: Any) -> Any:
         if not overtaken:
             overtaken.append(first)
-            backend.fail(job, "w", parse_object('{"message": "m", "retryable": false}'))
-            backend.dead_letters.retry(job)
-            overtaken.extend(backend.fetch(FetchRequest(("default",), 1, "w")))
+            backend.jobs.fail(job, "w", parse_object('{"message": "m", "retryable": false}'))
+            backend.dead_letters.service.retry(job)
+            overtaken.extend(backend.jobs.fetch(FetchRequest(("default",), 1, "w")))
         return send(**arguments)
 
     monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", after_a_retry)
     which = attempt_of(first) if is_named else ANY_ATTEMPT
     with pytest.raises(OjsError):
-        backend.ack(job, "w", None, which=which)
+        backend.jobs.ack(job, "w", None, which=which)
     assert [each.attempt for each in overtaken] == [1, 1]
-    assert (backend.info(job).state, active(backend)) == ("active", 1)
+    assert (backend.jobs.info(job).state, active(backend)) == ("active", 1)
 
 
 @OVER_AWS
@@ -191,7 +191,7 @@ def test_a_transaction_whose_answer_is_lost_counts_once(
     monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", twice)
     assert fetch(backend) == [job]
     assert active(backend) == 1
-    backend.ack(job, "w", None)
+    backend.jobs.ack(job, "w", None)
     assert (len(sent), active(backend)) == (2, 0)
 
 
@@ -213,7 +213,7 @@ def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
             fetch(backend)
     assert active(backend) == 1
     backend.clock.advance(s=1801)  # type: ignore[attr-defined]
-    backend.info(job)
+    backend.jobs.info(job)
     assert active(backend) == 0
     backend.clock.advance(s=600)  # type: ignore[attr-defined]
     assert fetch(backend) == [job]
@@ -258,7 +258,7 @@ def test_a_job_that_is_replaced_gives_its_place_back(backend: Backend) -> None:
     for _ in range(2):
         job = Job("demo.echo", [])
         job["rate_limit"], job["unique"] = LIMIT, unique
-        backend.push(job)
+        backend.jobs.push(job)
         assert len(fetch(backend)) == 1
         assert active(backend) == 1
 

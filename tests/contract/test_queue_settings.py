@@ -89,9 +89,9 @@ def test_the_limit_and_the_head_of_the_list_follow_in_one_transaction(
     assert calls == {"TransactWriteItems": 1}
     head = backend.ports.store.head("q", 5)
     assert (head.jobs, head.limit, head.visibility_timeout_ms) == ((), POLICY, 9000)
-    backend.queues.pause("q")
+    backend.queues.service.pause("q")
     assert backend.ports.store.head("q", 5).is_paused
-    assert backend.queue_statistics.counts("q").depth == 0
+    assert backend.queues.statistics.counts("q").depth == 0
     assert backend.ports.limits().policy_of_queue("queue:q") == POLICY
     book.save(settings(1), settings(2), LimitChange(None))
     head = backend.ports.store.head("q", 5)
@@ -142,19 +142,19 @@ def test_jobs_are_counted_in_all_lists_of_those_that_have_not_ended(
     backend: Backend, depths: DynamoDepths
 ) -> None:
     """Ready, waiting, active and pending ones; rows that are no jobs do not count."""
-    backend.queue_config.change("q", {"visibility_timeout": 9, "concurrency": 5})
+    backend.queues.config.change("q", {"visibility_timeout": 9, "concurrency": 5})
     for attributes in ({}, {}, {}, {"scheduled_at": "+PT1H"}, {"pending": True}):
-        backend.push(Job("demo.echo", [], queue="q", **attributes))
-    (job,) = backend.fetch(FetchRequest(("q",), worker_id="w"))
+        backend.jobs.push(Job("demo.echo", [], queue="q", **attributes))
+    (job,) = backend.jobs.fetch(FetchRequest(("q",), worker_id="w"))
     assert depths.count("q", 100) == 5
-    backend.ack(job.id, "w", None)
+    backend.jobs.ack(job.id, "w", None)
     assert depths.count("q", 100) == 4
     assert depths.count("q", 2) == 2
 
 
 def test_an_ended_job_stays_as_long_as_its_queue_said(aws: EmbeddedAws, backend: Backend) -> None:
     """When it was enqueued; ACK knows it without reading the job."""
-    backend.queue_config.change(
+    backend.queues.config.change(
         "q", {"retention": {"completed": "PT1H", "cancelled": "PT2H", "discarded": "PT3H"}}
     )
 
@@ -164,17 +164,17 @@ def test_an_ended_job_stays_as_long_as_its_queue_said(aws: EmbeddedAws, backend:
         return int(item["ttl"]["N"]) - backend.clock.now() // 1000
 
     def push(queue: str) -> str:
-        record = backend.push(Job("demo.echo", [], queue=queue)).record
+        record = backend.jobs.push(Job("demo.echo", [], queue=queue)).record
         assert record is not None
         return record.id
 
     for queue, seconds in (("q", 3600), ("default", 7 * 86_400)):
         job_id = push(queue)
-        backend.fetch(FetchRequest((queue,), worker_id="w"))
-        backend.ack(job_id, "w", None)
+        backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
+        backend.jobs.ack(job_id, "w", None)
         assert ttl(job_id) == seconds
     cancelled = push("q")
-    backend.cancel(cancelled)
+    backend.jobs.cancel(cancelled)
     assert ttl(cancelled) == 7200
 
 
@@ -227,7 +227,7 @@ def test_the_oldest_available_job_is_found_in_every_priority(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """One row is read for each priority, however many jobs there are; limits do not hide it."""
-    backend.queue_config.change("q", {"visibility_timeout": 9})
+    backend.queues.config.change("q", {"visibility_timeout": 9})
     store, clock = backend.ports.store, backend.clock
     assert store.oldest_ready("q") is None
     assert isinstance(clock, FakeClock)
@@ -237,7 +237,7 @@ def test_the_oldest_available_job_is_found_in_every_priority(
         for _ in range(3):
             job = Job("demo.echo", [], queue="q", priority=priority)
             job["rate_limit"] = limit
-            backend.push(job)
+            backend.jobs.push(job)
             clock.advance(s=1)
     with aws.calls.counted() as calls:
         assert store.oldest_ready("q") == began
@@ -252,7 +252,7 @@ def test_the_oldest_job_of_the_lowest_priority_is_found_below_others(
     assert isinstance(clock, FakeClock)
     began = clock.now()
     for priority in (-90, -90, *range(12)):
-        backend.push(Job("demo.echo", [], queue="q", priority=priority))
+        backend.jobs.push(Job("demo.echo", [], queue="q", priority=priority))
         clock.advance(s=1)
     with aws.calls.counted() as calls:
         assert store.oldest_ready("q") == began

@@ -82,17 +82,17 @@ def test_far_jobs_of_a_queue_that_is_no_longer_declared_are_swept(
     """A tick has seen the queue while it was declared; nobody else ever wrote it down."""
     clock = FakeClock()
     before = build_backend(aws.settings, aws.clients, clock=clock)
-    job = before.push(Job(type="a", args=[], queue="email", scheduled_at="+PT2H")).record
-    before.sweep.tick()
+    job = before.jobs.push(Job(type="a", args=[], queue="email", scheduled_at="+PT2H")).record
+    before.upkeep.sweep.tick()
     settings = replace(aws.settings, queues=("default",), allow_undeclared_queues=allows_undeclared)
     after = build_backend(settings, aws.clients, clock=clock)
     assert [info.name for info in after.ports.queues.all()] == ["default", "email"]
     clock.advance(s=6600)
-    assert after.sweep.tick().armed == 1
+    assert after.upkeep.sweep.tick().armed == 1
     clock.advance(s=660)
-    after.sweep.tick()
+    after.upkeep.sweep.tick()
     assert job is not None
-    assert after.info(job.id).state is JobState.AVAILABLE
+    assert after.jobs.info(job.id).state is JobState.AVAILABLE
 
 
 def test_a_queue_keeps_the_time_of_its_first_registration(backend: Backend) -> None:
@@ -236,9 +236,9 @@ def test_a_foreign_cursor_is_refused(backend: Backend, cursor: str) -> None:
     with pytest.raises(InvalidRequestError, match="cursor"):
         backend.events.read(EventQuery(cursor=cursor))
     with pytest.raises(InvalidRequestError, match="cursor"):
-        backend.dead_letters.list(DeadLetterFilter(queue="default"), cursor=cursor)
+        backend.dead_letters.service.list(DeadLetterFilter(queue="default"), cursor=cursor)
     with pytest.raises(InvalidRequestError, match="cursor"):
-        backend.dead_letters.list(cursor=cursor)
+        backend.dead_letters.service.list(cursor=cursor)
 
 
 def test_a_paused_queue_is_known_from_the_head_of_its_ready_list(backend: Backend) -> None:

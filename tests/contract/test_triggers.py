@@ -71,16 +71,16 @@ def test_a_pause_switches_the_mapping_off_and_a_resume_on(
     arn = queue_arn(aws.clients.sqs, aws.settings.queue_url_prefix, "ojs-default")
     functions.create_event_source_mapping(EventSourceArn=arn, FunctionName="worker")
     assert states(functions) == {"Enabled"}
-    backend.queues.pause("other")
+    backend.queues.service.pause("other")
     assert states(functions) == {"Enabled"}
-    info = backend.queues.pause("default")
+    info = backend.queues.service.pause("default")
     assert len(info.triggers) == 1
     assert states(functions) == {"Disabled"}
-    backend.sweep.tick()
+    backend.upkeep.sweep.tick()
     assert states(functions) == {"Disabled"}
-    backend.queues.resume("default")
+    backend.queues.service.resume("default")
     assert states(functions) == {"Enabled"}
-    assert backend.queues.get("default").triggers == ()
+    assert backend.queues.service.get("default").triggers == ()
 
 
 def test_mappings_are_found_page_by_page_and_only_those_that_are_on(

@@ -186,7 +186,7 @@ class World:
 
     def activate(self, job_id: str) -> None:
         """Let a pending job run."""
-        self.run(Cause(kind="activate"), lambda process: process.backend.activate(job_id))
+        self.run(Cause(kind="activate"), lambda process: process.backend.jobs.activate(job_id))
 
     def do(self, kind: str, what: Callable[[Backend], Any], *, worker: str = "") -> Any:
         """The same for what is no request: called again while it fails."""
@@ -355,7 +355,7 @@ class World:
         name = f"lambda-{self._number}"
 
         def work(process: Process) -> None:
-            outcomes = process.backend.fetch.claim_messages(queue, received, name, 30_000)
+            outcomes = process.backend.jobs.fetch.claim_messages(queue, received, name, 30_000)
             done = []
             for each, claimed in zip(received, outcomes, strict=True):
                 is_kept = claimed.keep_message
@@ -375,9 +375,9 @@ class World:
         was, self.cause = self.cause, Cause(kind=ending, worker=name, job_id=job_id)
         try:
             if ending == "ack":
-                process.backend.ack(job_id, name, None, has_message=False)
+                process.backend.jobs.ack(job_id, name, None, has_message=False)
             else:
-                process.backend.fail(job_id, name, ERROR, has_message=False)
+                process.backend.jobs.fail(job_id, name, ERROR, has_message=False)
         except OjsError:
             return False
         finally:

@@ -41,7 +41,7 @@ def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
 
 def push(backend: Backend, clock: FakeClock, job: Job) -> str:
     """Push a job; a second passes."""
-    record = backend.push(job).record
+    record = backend.jobs.push(job).record
     assert record is not None
     clock.advance(s=1)
     return record.id
@@ -55,10 +55,10 @@ def test_a_page_of_one_list_costs_one_query_and_one_read(
     pending = JobFilter(queue="default", states=frozenset({JobState.PENDING}))
     ready = JobFilter(queue="default", states=frozenset({JobState.AVAILABLE}))
     with aws.calls.counted() as calls:
-        backend.job_search.find(pending, 50)
+        backend.jobs.search.find(pending, 50)
     assert calls == {"Query": 1}
     with aws.calls.counted() as calls:
-        found = backend.job_search.find(ready, 50)
+        found = backend.jobs.search.find(ready, 50)
     assert calls == {"Query": 2, "BatchGetItem": 1}
     assert [job.id for job in found.jobs] == ids[::-1]
 
@@ -74,14 +74,14 @@ def test_jobs_of_all_states_are_found_page_by_page_in_both_directions(
         for held in (False, True)
         for priority in (0, 10)
     }
-    (claimed,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
-    backend.ack(claimed.id, "w", None)
+    (claimed,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    backend.jobs.ack(claimed.id, "w", None)
     for wanted in (JobFilter(), JobFilter(type="demo.*"), JobFilter(since=claimed.created_at)):
         for newest_first in (True, False):
             seen: list[str] = []
             cursor = ""
             while True:
-                page = backend.job_search.find(wanted, 3, cursor, newest_first=newest_first)
+                page = backend.jobs.search.find(wanted, 3, cursor, newest_first=newest_first)
                 seen += [job.id for job in page.jobs]
                 cursor = page.cursor
                 if not cursor:
@@ -89,7 +89,7 @@ def test_jobs_of_all_states_are_found_page_by_page_in_both_directions(
             assert len(seen) == len(set(seen))
             expected = ids if wanted.since is None else {each for each in ids if each in seen}
             assert set(seen) == expected
-    assert backend.job_search.count(JobFilter()).rows == len(ids)
+    assert backend.jobs.search.count(JobFilter()).rows == len(ids)
 
 
 def test_a_bulk_change_costs_a_write_for_each_job(
@@ -100,10 +100,10 @@ def test_a_bulk_change_costs_a_write_for_each_job(
         push(backend, clock, Job("demo.echo", [number], pending=True))
     wanted = JobFilter(queue="default", states=frozenset({JobState.PENDING}))
     with aws.calls.counted() as calls:
-        dry = backend.job_bulk(BulkAction.CANCEL, wanted, is_dry=True)
+        dry = backend.bulk.by_filter(BulkAction.CANCEL, wanted, is_dry=True)
     assert (dry.done, calls) == (3, {"Query": 1, "BatchGetItem": 1})
     with aws.calls.counted() as calls:
-        done = backend.job_bulk(BulkAction.CANCEL, wanted)
+        done = backend.bulk.by_filter(BulkAction.CANCEL, wanted)
     assert done.done == 3
     writes = calls.pop("PutItem", 0) + calls.pop("UpdateItem", 0)
     assert (writes, calls) == (3, {"Query": 1, "BatchGetItem": 1})

@@ -38,14 +38,14 @@ def backend(aws: EmbeddedAws) -> Backend:
     made = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
     made.ports.queues.register("default", made.clock.now())  # as the first sweep does
     for queue in ("default", "later"):
-        made.queue_terms.of(queue)
-    made.fetch.limited_types.of("default")
+        made.queues.push_settings.of(queue)
+    made.jobs.fetch.limited_types.of("default")
     return made
 
 
 def push(backend: Backend, **attributes: Any) -> JobRecord:
     """Push a job."""
-    record = backend.push(Job("demo.echo", attributes.pop("args", [1]), **attributes)).record
+    record = backend.jobs.push(Job("demo.echo", attributes.pop("args", [1]), **attributes)).record
     assert record is not None
     return record
 
@@ -73,12 +73,12 @@ def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws)
     with aws.calls.counted() as calls:
         push(backend)
     assert calls == {"BatchGetItem": 1, "PutItem": 1, "SendMessage": 1}
-    backend.queue_config.change("default", {"visibility_timeout": 60})
+    backend.queues.config.change("default", {"visibility_timeout": 60})
     push(backend)
-    backend.fetch.limited_types.of("default")
+    backend.jobs.fetch.limited_types.of("default")
     for aligned in ({"ChangeMessageVisibility": 1}, {}):  # then the process knows it
         with aws.calls.counted() as calls:
-            (job,) = backend.fetch(REQUEST)
+            (job,) = backend.jobs.fetch(REQUEST)
         assert calls == {"Query": 2, "ReceiveMessage": 1, "UpdateItem": 1, **aligned}
         assert job.reservation is not None
         assert job.reservation.expires_at == clock.at + 60_000
@@ -90,10 +90,10 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     A rejected push costs one write, and another one to tell of it, once a second; and a read,
     because a push that is repeated must find its job (decision 42).
     """
-    backend.queue_config.change("default", {"max_size": 2, "warning_threshold": 1})
+    backend.queues.config.change("default", {"max_size": 2, "warning_threshold": 1})
     fresh = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
-    fresh.queue_terms.of("default")
-    fresh.fetch.limited_types.of("default")
+    fresh.queues.push_settings.of("default")
+    fresh.jobs.fetch.limited_types.of("default")
     for crossing in (0, 1):
         with aws.calls.counted() as calls:
             push(fresh)
@@ -103,8 +103,8 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
             push(fresh)
         assert calls == {"UpdateItem": cost, "GetItem": 1}
     with aws.calls.counted() as calls:
-        (job,) = fresh.fetch(REQUEST)
-        fresh.ack(job.id, "worker-1", None)
+        (job,) = fresh.jobs.fetch(REQUEST)
+        fresh.jobs.ack(job.id, "worker-1", None)
     assert calls == {"Query": 2, "ReceiveMessage": 1, "UpdateItem": 2, "DeleteMessage": 1}
 
 
@@ -122,7 +122,7 @@ def test_a_schema_is_read_once(aws: EmbeddedAws, backend: Backend) -> None:
         type="demo.echo", version=1, uri=None, schema=schema, text=encode(schema)
     )
     with aws.calls.counted() as calls:
-        uri = backend.schemas.register(wanted).uri
+        uri = backend.schemas.registry.register(wanted).uri
     assert calls == {"TransactWriteItems": 1}
     with aws.calls.counted() as calls:
         push(backend, schema=uri)
@@ -131,10 +131,13 @@ def test_a_schema_is_read_once(aws: EmbeddedAws, backend: Backend) -> None:
         push(backend, schema=uri)
     assert calls == {"PutItem": 1, "SendMessage": 1}
     for ask, cost in [
-        (backend.schemas.everything, {"Query": 1}),
-        (lambda: backend.schemas.latest("demo.echo"), {"Query": 1, "GetItem": 1}),
-        (lambda: backend.schemas.version("demo.echo", 1), {"GetItem": 2}),
-        (lambda: backend.schemas.delete("demo.echo", 1), {"GetItem": 1, "TransactWriteItems": 1}),
+        (backend.schemas.registry.everything, {"Query": 1}),
+        (lambda: backend.schemas.registry.latest("demo.echo"), {"Query": 1, "GetItem": 1}),
+        (lambda: backend.schemas.registry.version("demo.echo", 1), {"GetItem": 2}),
+        (
+            lambda: backend.schemas.registry.delete("demo.echo", 1),
+            {"GetItem": 1, "TransactWriteItems": 1},
+        ),
     ]:
         with aws.calls.counted() as calls:
             ask()
@@ -187,8 +190,8 @@ def test_a_job_that_is_not_unique_costs_nothing_more(aws: EmbeddedAws, backend: 
     assert "uk" not in _hot_item(aws, plain.id)
     for job in (plain, unique):
         with aws.calls.counted() as calls:
-            backend.fetch(REQUEST)
-            backend.ack(job.id, "worker-1", None)
+            backend.jobs.fetch(REQUEST)
+            backend.jobs.ack(job.id, "worker-1", None)
         assert calls.pop("UpdateItem") == 2
         assert calls == {"ReceiveMessage": 1, "Query": 2, "DeleteMessage": 1}
 
@@ -201,43 +204,43 @@ def test_fetch_of_one_job_costs_four_calls_whatever_waits_behind_it(
     for _ in range(backlog):
         push(backend)
     with aws.calls.counted() as calls:
-        assert len(backend.fetch(REQUEST)) == 1
+        assert len(backend.jobs.fetch(REQUEST)) == 1
     assert calls == {"ReceiveMessage": 1, "Query": 2, "UpdateItem": 1}
 
 
 def test_an_empty_fetch_costs_three_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """Receive, look at the head, look for what is overdue."""
     with aws.calls.counted() as calls:
-        assert backend.fetch(REQUEST) == []
+        assert backend.jobs.fetch(REQUEST) == []
     assert calls == {"ReceiveMessage": 1, "Query": 2}
 
 
 def test_ack_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """One conditional update without a read, one message deleted."""
     job = push(backend)
-    backend.fetch(REQUEST)
+    backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
-        backend.ack(job.id, "worker-1", None)
+        backend.jobs.ack(job.id, "worker-1", None)
     assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
 
 
 def test_fail_with_retry_costs_three_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """Read, conditional update, hide the message."""
     job = push(backend)
-    backend.fetch(REQUEST)
+    backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
-        backend.fail(job.id, "worker-1", ERROR)
+        backend.jobs.fail(job.id, "worker-1", ERROR)
     assert calls == {"GetItem": 1, "UpdateItem": 1, "ChangeMessageVisibility": 1}
 
 
 def test_giving_a_job_back_costs_as_much_as_a_failure(aws: EmbeddedAws, backend: Backend) -> None:
     """Read, conditional update, and the message comes back at once; no other is sent."""
     job = push(backend)
-    backend.fetch(REQUEST)
+    backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
-        backend.fail.requeue(job.id, "worker-1", ERROR)
+        backend.jobs.fail.requeue(job.id, "worker-1", ERROR)
     assert calls == {"GetItem": 1, "UpdateItem": 1, "ChangeMessageVisibility": 1}
-    (again,) = backend.fetch(REQUEST)
+    (again,) = backend.jobs.fetch(REQUEST)
     assert (again.id, again.attempt, again.uncounted_attempts) == (job.id, 2, 1)
 
 
@@ -246,9 +249,9 @@ def test_fail_from_a_worker_that_has_the_job_saves_the_read(
 ) -> None:
     """Lambda workers know what they claimed."""
     push(backend)
-    (job,) = backend.fetch(REQUEST)
+    (job,) = backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
-        backend.fail(job.id, "worker-1", ERROR, start=job)
+        backend.jobs.fail(job.id, "worker-1", ERROR, start=job)
     assert calls == {"UpdateItem": 1, "ChangeMessageVisibility": 1}
 
 
@@ -257,17 +260,17 @@ def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
     for args in ([1], [_incompressible(50_000)]):
         job = push(backend, args=args)
         with aws.calls.counted() as calls:
-            backend.info(job.id)
+            backend.jobs.info(job.id)
         assert calls == {"Query": 1}
 
 
 def test_a_heartbeat_of_several_jobs_reads_once(aws: EmbeddedAws, backend: Backend) -> None:
     """Worker, one read for all, a conditional update each, one SQS call for all."""
     jobs = [push(backend) for _ in range(3)]
-    backend.fetch(FetchRequest(("default",), count=3, worker_id="w"))
+    backend.jobs.fetch(FetchRequest(("default",), count=3, worker_id="w"))
     backend.clock.advance(s=1)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
-        assert len(backend.heartbeat("w", [job.id for job in jobs]).extended) == 3
+        assert len(backend.workers.heartbeat("w", [job.id for job in jobs]).extended) == 3
     assert calls == {
         "UpdateItem": 4,
         "BatchGetItem": 1,
@@ -280,10 +283,10 @@ def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
 ) -> None:
     """One registry write of one unit, one read, SQS in tens; a heartbeat without jobs: one call."""
     jobs = [push(backend) for _ in range(50)]
-    backend.fetch(FetchRequest(("default",), count=50, worker_id="w"))
+    backend.jobs.fetch(FetchRequest(("default",), count=50, worker_id="w"))
     backend.clock.advance(s=1)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
-        assert len(backend.heartbeat("w", [job.id for job in jobs]).extended) == 50
+        assert len(backend.workers.heartbeat("w", [job.id for job in jobs]).extended) == 50
     batches = calls.pop("ChangeMessageVisibilityBatch")
     assert batches <= 5
     assert calls == {"UpdateItem": 51, "BatchGetItem": 1}
@@ -291,7 +294,7 @@ def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
     worker = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
     assert write_units(item_bytes(worker)) == 1
     with aws.calls.counted() as calls:
-        backend.heartbeat("w", [])
+        backend.workers.heartbeat("w", [])
     assert calls == {"UpdateItem": 1}
 
 
@@ -301,7 +304,7 @@ def test_finding_dead_workers_costs_nothing(aws: EmbeddedAws, backend: Backend) 
     for job, interval in ((plain, None), (promising, 5000)):
         request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=interval)
         with aws.calls.counted() as calls:
-            assert [claimed.id for claimed in backend.fetch(request)] == [job.id]
+            assert [claimed.id for claimed in backend.jobs.fetch(request)] == [job.id]
         assert calls == {"ReceiveMessage": 1, "Query": 2, "UpdateItem": 1}
         item = _hot_item(aws, job.id)
         rest = {name: value for name, value in item.items() if name != "ra"}
@@ -309,14 +312,14 @@ def test_finding_dead_workers_costs_nothing(aws: EmbeddedAws, backend: Backend) 
         assert item_bytes(item) - item_bytes(rest) <= 10
     for job in (plain, promising):
         with aws.calls.counted() as calls:
-            backend.ack(job.id, "w", None)
+            backend.jobs.ack(job.id, "w", None)
         assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
 
 
 def count_lists(backend: Backend) -> None:
     """Make the totals right for a day, as the first ticks do."""
     for _ in range(2):
-        backend.totals_recount.tick(["default"], lambda: False)
+        backend.upkeep.totals_recount.tick(["default"], lambda: False)
 
 
 def test_a_count_of_the_lists_costs_eight_reads_and_a_write_a_day(
@@ -326,7 +329,7 @@ def test_a_count_of_the_lists_costs_eight_reads_and_a_write_a_day(
     push(backend)
     for expected in [COUNT_OF_LISTS, COUNT_OF_LISTS, {}]:
         with aws.calls.counted() as calls:
-            backend.totals_recount.tick(["default"], lambda: False)
+            backend.upkeep.totals_recount.tick(["default"], lambda: False)
         assert calls == expected
 
 
@@ -344,7 +347,7 @@ def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
 
     def cost() -> dict[str, int]:
         with aws.calls.counted() as calls:
-            backend.sweep.tick()
+            backend.upkeep.sweep.tick()
         backend.clock.advance(s=300)  # type: ignore[attr-defined]
         return dict(calls)
 
@@ -365,7 +368,7 @@ def test_a_declared_queue_is_registered_by_its_first_sweep_alone(
     writes = []
     for _ in range(3):
         with aws.calls.counted() as calls:
-            backend.sweep.tick()
+            backend.upkeep.sweep.tick()
         writes.append(calls["UpdateItem"])
         backend.clock.advance(s=300)  # type: ignore[attr-defined]
     assert writes == [2, 1, 1]
@@ -380,13 +383,13 @@ def test_arming_a_hundred_timers_costs_what_their_messages_do(
         push(backend, scheduled_at="+PT20M")
     backend.clock.advance(s=600)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
-        assert backend.sweep.tick().armed == 100
+        assert backend.upkeep.sweep.tick().armed == 100
     assert calls["SendMessageBatch"] == 10
     assert calls["UpdateItem"] <= 3
     assert calls["Query"] <= 7
     assert "GetItem" not in calls
     with aws.calls.counted() as calls:
-        assert backend.sweep.tick().armed == 0
+        assert backend.upkeep.sweep.tick().armed == 0
     assert "SendMessageBatch" not in calls
 
 
@@ -395,11 +398,11 @@ def test_a_busy_queue_costs_the_sweep_three_queries(aws: EmbeddedAws, backend: B
     count_lists(backend)
     push(backend, scheduled_at="+PT5M")
     with aws.calls.counted() as calls:
-        backend.sweep.tick()
+        backend.upkeep.sweep.tick()
     assert calls == {"Query": 2 + 3, "UpdateItem": 2}
     backend.clock.advance(s=60)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
-        backend.sweep.tick()
+        backend.upkeep.sweep.tick()
     assert calls == {"Query": 2 + 3, "UpdateItem": 1}
 
 
@@ -408,10 +411,10 @@ def test_an_idle_queue_costs_the_sweep_nothing_for_some_minutes(
 ) -> None:
     """One query for all queues, one for open batches, one write for the end of the tick."""
     count_lists(backend)
-    backend.sweep.tick()
+    backend.upkeep.sweep.tick()
     backend.clock.advance(s=60)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
-        assert backend.sweep.tick().queues == 0
+        assert backend.upkeep.sweep.tick().queues == 0
     assert calls == {"Query": 2, "UpdateItem": 1}
 
 
@@ -443,11 +446,11 @@ def test_a_job_of_a_kilobyte_costs_eight_write_units(aws: EmbeddedAws, backend: 
     job = push(backend, args=args, meta={"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"})
     assert 960 < len(str(job.document)) <= 1024
     sizes = [item_bytes(_hot_item(aws, job.id))]
-    (claimed,) = backend.fetch(REQUEST)
+    (claimed,) = backend.jobs.fetch(REQUEST)
     active = item_bytes(_hot_item(aws, job.id))
     handle = len(claimed.reservation.message_handle) if claimed.reservation else 0
     sizes.append(active + max(0, 412 * 3 // 4 - handle))  # handles of AWS have some 412 characters
-    backend.ack(job.id, "worker-1", None)
+    backend.jobs.ack(job.id, "worker-1", None)
     sizes.append(item_bytes(_hot_item(aws, job.id)))
     assert max(sizes) <= 1024, sizes
     assert write_units(*sizes) + 1 + 2 + 2 == 8
@@ -459,9 +462,9 @@ def test_a_transition_of_a_large_job_costs_what_a_small_one_does(
     """100 KB stay where they are."""
     job = push(backend, args=[_incompressible(100_000)])
     assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
-    backend.fetch(REQUEST)
+    backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
-        backend.ack(job.id, "worker-1", None)
+        backend.jobs.ack(job.id, "worker-1", None)
     assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
     assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
 
@@ -471,16 +474,16 @@ def test_a_large_result_is_not_kept_for_a_job_that_is_not_the_workers(
 ) -> None:
     """Bad input changes nothing, not even beside the job."""
     job = push(backend)
-    backend.fetch(REQUEST)
+    backend.jobs.fetch(REQUEST)
     result = RawJson(f'"{_incompressible(20_000)}"')
     unknown = job.id[:-1] + ("1" if job.id.endswith("0") else "0")
     for job_id, worker in ((job.id, "worker-2"), (unknown, "worker-1")):
         with aws.calls.counted() as calls, pytest.raises(OjsError):
-            backend.ack(job_id, worker, result)
+            backend.jobs.ack(job_id, worker, result)
         # What is not there may be a job of an open batch, or have got there meanwhile.
         assert calls == ({"GetItem": 2, "Query": 1} if job_id == unknown else {"GetItem": 1})
     with aws.calls.counted() as calls:
-        backend.ack(job.id, "worker-1", result)
+        backend.jobs.ack(job.id, "worker-1", result)
     assert calls == {"GetItem": 1, "PutItem": 1, "UpdateItem": 1, "DeleteMessage": 1}
 
 
@@ -492,7 +495,7 @@ def test_a_queue_is_registered_by_a_job_that_has_no_message_yet(
         push(backend, queue="later", scheduled_at="+P7D")
         push(backend, queue="later", scheduled_at="+P7D")
     assert calls == {"PutItem": 2, "UpdateItem": 1, "Query": 1}
-    assert [info.name for info in backend.queues.list()] == ["default", "later"]
+    assert [info.name for info in backend.queues.service.list()] == ["default", "later"]
 
 
 def test_a_fetch_from_a_paused_queue_costs_no_more_than_another(
@@ -501,16 +504,16 @@ def test_a_fetch_from_a_paused_queue_costs_no_more_than_another(
     """It receives and looks at the head, and that is all; PUSH does not notice."""
     push(backend)
     with aws.calls.counted() as calls:
-        backend.queues.pause("default")
+        backend.queues.service.pause("default")
     assert calls == {"UpdateItem": 1}
     with aws.calls.counted() as calls:
-        assert backend.fetch(REQUEST) == []
+        assert backend.jobs.fetch(REQUEST) == []
     assert calls == {"ReceiveMessage": 1, "Query": 2}
     with aws.calls.counted() as calls:
         push(backend)
     assert calls == {"PutItem": 1, "SendMessage": 1}
     with aws.calls.counted() as calls:
-        backend.queues.resume("default")
+        backend.queues.service.resume("default")
     assert calls == {"UpdateItem": 1, "Query": 1, "GetQueueAttributes": 1, "SendMessage": 1}
 
 
@@ -521,10 +524,10 @@ def test_statistics_cost_the_same_calls_whatever_the_queue_holds(
     """Seven queries for what it holds, a query and a read for what it did."""
     for _ in range(jobs):
         push(backend)
-    for job in backend.fetch(FetchRequest(("default",), count=50)) if jobs else ():
-        backend.ack(job.id, None, None)
+    for job in backend.jobs.fetch(FetchRequest(("default",), count=50)) if jobs else ():
+        backend.jobs.ack(job.id, None, None)
     with aws.calls.counted() as calls:
-        stats = backend.queue_statistics("default")
+        stats = backend.queues.statistics("default")
     assert calls == {"Query": 8, "GetItem": 1}
     assert stats.counts.counts["available"] == max(0, jobs - 50)
     assert stats.counts.counts["completed"] == min(jobs, 50)
@@ -542,7 +545,7 @@ def test_a_limit_costs_those_who_have_it(aws: EmbeddedAws, backend: Backend) -> 
         push(backend, rate_limit=LIMITED)
     assert calls == {"PutItem": 1, "SendMessage": 1}
     with aws.calls.counted() as calls:
-        assert len(backend.fetch(REQUEST)) == 1
+        assert len(backend.jobs.fetch(REQUEST)) == 1
     assert calls == {
         "ReceiveMessage": 1,
         "Query": 2,
@@ -550,7 +553,7 @@ def test_a_limit_costs_those_who_have_it(aws: EmbeddedAws, backend: Backend) -> 
         "TransactWriteItems": 1,
     }
     with aws.calls.counted() as calls:
-        backend.ack(job.id, "worker-1", None)
+        backend.jobs.ack(job.id, "worker-1", None)
     assert calls == {"UpdateItem": 1, "TransactWriteItems": 1, "DeleteMessage": 1}
 
 
@@ -560,16 +563,16 @@ def test_jobs_that_wait_for_a_limit_cost_one_look_however_many_they_are(
     """Their place in line names the bucket, so that they are passed by unread."""
     for _ in range(60):
         push(backend, rate_limit=LIMITED)
-    assert len(backend.fetch(REQUEST)) == 1
+    assert len(backend.jobs.fetch(REQUEST)) == 1
     with aws.calls.counted() as calls:
-        assert backend.fetch(REQUEST) == []
+        assert backend.jobs.fetch(REQUEST) == []
     # The head, one page behind it (which is the last), and what is overdue. The first look says
     # that the limit is exceeded, and all of them how many messages there are to be spread.
     aside = {"ChangeMessageVisibility": 1, "GetQueueAttributes": 1}
     look = {"ReceiveMessage": 1, "Query": 3, "BatchGetItem": 1} | aside
     assert calls == look | {"UpdateItem": 1}
     with aws.calls.counted() as calls:
-        assert backend.fetch(REQUEST) == []
+        assert backend.jobs.fetch(REQUEST) == []
     assert calls == look
 
 
@@ -582,8 +585,8 @@ def test_a_type_with_a_limit_is_known_from_one_read_in_five_seconds(
         push(backend)
         moved.advance(ms=LOOK_EACH_MS)
         with aws.calls.counted() as calls:
-            assert len(backend.fetch(REQUEST)) == 1
-            assert backend.fetch(REQUEST) == []
+            assert len(backend.jobs.fetch(REQUEST)) == 1
+            assert backend.jobs.fetch(REQUEST) == []
         assert calls.pop("GetItem") == 1
     with aws.calls.counted() as calls:
         backend.limits.override("type:demo.echo", {"concurrency": 9})
@@ -592,7 +595,7 @@ def test_a_type_with_a_limit_is_known_from_one_read_in_five_seconds(
     push(backend)
     moved.advance(ms=LOOK_EACH_MS)
     with aws.calls.counted() as calls:
-        assert len(backend.fetch(REQUEST)) == 1
+        assert len(backend.jobs.fetch(REQUEST)) == 1
     assert calls == {
         "GetItem": 1,
         "ReceiveMessage": 1,
@@ -608,15 +611,15 @@ def test_a_limited_queue_is_known_from_the_head_of_its_ready_list(
     """No call asks whether a queue has a limit."""
     backend.limits.limit_queue("default", {"concurrency": 1})
     first, _ = push(backend), push(backend)
-    assert [job.id for job in backend.fetch(FetchRequest(("default",), 5))] == [first.id]
-    assert backend.fetch(REQUEST) == []
+    assert [job.id for job in backend.jobs.fetch(FetchRequest(("default",), 5))] == [first.id]
+    assert backend.jobs.fetch(REQUEST) == []
     counted = backend.limits.get("queue:default")
     assert counted.bucket.active == 1
-    backend.ack(first.id, None, None)
+    backend.jobs.ack(first.id, None, None)
     assert backend.limits.get("queue:default").bucket.active == 0
     backend.limits.unlimit_queue("default")
     with aws.calls.counted() as calls:
-        assert len(backend.fetch(REQUEST)) == 1
+        assert len(backend.jobs.fetch(REQUEST)) == 1
     assert calls == {"ReceiveMessage": 1, "Query": 2, "UpdateItem": 1}
 
 
@@ -631,7 +634,7 @@ def test_comparing_a_schema_with_the_one_before_costs_two_reads(
             type="demo.echo", version=version, uri=None, schema=schema, text=encode(schema)
         )
         with aws.calls.counted() as calls:
-            backend.schemas.register(wanted)
+            backend.schemas.registry.register(wanted)
         return dict(calls)
 
     assert register("1.0") == {"TransactWriteItems": 1}

@@ -27,7 +27,7 @@ def aws() -> Iterator[EmbeddedAws]:
 def backend(aws: EmbeddedAws) -> Backend:
     """A backend over it, which knows the settings of its queue."""
     backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
-    backend.push(Job("warm.up", []))
+    backend.jobs.push(Job("warm.up", []))
     return backend
 
 
@@ -38,7 +38,7 @@ def test_a_thousand_jobs_cost_a_put_each_and_a_tenth_of_a_message(
     units = Units()
     units.watch(aws.clients.dynamodb)
     with aws.calls.counted() as calls:
-        backend.push.all(jobs())
+        backend.jobs.push.all(jobs())
     assert calls == {
         "BatchGetItem": 10,  # are the ids free?
         "Query": 1,
@@ -50,7 +50,7 @@ def test_a_thousand_jobs_cost_a_put_each_and_a_tenth_of_a_message(
     }
     assert 2 < units.per_job(MANY) < 2.1  # alone 2, in a small batch's transaction 3
     with aws.calls.counted() as calls:
-        backend.sweep.tick()
+        backend.upkeep.sweep.tick()
     assert "PutItem" not in calls
 
 
@@ -61,7 +61,7 @@ def test_a_unique_job_of_a_large_batch_costs_one_unit_more(
     units = Units()
     units.watch(aws.clients.dynamodb)
     with aws.calls.counted() as calls:
-        backend.push.all(jobs(200, unique={"keys": ["type", "args"]}))
+        backend.jobs.push.all(jobs(200, unique={"keys": ["type", "args"]}))
     assert calls["PutItem"] == 1 + 2 * 200
     assert calls["TransactWriteItems"] == 1
     assert 3 < units.per_job(200) < 3.2
@@ -70,7 +70,7 @@ def test_a_unique_job_of_a_large_batch_costs_one_unit_more(
 def test_a_small_batch_is_one_transaction(aws: EmbeddedAws, backend: Backend) -> None:
     """And no log."""
     with aws.calls.counted() as calls:
-        backend.push.all(jobs(100))
+        backend.jobs.push.all(jobs(100))
     assert calls == {"TransactWriteItems": 1, "SendMessageBatch": 10}
 
 
@@ -79,7 +79,7 @@ def test_who_asks_for_a_job_that_is_not_there_pays_a_query_and_a_read(
 ) -> None:
     """It may be one of a batch, whose row is mostly empty, or have got there since."""
     with aws.calls.counted() as calls, pytest.raises(Exception, match="not found"):
-        backend.info("01990000-0000-7000-8000-000000000001")
+        backend.jobs.info("01990000-0000-7000-8000-000000000001")
     assert calls == {"Query": 2, "GetItem": 1}
 
 
@@ -88,6 +88,6 @@ def test_a_bulk_enqueue_costs_a_put_for_each_job_and_a_tenth_of_a_message(
 ) -> None:
     """Each by itself, and their messages together."""
     with aws.calls.counted() as calls:
-        items = backend.bulk_enqueue.each(jobs(120))
+        items = backend.bulk.enqueue.each(jobs(120))
     assert all(item.pushed for item in items)
     assert calls == {"PutItem": 120, "SendMessageBatch": 12}

@@ -92,9 +92,9 @@ def test_cron_events_tell_what_became_of_each_occurrence(
     stream = Stream(backend)
     Api(backend).post("/cron", CRON)
     minute(backend, clock)
-    [job] = backend.fetch(FetchRequest(("default",), 5, "w"))
+    [job] = backend.jobs.fetch(FetchRequest(("default",), 5, "w"))
     minute(backend, clock)
-    backend.cron.set_enabled("minutely", is_enabled=False)
+    backend.cron.service.set_enabled("minutely", is_enabled=False)
     stream.flow()
     (first, triggered), (second, skipped) = cron_events(backend)
     assert (first, second) == ("cron.triggered", "cron.skipped")
@@ -113,13 +113,13 @@ def test_the_end_of_a_run_wakes_the_one_that_waits(
     minute(backend, clock)
     url = f"{aws.settings.queue_url_prefix}ojs-CRON"
     aws.clients.sqs.purge_queue(QueueUrl=url)
-    [job] = backend.fetch(FetchRequest(("default",), 5, "w"))
-    backend.ack(job.id, "w", None)
-    assert backend.fetch(FetchRequest(("default",), 5, "w")) == []
+    [job] = backend.jobs.fetch(FetchRequest(("default",), 5, "w"))
+    backend.jobs.ack(job.id, "w", None)
+    assert backend.jobs.fetch(FetchRequest(("default",), 5, "w")) == []
     stream.flow()
     [alarm] = aws.clients.sqs.receive_message(QueueUrl=url)["Messages"]
     assert build_tick(backend)({"Records": [{"body": alarm["Body"]}]}, None)["cron_failed"] == 0
-    assert len(backend.fetch(FetchRequest(("default",), 5, "w"))) == 1
+    assert len(backend.jobs.fetch(FetchRequest(("default",), 5, "w"))) == 1
 
 
 def test_a_tick_with_nothing_due_costs_one_query(
@@ -131,7 +131,7 @@ def test_a_tick_with_nothing_due_costs_one_query(
         api.post("/cron", CRON | {"name": f"yearly-{number}", "cron": "@yearly"})
     clock.advance(s=60)
     with aws.calls.counted() as calls:
-        backend.cron_scheduler.tick()
+        backend.cron.scheduler.tick()
     assert calls == {"Query": 1}
 
 
@@ -145,7 +145,7 @@ def test_an_occurrence_costs_six_calls(
     Api(backend).post("/cron", CRON)
     clock.advance(s=60)
     with aws.calls.counted() as calls:
-        backend.cron_scheduler.fire("minutely")
+        backend.cron.scheduler.fire("minutely")
     assert calls.pop("BatchGetItem") == 1
     assert calls == {"GetItem": 1, "UpdateItem": 2, "SendMessage": 2, "PutItem": 1}
 
@@ -170,8 +170,8 @@ def test_many_ticks_at_once_enqueue_each_occurrence_once() -> None:
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda backend: backend.cron_scheduler.tick(), backends))
         clock.advance(s=10)
-        backends[0].cron_scheduler.tick()
-        assert [entry.run_count for entry in backends[0].cron.list()] == [3, 3, 3]
-        jobs = backends[0].fetch(FetchRequest(("default",), 100, "w"))
+        backends[0].cron.scheduler.tick()
+        assert [entry.run_count for entry in backends[0].cron.service.list()] == [3, 3, 3]
+        jobs = backends[0].jobs.fetch(FetchRequest(("default",), 100, "w"))
         assert len(jobs) == 9
     patch.undo()

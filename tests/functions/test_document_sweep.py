@@ -82,7 +82,7 @@ class Deployment:
             events.register(f"before-call.dynamodb.{name}", die)
         for number in range(count):
             with pytest.raises(Died):
-                self.backend.push(large(900_000 + number))
+                self.backend.jobs.push(large(900_000 + number))
         for name in ("PutItem", "TransactWriteItems"):
             events.unregister(f"before-call.dynamodb.{name}", die)
         return [key for key in self.stored() if key not in before]
@@ -107,7 +107,7 @@ def total(found: Sequence[Swept]) -> tuple[int, int, int]:
 def test_what_a_process_left_that_died_before_the_write_goes(deployed: Deployment) -> None:
     """A dry run only counts it; again finds nothing."""
     (left,) = deployed.leave()
-    deployed.backend.push(large(1))
+    deployed.backend.jobs.push(large(1))
     assert total(deployed.sweep(is_dry=True)) == (2, 1, 0)
     assert left in deployed.stored()
     assert total(deployed.sweep()) == (2, 1, 1)
@@ -119,8 +119,8 @@ def test_nothing_that_a_job_names_goes(deployed: Deployment) -> None:
     """Args, results and checkpoints of jobs that wait, run, failed and have ended."""
     backend = deployed.backend
     for number in range(5):
-        backend.push(large(number))
-    jobs = backend.fetch(FetchRequest(("default",), 4, "w"))
+        backend.jobs.push(large(number))
+    jobs = backend.jobs.fetch(FetchRequest(("default",), 4, "w"))
     ended, running, failed, _ = (job.id for job in jobs)
     deployed.done("/workers/ack", job_id=ended, result=text(10))
     deployed.done(f"/jobs/{running}/checkpoint", state=text(11))
@@ -132,7 +132,7 @@ def test_nothing_that_a_job_names_goes(deployed: Deployment) -> None:
     assert sorted(deployed.stored()) == sorted(kept)
     assert not set(left) & set(deployed.stored())
     for number in range(5):
-        assert backend.info(large(number).id).document
+        assert backend.jobs.info(large(number).id).document
 
 
 def test_young_documents_stay(deployed: Deployment) -> None:
@@ -146,8 +146,8 @@ def test_a_job_that_comes_in_that_very_moment_keeps_its_result(deployed: Deploym
     job = large(1)
 
     def live() -> None:
-        deployed.backend.push(job)
-        deployed.backend.fetch(FetchRequest(("default",), 1, "w"))
+        deployed.backend.jobs.push(job)
+        deployed.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
         deployed.done("/workers/ack", job_id=job.id, result=text(5))
 
     live()
@@ -184,7 +184,7 @@ def test_a_bucket_without_versions_is_left_alone(deployed: Deployment) -> None:
 def test_the_wrong_table_is_noticed(deployed: Deployment) -> None:
     """To it every document is unreferenced; who is sure says so."""
     for number in range(25):
-        deployed.backend.push(large(number))
+        deployed.backend.jobs.push(large(number))
     documents = UnreferencedDocuments(deployed.s3, BUCKET, lambda _: ())
     with pytest.raises(InvalidRequestError, match="25 of 25 documents"):
         list(documents.sweep(EVER, is_dry=False))
@@ -200,7 +200,7 @@ def test_whatever_fails_another_run_does_it(
 ) -> None:
     """Each call once fails before it took effect, or after."""
     deployed.leave(3)
-    deployed.backend.push(large(1))
+    deployed.backend.jobs.push(large(1))
     service = "dynamodb" if operation == "BatchGetItem" else "s3"
     client = deployed.aws.clients.dynamodb if service == "dynamodb" else deployed.s3
     when = "after-call" if is_done else "before-call"
@@ -214,7 +214,7 @@ def test_whatever_fails_another_run_does_it(
         deployed.sweep()
     deployed.sweep()
     assert total(deployed.sweep()) == (1, 0, 0)
-    assert deployed.backend.info(large(1).id).document
+    assert deployed.backend.jobs.info(large(1).id).document
 
 
 def test_it_costs_a_list_and_a_read_for_each_hundred_jobs(deployed: Deployment) -> None:
@@ -242,7 +242,7 @@ def test_the_command_counts_unless_it_is_told_to_delete(
 ) -> None:
     """With a minimum age; what it deleted, ``restore documents`` brings back."""
     (left,) = deployed.leave()
-    deployed.backend.push(large(1))
+    deployed.backend.jobs.push(large(1))
     command = ["documents", "sweep", BUCKET, "--table", deployed.aws.settings.table, "--json"]
 
     def run(*more: str) -> dict[str, object]:

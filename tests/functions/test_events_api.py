@@ -39,9 +39,9 @@ class Server:
         job_id = self.api.post("/jobs", body).json["id"]
         self.jobs.append(job_id)
         steps = [None, self.backend.ports.store.load(job_id)]
-        self.backend.fetch(FetchRequest((queue,), worker_id="w"))
+        self.backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
         steps.append(self.backend.ports.store.load(job_id))
-        self.backend.ack(job_id, "w", None)
+        self.backend.jobs.ack(job_id, "w", None)
         steps.append(self.backend.ports.store.load(job_id))
         for before, after in itertools.pairwise(steps):
             images = {"OldImage": before, "NewImage": after}

@@ -58,16 +58,16 @@ def play(backend: Backend) -> list[str]:
     """A job for each way to end, in two queues; one that has not ended; the ended ones' ids."""
     done = [Job("demo.echo", [n]) for n in range(3)]
     other = Job("demo.large", [LARGE], queue="email", retry={"max_attempts": 1})
-    backend.push.all([*done, other])
-    for job in backend.fetch(FetchRequest(("default",), 3, "w")):
-        backend.ack(job.id, "w", RawJson('{"n": 1}'))
-    backend.fetch(FetchRequest(("email",), 1, "w"))
-    backend.fail(other.id, "w", _error())
+    backend.jobs.push.all([*done, other])
+    for job in backend.jobs.fetch(FetchRequest(("default",), 3, "w")):
+        backend.jobs.ack(job.id, "w", RawJson('{"n": 1}'))
+    backend.jobs.fetch(FetchRequest(("email",), 1, "w"))
+    backend.jobs.fail(other.id, "w", _error())
     waiting = Job("demo.echo", [9], queue="email")
-    backend.push(waiting)
+    backend.jobs.push(waiting)
     cancelled = Job("demo.echo", [10], queue="email")
-    backend.push(cancelled)
-    backend.cancel(cancelled.id)
+    backend.jobs.push(cancelled)
+    backend.jobs.cancel(cancelled.id)
     return [*(job.id for job in done), other.id, cancelled.id]
 
 

@@ -81,6 +81,6 @@ def test_the_meter_counts_what_a_job_is_known_to_cost() -> None:
         pushed = bench.cost(lambda: bench.push("demo.plain"))
         claimed: list[JobRecord] = []
         fetched = bench.cost(lambda: claimed.extend(bench.fetch(1)))
-        acked = bench.cost(lambda: bench.backend.ack(claimed[0].id, "worker-1", None))
+        acked = bench.cost(lambda: bench.backend.jobs.ack(claimed[0].id, "worker-1", None))
     assert [each.writes for each in (pushed, fetched, acked)] == [2, 3, 3]
     assert [each.reads for each in (pushed, fetched, acked)] == [0, 1, 0]

@@ -59,9 +59,9 @@ def _waiting(count: Counter, minutes: list[float], *, is_held: bool) -> None:
     """Jobs that are due in so many minutes: stored, or held as numbers."""
     if not is_held:
         for each in minutes:
-            count.backend.push(Job("timer", [1], scheduled_at=f"+PT{round(each * 60)}S"))
+            count.backend.jobs.push(Job("timer", [1], scheduled_at=f"+PT{round(each * 60)}S"))
         return
-    template = count.backend.push(Job("timer", [1], scheduled_at="+PT10H")).record
+    template = count.backend.jobs.push(Job("timer", [1], scheduled_at="+PT10H")).record
     assert template is not None
     now = count.sweep.clock.now()
     count.table.hold(template.id, [round(now + each * MINUTE_MS) for each in minutes])

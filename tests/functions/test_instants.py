@@ -131,14 +131,14 @@ def test_a_job_that_was_stored_with_such_an_instant_can_be_read(
     """By id, in the list, by the sweep, and from the stream, which sets nothing aside."""
     [name] = instants
     written = TOO_LATE if instants[name] == BEYOND else TOO_EARLY
-    made = backend.push.check(Job("a.b", id="01900000-0000-7000-8000-000000000001"))
+    made = backend.jobs.push.check(Job("a.b", id="01900000-0000-7000-8000-000000000001"))
     document = RawJson(f'{{"specversion":"1.0","args":[],"{name}":"{written}"}}')
     enqueued = made.created_at if state is JobState.AVAILABLE else None
     job = replace(made, state=state, document=document, enqueued_at=enqueued, **instants)
     backend.ports.store.insert(job)
     api = Api(backend)
     assert api.get(f"/jobs/{job.id}").json["job"][name] == written
-    backend.sweep.tick()
+    backend.upkeep.sweep.tick()
     [item] = api.get("/admin/jobs").json["items"]
     assert item[name] == shown
 

@@ -232,7 +232,7 @@ async def test_river_022_the_trace_of_the_producer_reaches_the_handler(
 
 def test_a_local_trigger_that_is_switched_off_receives_nothing(deployed: Deployment) -> None:
     """As while its queue is paused: nobody is invoked, and no message is in anybody's hands."""
-    deployed.backend.push(Job("demo.echo", []))
+    deployed.backend.jobs.push(Job("demo.echo", []))
     is_off = True
     trigger = SqsTrigger(
         deployed.sqs, deployed.url, deployed.worker.lambda_handler, "w", lambda: is_off

@@ -51,8 +51,8 @@ def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
 
 def active(backend: Backend, **attributes: Any) -> JobRecord:
     """A job in the hands of worker w."""
-    backend.push(any_job("data.import", [1], **attributes))
-    (job,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
+    backend.jobs.push(any_job("data.import", [1], **attributes))
+    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     return job
 
 
@@ -74,7 +74,7 @@ def test_a_time_to_live_costs_ack_nothing(
     """One conditional update without a read, whatever the job asks for."""
     job = active(backend, **attributes)
     with aws.calls.counted() as calls:
-        backend.ack(job.id, "w", RawJson("1"))
+        backend.jobs.ack(job.id, "w", RawJson("1"))
     assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
 
 
@@ -89,9 +89,9 @@ def test_the_item_lives_as_long_as_its_outcome(
     """ojs-results, section 7.1; never shorter than the job is kept anyway."""
     job = active(backend, **({} if ttl is None else {"result_ttl": ttl}))
     if end == "ack":
-        backend.ack(job.id, "w", RawJson("1"))
+        backend.jobs.ack(job.id, "w", RawJson("1"))
     else:
-        backend.cancel(job.id)
+        backend.jobs.cancel(job.id)
     assert int(hot(aws, job)["ttl"]["N"]) == clock.at // 1000 + kept_s
 
 
@@ -100,27 +100,27 @@ def test_without_a_time_to_live_the_outcome_lives_as_long_as_the_job(
 ) -> None:
     """What is said is what DynamoDB gets."""
     job = active(backend)
-    backend.ack(job.id, "w", RawJson("1"))
-    kept = backend.info(job.id).kept_until
+    backend.jobs.ack(job.id, "w", RawJson("1"))
+    kept = backend.jobs.info(job.id).kept_until
     assert kept == Instant(clock.at // 1000 * 1000 + WEEK_S * 1000)
-    assert "result_expires_at" in render_job(backend.info(job.id))
+    assert "result_expires_at" in render_job(backend.jobs.info(job.id))
 
 
 @pytest.mark.parametrize("size", [10, 20_000])
 def test_an_ephemeral_result_leaves_nothing(aws: EmbeddedAws, backend: Backend, size: int) -> None:
     """Section 7.1, ``result_ttl`` of 0: neither in the item nor beside it."""
     job = active(backend, result_ttl=0)
-    backend.ack(job.id, "w", incompressible(size))
+    backend.jobs.ack(job.id, "w", incompressible(size))
     (item,) = items_of(aws, job.id)
     assert "rs" not in item
-    assert backend.info(job.id).state is JobState.COMPLETED
+    assert backend.jobs.info(job.id).state is JobState.COMPLETED
 
 
 def test_an_ephemeral_result_of_a_job_with_a_limit_gives_its_place_back(backend: Backend) -> None:
     """Both kinds of ACK that need a second write, together."""
     job = active(backend, result_ttl=0, rate_limit={"key": "k", "concurrency": 1})
-    backend.ack(job.id, "w", RawJson("1"))
-    assert backend.info(job.id).state is JobState.COMPLETED
+    backend.jobs.ack(job.id, "w", RawJson("1"))
+    assert backend.jobs.info(job.id).state is JobState.COMPLETED
     other = active(backend, rate_limit={"key": "k", "concurrency": 1})
     assert other.state is JobState.ACTIVE
 
@@ -131,10 +131,10 @@ def test_a_result_beyond_the_jobs_own_limit_is_refused_by_the_write(
     """Section 7.2: without a read before it; the job stays active."""
     job = active(backend, result_size_limit=3)
     with aws.calls.counted() as calls, pytest.raises(ResultTooLargeError):
-        backend.ack(job.id, "w", RawJson("1000"))
+        backend.jobs.ack(job.id, "w", RawJson("1000"))
     assert calls == {"UpdateItem": 1}
-    backend.ack(job.id, "w", RawJson("100"))
-    assert backend.info(job.id).result == "100"
+    backend.jobs.ack(job.id, "w", RawJson("100"))
+    assert backend.jobs.info(job.id).result == "100"
 
 
 @pytest.mark.parametrize(("size", "cost"), [(10, {"GetItem": 1}), (20_000, {"GetItem": 2})])
@@ -142,14 +142,14 @@ def test_reading_a_result_reads_the_job_and_the_result(
     aws: EmbeddedAws, backend: Backend, size: int, cost: dict[str, int]
 ) -> None:
     """Not the document of its client, however large."""
-    backend.push(Job("data.import", [incompressible(60_000)]))
-    (job,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
-    backend.ack(job.id, "w", incompressible(size))
+    backend.jobs.push(Job("data.import", [incompressible(60_000)]))
+    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    backend.jobs.ack(job.id, "w", incompressible(size))
     with aws.calls.counted() as calls:
-        assert backend.results(job.id).result == incompressible(size)
+        assert backend.outcomes.results(job.id).result == incompressible(size)
     assert calls == cost
     with aws.calls.counted() as calls:
-        assert backend.results.many([job.id])[job.id] is not None
+        assert backend.outcomes.results.many([job.id])[job.id] is not None
     assert calls == {"BatchGetItem": 1, **({"GetItem": 1} if size > 10 else {})}
 
 
@@ -164,12 +164,12 @@ def test_progress_costs_a_read_and_a_write_and_extends_once_a_second(
     job = active(backend, visibility_timeout_s=60)
     clock.advance(s=2)
     with aws.calls.counted() as calls:
-        backend.progress(job.id, "w", REPORT)
+        backend.outcomes.progress(job.id, "w", REPORT)
     assert calls == {"GetItem": 1, "UpdateItem": 1, "ChangeMessageVisibility": 1}
     place = hot(aws, job)["gsk"]
     clock.advance(ms=500)
     with aws.calls.counted() as calls:
-        backend.progress(job.id, "w", REPORT)
+        backend.outcomes.progress(job.id, "w", REPORT)
     assert calls == {"GetItem": 1, "UpdateItem": 1}
     item = hot(aws, job)
     assert item["gsk"] == place, "no index write"
@@ -180,8 +180,8 @@ def test_a_worker_that_has_the_job_saves_the_read(aws: EmbeddedAws, backend: Bac
     """Lambda workers know what they claimed, and what they wrote since."""
     job = active(backend)
     with aws.calls.counted() as calls:
-        job, _ = backend.progress(job.id, "w", REPORT, start=job, has_message=False)
-        backend.progress(job.id, "w", REPORT, start=job, has_message=False)
+        job, _ = backend.outcomes.progress(job.id, "w", REPORT, start=job, has_message=False)
+        backend.outcomes.progress(job.id, "w", REPORT, start=job, has_message=False)
     assert calls == {"UpdateItem": 2}
 
 
@@ -191,16 +191,16 @@ def test_a_small_checkpoint_stays_with_the_job(aws: EmbeddedAws, backend: Backen
     retry = {"max_attempts": 3, "initial_interval": "PT1S", "jitter": False}
     job = active(backend, retry=retry)
     with aws.calls.counted() as calls:
-        backend.checkpoints.save(job.id, "w", RawJson('{"row": 14000}'))
+        backend.outcomes.checkpoints.save(job.id, "w", RawJson('{"row": 14000}'))
     assert calls == {"GetItem": 1, "UpdateItem": 1}
-    backend.fail(job.id, "w", parse_object('{"type": "Broken", "message": "x"}'))
+    backend.jobs.fail(job.id, "w", parse_object('{"type": "Broken", "message": "x"}'))
     backend.clock.advance(s=2)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
-        (again,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
+        (again,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     assert calls["GetItem"] <= 1, "of the job that its backoff is over for, not of its checkpoint"
     assert render_job(again)["last_checkpoint"] == '{"row": 14000}'
     with aws.calls.counted() as calls:
-        backend.ack(again.id, "w", None)
+        backend.jobs.ack(again.id, "w", None)
     assert calls.keys() - {"DeleteMessage"} == {"UpdateItem"}
     assert "cp" not in hot(aws, job)
 
@@ -226,17 +226,17 @@ def test_a_large_checkpoint_is_kept_elsewhere_and_removed_by_the_stream(
 
     job = active(backend)
     state = incompressible(size)
-    backend.checkpoints.save(job.id, "w", state)
+    backend.outcomes.checkpoints.save(job.id, "w", state)
     assert write_units(item_bytes(hot(aws, job))) == 1
-    assert backend.checkpoints.get(job.id).checkpoint.state == state
+    assert backend.outcomes.checkpoints.get(job.id).checkpoint.state == state
     before = hot(aws, job)
-    backend.checkpoints.save(job.id, "w", state)
+    backend.outcomes.checkpoints.save(job.id, "w", state)
     assert kept() == 2, "the same text again does not take the place of the one before"
     tell(before)
     assert kept() == 1
-    assert backend.checkpoints.get(job.id).checkpoint.state == state
+    assert backend.outcomes.checkpoints.get(job.id).checkpoint.state == state
     before = hot(aws, job)
-    backend.ack(job.id, "w", None)
+    backend.jobs.ack(job.id, "w", None)
     tell(before)
     assert kept() == 0
 
@@ -247,10 +247,10 @@ def test_a_large_checkpoint_of_another_workers_job_is_not_kept(
     """Bad input changes nothing, not even beside the job."""
     job = active(backend)
     with aws.calls.counted() as calls, pytest.raises(Exception, match="another worker"):
-        backend.checkpoints.save(job.id, "other", incompressible(20_000))
+        backend.outcomes.checkpoints.save(job.id, "other", incompressible(20_000))
     assert calls == {"GetItem": 1}
     with aws.calls.counted() as calls:
-        _, is_noted = backend.progress(job.id, "other", REPORT, incompressible(20_000))
+        _, is_noted = backend.outcomes.progress(job.id, "other", REPORT, incompressible(20_000))
     assert (calls, is_noted) == ({"GetItem": 1}, False)
 
 

@@ -79,13 +79,13 @@ def test_every_job_of_a_restored_table_runs_again(aws: EmbeddedAws) -> None:
     lost = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
     chain = {"type": "chain", "steps": [{"type": t, "args": []} for t in ("a", "b")]}
     workflow_id = Api(lost).post("/workflows", chain).json["id"]
-    (first,) = lost.fetch(FetchRequest(("default",), 1, "w0"))
-    lost.ack(first.id, "w0", None)  # the stream never tells the workflow
-    lost.push(LARGE)
+    (first,) = lost.jobs.fetch(FetchRequest(("default",), 1, "w0"))
+    lost.jobs.ack(first.id, "w0", None)  # the stream never tells the workflow
+    lost.jobs.push(LARGE)
     for delay in ("+PT5M", "+PT2H"):
-        lost.push(Job("demo.echo", [1], queue="email", scheduled_at=delay))
-    lost.push(Job("demo.echo", [2], priority=10))
-    (held,) = lost.fetch(FetchRequest(("default",), 1, "w1", 600_000))
+        lost.jobs.push(Job("demo.echo", [1], queue="email", scheduled_at=delay))
+    lost.jobs.push(Job("demo.echo", [2], priority=10))
+    (held,) = lost.jobs.fetch(FetchRequest(("default",), 1, "w1", 600_000))
 
     backend = restored(aws, clock)
     asked = Api(backend).post("/admin/repair", {}).json
@@ -96,19 +96,19 @@ def test_every_job_of_a_restored_table_runs_again(aws: EmbeddedAws) -> None:
     assert messages(aws, backend, "email") == (0, 1)
 
     clock.advance(s=3 * 3600)
-    backend.sweep.tick()
+    backend.upkeep.sweep.tick()
     clock.advance(s=60)
     ran = []
     for _ in range(3):
         for queue in ("default", "email"):
-            for job in backend.fetch(FetchRequest((queue,), 10, "w2")):
+            for job in backend.jobs.fetch(FetchRequest((queue,), 10, "w2")):
                 ran.append(job.id)
-                backend.ack(job.id, "w2", None)
+                backend.jobs.ack(job.id, "w2", None)
         clock.advance(s=3600)
-        backend.sweep.tick()
+        backend.upkeep.sweep.tick()
     assert len(ran) == len(set(ran)) == 5
     assert {LARGE.id, held.id} < set(ran)
-    assert backend.info(LARGE.id).state is JobState.COMPLETED
+    assert backend.jobs.info(LARGE.id).state is JobState.COMPLETED
     assert Api(backend).get(f"/workflows/{workflow_id}").json["state"] == "completed"
 
 
@@ -116,12 +116,12 @@ def test_a_queue_that_was_paused_is_woken_though_sqs_has_forgotten_it(aws: Embed
     """One that was made at its first use: resuming it makes its SQS queue again."""
     clock = FakeClock()
     lost = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
-    lost.push(Job("demo.echo", [1], queue="email"))
-    lost.queues.pause("email")
+    lost.jobs.push(Job("demo.echo", [1], queue="email"))
+    lost.queues.service.pause("email")
     backend = restored(aws, clock)
     asked = Api(backend).post("/admin/repair", {}).json
     assert (asked["ready"], asked["paused"]) == (0, 1)
-    backend.queues.resume("email")
+    backend.queues.service.resume("email")
     assert messages(aws, backend, "email") == (1, 0)
 
 
@@ -173,10 +173,10 @@ def test_documents_deleted_since_come_back_and_older_deletions_stay(aws: Embedde
     """Only what the restored jobs may name; twice is the same as once."""
     clock = FakeClock()
     backend = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
-    backend.push(LARGE)
-    (job,) = backend.fetch(FetchRequest(("default",), 1, "w"))
+    backend.jobs.push(LARGE)
+    (job,) = backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     restored_to = format_instant(clock.now())  # long ago for moto, whose clock goes on
-    backend.ack(job.id, "w", None)
+    backend.jobs.ack(job.id, "w", None)
     client = aws.clients.s3()
     (kept,) = client.list_objects_v2(Bucket="documents")["Contents"]
     client.delete_object(Bucket="documents", Key=kept["Key"])

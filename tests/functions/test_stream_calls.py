@@ -37,7 +37,7 @@ def lives(count: int) -> list[list[Record]]:
         retry = {"max_attempts": 1}
         job_id = api.post("/jobs", {"type": "demo.echo", "args": [], "retry": retry}).json["id"]
         steps: list[JobRecord | None] = [None, world.store.jobs[job_id]]
-        world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+        world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
         steps.append(world.store.jobs[job_id])
         if number % 2:
             error = {"code": "broken", "message": "it broke"}

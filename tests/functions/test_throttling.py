@@ -167,7 +167,7 @@ def test_a_call_that_is_refused_behind_another_write_is_no_503(server: Server) -
 
 def test_refused_bookkeeping_in_front_of_the_write_stays_a_503(server: Server) -> None:
     """The place in a bounded queue is written first, and given back."""
-    server.backend.queue_config.change("default", {"max_size": 5})
+    server.backend.queues.config.change("default", {"max_size": 5})
     check(server.post("/jobs", BODY, "PutItem", *[THROTTLED] * 60), 503)
     assert server.stored() == 0
 

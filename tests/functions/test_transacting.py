@@ -108,9 +108,9 @@ async def test_a_job_is_stored_by_the_applications_transaction(
     assert received(backend) == []
     stream(record_of(aws, made.id), None)
     assert received(backend) == [made.id]
-    (job,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
+    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     assert (job.id, job.priority) == (made.id, 5)
-    backend.ack(job.id, "w", None)
+    backend.jobs.ack(job.id, "w", None)
     assert (await client.get(made.id)).state == "completed"
 
 
@@ -122,7 +122,7 @@ async def test_there_is_no_job_when_the_write_is_refused(
     made = await client.transact_item("order.confirm", ["1"], unique=BY_TYPE)
     assert not commit(aws, ORDER, *made.items)
     assert backend.ports.store.load(made.id) is None
-    assert backend.push(Job("order.confirm", ["1"], unique=BY_TYPE)).is_new
+    assert backend.jobs.push(Job("order.confirm", ["1"], unique=BY_TYPE)).is_new
 
 
 async def test_there_is_no_write_when_the_job_is_refused(
@@ -130,7 +130,7 @@ async def test_there_is_no_write_when_the_job_is_refused(
 ) -> None:
     """Somebody took the key after it was looked up; the application asks again."""
     made = await client.transact_item("order.confirm", ["1"], unique=BY_TYPE)
-    backend.push(Job("order.confirm", ["2"], unique=BY_TYPE))
+    backend.jobs.push(Job("order.confirm", ["2"], unique=BY_TYPE))
     assert not commit(aws, ORDER, *made.items)
     with pytest.raises(DuplicateError):
         await client.transact_item("order.confirm", ["1"], unique=BY_TYPE)
@@ -143,7 +143,7 @@ async def test_a_poller_gets_the_job_before_its_message(
     """The process that reads the stream may be down: the item is the truth."""
     made = await client.transact_item("order.confirm", ["1"])
     assert commit(aws, ORDER, *made.items)
-    (job,) = backend.fetch(FetchRequest(("default",), worker_id="w"))
+    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     assert job.id == made.id
 
 
@@ -185,16 +185,16 @@ async def test_a_message_that_cannot_be_sent_is_sent_when_the_record_comes_again
     assert received(backend) == [made.id]
     # a process that died after it had sent the message: another one sends it again, harmlessly
     build_stream(backend, read_image, count=lambda *_: None)(event, None)
-    assert len(backend.fetch(FetchRequest(("default",), 5, "w"))) == 1
-    backend.ack(made.id, "w", None)
-    assert backend.fetch(FetchRequest(("default",), 5, "w")) == []
+    assert len(backend.jobs.fetch(FetchRequest(("default",), 5, "w"))) == 1
+    backend.jobs.ack(made.id, "w", None)
+    assert backend.jobs.fetch(FetchRequest(("default",), 5, "w")) == []
 
 
 async def test_only_new_jobs_of_transactions_get_a_message_from_the_stream(
     aws: EmbeddedAws, backend: Backend, client: Client, stream: Handler
 ) -> None:
     """A pushed one has it, and a later change of one is none of its beginning."""
-    pushed = backend.push(Job("a.b", [1])).record
+    pushed = backend.jobs.push(Job("a.b", [1])).record
     assert pushed is not None
     stream(record_of(aws, pushed.id), None)
     made = await client.transact_item("order.confirm", ["1"])
@@ -228,10 +228,10 @@ async def test_a_scheduled_job_is_armed(
     )
     build_stream(backend, read_image)(record_of(aws, made.id), None)
     assert sent == delays
-    assert "later" in [queue.name for queue in backend.queues.list()]
+    assert "later" in [queue.name for queue in backend.queues.service.list()]
     if not delays:
         clock.advance(s=600)
-        assert backend.sweep.tick().armed == 1
+        assert backend.upkeep.sweep.tick().armed == 1
 
 
 async def test_unique_jobs_bring_their_lock(
@@ -331,7 +331,7 @@ def test_no_fault_after_the_transaction_loses_the_message(fault: Fault, due: str
 
     def play(world: World) -> str:
         attributes: dict[str, Any] = {} if due is None else {"scheduled_at": due}
-        prepared = world.backend.transacting(Job("order.confirm", ["1"], **attributes))
+        prepared = world.backend.jobs.transact(Job("order.confirm", ["1"], **attributes))
         world.unique.admit([prepared.actions[0]["Admission"]])
         (job,) = world.store.jobs.values()
         change = {"Keys": {}, "SequenceNumber": "1", "NewImage": {"id": job.id}}
@@ -353,6 +353,6 @@ def test_no_fault_after_the_transaction_loses_the_message(fault: Fault, due: str
         job_id = play(world)
         world.faults.spoiled = None
         while world.clock.at < clean.clock.at + 1_260_000:
-            world.backend.sweep.tick()
+            world.backend.upkeep.sweep.tick()
             world.clock.advance(s=60)
         assert job_id in {m.message.job_id for m in world.messages.receive("default", 10, 30)}

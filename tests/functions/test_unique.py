@@ -125,7 +125,7 @@ def locks(aws: EmbeddedAws) -> list[str]:
 
 def test_a_lock_is_removed_with_its_job(aws: EmbeddedAws, backend: Backend) -> None:
     """By retention or by an operator; repeated records change nothing."""
-    pushed = backend.push(Job("a.b", [1], unique=BY_TYPE)).record
+    pushed = backend.jobs.push(Job("a.b", [1], unique=BY_TYPE)).record
     assert pushed is not None
     assert locks(aws) == [pushed.id]
     handle = build_stream(backend, read_image)
@@ -137,8 +137,8 @@ def test_a_lock_is_removed_with_its_job(aws: EmbeddedAws, backend: Backend) -> N
 
 def test_a_lock_that_was_taken_over_stays(aws: EmbeddedAws, backend: Backend) -> None:
     """The job that is removed is not the one that it names."""
-    old = backend.push(Job("a.b", [1], unique=BY_TYPE)).record
-    new = backend.push(Job("a.b", [2], unique=BY_TYPE | {"on_conflict": "replace"})).record
+    old = backend.jobs.push(Job("a.b", [1], unique=BY_TYPE)).record
+    new = backend.jobs.push(Job("a.b", [2], unique=BY_TYPE | {"on_conflict": "replace"})).record
     assert old is not None
     assert new is not None
     build_stream(backend, read_image)(removed(aws, old.id), None)
@@ -178,9 +178,9 @@ def conflicting(aws: EmbeddedAws, times: int) -> Backend:
 
 def test_a_job_that_meets_another_transaction_looks_again(aws: EmbeddedAws) -> None:
     """DynamoDB refuses one of two transactions that want an item at the same time."""
-    assert conflicting(aws, 3).push(Job("a.b", [1], unique=BY_TYPE)).is_new
+    assert conflicting(aws, 3).jobs.push(Job("a.b", [1], unique=BY_TYPE)).is_new
     with pytest.raises(DuplicateError):
-        conflicting(aws, 1).push(Job("a.b", [2], unique=BY_TYPE))
+        conflicting(aws, 1).jobs.push(Job("a.b", [2], unique=BY_TYPE))
 
 
 def test_a_repeated_push_that_meets_another_transaction_finds_its_own_job(
@@ -189,7 +189,7 @@ def test_a_repeated_push_that_meets_another_transaction_finds_its_own_job(
     """Then DynamoDB does not say what is there."""
     job_id = "01990000-0000-7000-8000-aaaaaaaaaaaa"
     for times in (0, 1):
-        pushed = conflicting(aws, times).push(Job("a.b", [1], id=job_id, unique=BY_TYPE))
+        pushed = conflicting(aws, times).jobs.push(Job("a.b", [1], id=job_id, unique=BY_TYPE))
         assert pushed.record is not None
         assert (pushed.record.id, pushed.is_new) == (job_id, times == 0)
 
@@ -197,5 +197,5 @@ def test_a_repeated_push_that_meets_another_transaction_finds_its_own_job(
 def test_a_key_that_stays_contended_is_an_error_to_be_repeated(aws: EmbeddedAws) -> None:
     """After a bounded number of looks."""
     with pytest.raises(BackendError) as error:
-        conflicting(aws, 99).push(Job("a.b", [1], unique=BY_TYPE))
+        conflicting(aws, 99).jobs.push(Job("a.b", [1], unique=BY_TYPE))
     assert error.value.retryable

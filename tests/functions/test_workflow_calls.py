@@ -30,7 +30,7 @@ def aws() -> Iterator[EmbeddedAws]:
 def backend(aws: EmbeddedAws) -> Backend:
     """A backend over it that knows the settings of the queue: they are read once in a while."""
     backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
-    backend.queue_terms.of("default")
+    backend.queues.push_settings.of("default")
     return backend
 
 
@@ -58,9 +58,9 @@ def created(aws: EmbeddedAws, backend: Backend, body: dict[str, Any]) -> tuple[s
 
 def end(backend: Backend) -> int:
     """Complete all jobs that there are; how many."""
-    jobs = backend.fetch(FetchRequest(("default",), 50, "w"))
+    jobs = backend.jobs.fetch(FetchRequest(("default",), 50, "w"))
     for each in jobs:
-        backend.ack(each.id, "w", None)
+        backend.jobs.ack(each.id, "w", None)
     return len(jobs)
 
 
@@ -165,7 +165,7 @@ def test_a_step_of_a_chain_costs_seven_write_units(aws: EmbeddedAws, backend: Ba
     stream.flow()
     sizes = workflow_items(aws, workflow_id)
     results = [size for key, size in sizes.items() if key.startswith("results#")]
-    [following] = backend.fetch(FetchRequest(("default",), 1, "w"))
+    [following] = backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     key = {"pk": {"S": f"job#{following.id}"}, "sk": {"S": "job"}}
     item = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
     assert len(results) == 1

@@ -286,14 +286,14 @@ def test_a_step_of_a_chain_costs_three_calls_in_the_stream(
     """Read the workflow, one transaction, one message; later ones read the results so far."""
     steps = [job("a"), job("b"), job("c")]
     created = api.post("/workflows", {"type": "chain", "steps": steps}).json
-    backend.workflow_advance.started(created["id"], backend.clock.now())
+    backend.workflows.advance.started(created["id"], backend.clock.now())
     work(api)
     [before] = [backend.ports.store.load(created["steps"][0]["job_id"])]
     assert before is not None
-    news = backend.workflow_advance.news_of(before)
+    news = backend.workflows.advance.news_of(before)
     assert news is not None
     with aws.calls.counted() as calls:
-        backend.workflow_advance.advance(created["id"], [news])
+        backend.workflows.advance.advance(created["id"], [news])
     assert calls == {"GetItem": 1, "TransactWriteItems": 1, "SendMessage": 1}
 
 
@@ -314,9 +314,9 @@ def test_a_large_group_costs_a_bounded_number_of_calls_per_member(
         backend.ports.store.claim(each.queue, each.id, _reservation(backend), backend.clock.now())
         backend.ports.store.acknowledge(each.id, "w", RawJson("1"), backend.clock.now())
     ended = backend.ports.store.load_many(ids)
-    news = [one for each in ended.values() if (one := backend.workflow_advance.news_of(each))]
+    news = [one for each in ended.values() if (one := backend.workflows.advance.news_of(each))]
     with aws.calls.counted() as ending:
-        backend.workflow_advance.advance(created["id"], news)
+        backend.workflows.advance.advance(created["id"], news)
     assert ending == {"GetItem": 1, "TransactWriteItems": 1}
 
 
@@ -328,9 +328,9 @@ def _reservation(backend: Backend) -> Any:
 def test_large_results_reach_the_next_step_whole(api: Api, backend: Backend) -> None:
     """Results that left the job's item are read for those that need them (section 7.5)."""
     api.post("/workflows", CHAIN)
-    [first] = backend.fetch(FetchRequest(("default",), 1, "w"))
+    [first] = backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     text = "".join(f"{number:x}" for number in range(15_000))
-    backend.ack(first.id, "w", RawJson(f'"{text}"'))
+    backend.jobs.ack(first.id, "w", RawJson(f'"{text}"'))
     created = api.get("/workflows").json["workflows"][0]["id"]
     api.get(f"/workflows/{created}")
     [second] = api.post("/workers/fetch", {"queues": ["default"]}).json["jobs"]

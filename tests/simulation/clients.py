@@ -88,7 +88,7 @@ class Clients(Asking):
     def _push(self, job: Job) -> None:
         def work(process: Process) -> None:
             try:
-                record = process.backend.push(self._fresh(job)).record
+                record = process.backend.jobs.push(self._fresh(job)).record
             except (QueueDrainingError, QueueFullError) as refused:
                 self._check_refused([job], refused)
                 return
@@ -124,7 +124,7 @@ class Clients(Asking):
 
         def work(process: Process) -> None:
             try:
-                answered = process.backend.push.all([self._fresh(job) for job in jobs])
+                answered = process.backend.jobs.push.all([self._fresh(job) for job in jobs])
             except BackendError:
                 raise
             except OjsError as refused:
@@ -146,7 +146,7 @@ class Clients(Asking):
 
         def work(process: Process) -> None:
             try:
-                pushed = process.backend.push(self._fresh(job))
+                pushed = process.backend.jobs.push(self._fresh(job))
             except BackendError:
                 raise
             except OjsError as refused:
@@ -165,7 +165,7 @@ class Clients(Asking):
 
         def work(process: Process) -> None:
             try:
-                prepared = process.backend.transacting(self._fresh(job))
+                prepared = process.backend.jobs.transact(self._fresh(job))
             except (QueueDrainingError, QueueFullError):
                 return
             self.sim.unique.admit([each["Admission"] for each in prepared.actions])
@@ -175,7 +175,7 @@ class Clients(Asking):
 
     def do_cancel(self) -> None:
         """Cancel some job."""
-        self._change("cancel", self._any_job(), lambda p, job_id: p.backend.cancel(job_id))
+        self._change("cancel", self._any_job(), lambda p, job_id: p.backend.jobs.cancel(job_id))
 
     def do_activate(self) -> None:
         """Activate a job that was pushed to wait."""
@@ -185,11 +185,11 @@ class Clients(Asking):
             if job.state is JobState.PENDING and "cron_name" not in str(job.document)
         ]
         job_id = self.sim.chance.choice(waiting) if waiting else None
-        self._change("activate", job_id, lambda p, each: p.backend.activate(each))
+        self._change("activate", job_id, lambda p, each: p.backend.jobs.activate(each))
 
     def do_info(self) -> None:
         """Look at some job."""
-        self._change("info", self._any_job(), lambda p, job_id: p.backend.info(job_id))
+        self._change("info", self._any_job(), lambda p, job_id: p.backend.jobs.info(job_id))
 
     # ------------------------------------------------------------------ workflows and cron
     def do_workflow(self) -> None:
@@ -208,7 +208,7 @@ class Clients(Asking):
             members = parse_object(json.dumps(body))
             definition = read_definition(members, lambda job: read_job(job, 100))
             try:
-                process.backend.workflows.create(definition)
+                process.backend.workflows.service.create(definition)
             except QueueDrainingError:
                 return
             if body["id"] not in self.sim.workflows.kept:
@@ -225,7 +225,7 @@ class Clients(Asking):
         """Cancel some workflow."""
         names = [*self.sim.workflows.kept]
         name = self.sim.chance.choice(names) if names else None
-        self._change("workflow", name, lambda p, each: p.backend.workflows.cancel(each))
+        self._change("workflow", name, lambda p, each: p.backend.workflows.service.cancel(each))
 
     def do_cron(self) -> None:
         """Register a cron job, or give it a new definition."""
@@ -249,13 +249,15 @@ class Clients(Asking):
         names = [*self.sim.cron.entries]
         name = self.sim.chance.choice(names) if names else None
         if self.sim.chance.random() < 0.5:
-            self._change("cron", name, lambda p, each: p.backend.cron.delete(each))
+            self._change("cron", name, lambda p, each: p.backend.cron.service.delete(each))
         else:
             self._change(
-                "cron", name, lambda p, each: p.backend.cron.set_enabled(each, is_enabled=False)
+                "cron",
+                name,
+                lambda p, each: p.backend.cron.service.set_enabled(each, is_enabled=False),
             )
 
 
 def _register(process: Process, wanted: Registration) -> None:
     with suppress(QueueDrainingError):
-        process.backend.cron.register(wanted)
+        process.backend.cron.service.register(wanted)

@@ -199,16 +199,16 @@ def _ring(process: Process, name: str) -> None:
 
 
 def _disable(process: Process, name: str) -> None:
-    process.backend.cron.set_enabled(name, is_enabled=False)
+    process.backend.cron.service.set_enabled(name, is_enabled=False)
 
 
 def _unlimited(process: Process, queue: str, is_bounded: bool) -> None:
     """Take away what keeps jobs out: cron jobs would wait for it."""
     backend = process.backend
-    backend.queue_config.undrain(queue)
-    backend.queue_config.change(queue, {"concurrency": None})
+    backend.queues.config.undrain(queue)
+    backend.queues.config.change(queue, {"concurrency": None})
     if queue != BOUNDED or not is_bounded:
-        backend.queue_config.change(queue, {"max_size": None})
+        backend.queues.config.change(queue, {"max_size": None})
 
 
 def _lift(process: Process, key: str) -> None:
@@ -217,12 +217,12 @@ def _lift(process: Process, key: str) -> None:
 
 
 def _resume(process: Process, queue: str) -> None:
-    process.backend.queues.resume(queue)
+    process.backend.queues.service.resume(queue)
 
 
 def _activate(process: Process, job_id: str) -> None:
-    process.backend.activate(job_id)
+    process.backend.jobs.activate(job_id)
 
 
 def _ack(process: Process, job_id: str, worker: str) -> None:
-    process.backend.ack(job_id, worker, None)
+    process.backend.jobs.ack(job_id, worker, None)

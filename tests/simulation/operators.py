@@ -27,7 +27,7 @@ class Operators(Asking):
             if job.is_dead_letter and not (job.unique_key or job.workflow_id)
         ]
         job_id = self.sim.chance.choice(letters) if letters else None
-        self._change("retry", job_id, lambda p, each: p.backend.dead_letters.retry(each))
+        self._change("retry", job_id, lambda p, each: p.backend.dead_letters.service.retry(each))
 
     def do_pause(self) -> None:
         """An operator pauses a queue, or resumes it."""
@@ -36,7 +36,9 @@ class Operators(Asking):
         is_paused = info is not None and info.paused_at is not None
         if is_paused or self.sim.chance.random() < 0.3:
             verb = "resume" if is_paused else "pause"
-            self._change("pause", queue, lambda p, name: getattr(p.backend.queues, verb)(name))
+            self._change(
+                "pause", queue, lambda p, name: getattr(p.backend.queues.service, verb)(name)
+            )
 
     def _letter(self) -> str | None:
         """A discarded job; what a retry of one means for its uniqueness key is said elsewhere."""
@@ -49,13 +51,15 @@ class Operators(Asking):
 
     def do_delete(self) -> None:
         """An operator deletes a dead letter."""
-        self._change("delete", self._letter(), lambda p, each: p.backend.dead_letters.delete(each))
+        self._change(
+            "delete", self._letter(), lambda p, each: p.backend.dead_letters.service.delete(each)
+        )
 
     def do_purge(self) -> None:
         """An operator takes jobs out of a queue."""
         chance = self.sim.chance
         wanted = Purge(queue=chance.choice(QUEUES), states=(chance.choice(PURGED),))
-        self._change("purge", wanted.queue, lambda p, _: p.backend.purge_queue(wanted))
+        self._change("purge", wanted.queue, lambda p, _: p.backend.queues.purge(wanted))
 
     def do_bulk(self) -> None:
         """An operator changes some jobs, each by itself or all together."""
@@ -71,7 +75,7 @@ class Operators(Asking):
 
         def work(process: Process) -> None:
             try:
-                changed = process.backend.bulk_changes.named(action, ids, is_atomic=is_atomic)
+                changed = process.backend.bulk.changes.named(action, ids, is_atomic=is_atomic)
             except BackendError:
                 raise
             except OjsError:
@@ -88,7 +92,9 @@ class Operators(Asking):
         """An operator gives a job another place in line."""
         priority = self.sim.chance.choice((-5, 0, 5, 10))
         job_id = self._any_job(S.AVAILABLE, S.SCHEDULED, S.PENDING)
-        self._change("reprioritise", job_id, lambda p, each: p.backend.reprioritise(each, priority))
+        self._change(
+            "reprioritise", job_id, lambda p, each: p.backend.jobs.change_priority(each, priority)
+        )
 
     def do_settings(self) -> None:
         """An operator changes the settings of a queue: its bound, its limit, its timeouts."""
@@ -106,15 +112,15 @@ class Operators(Asking):
                 {"default_timeout": chance.choice((None, 20))},
             )
         )
-        self._change("settings", queue, lambda p, each: p.backend.queue_config.change(each, patch))
+        self._change("settings", queue, lambda p, each: p.backend.queues.config.change(each, patch))
 
     def do_drain(self) -> None:
         """An operator lets a queue take no more jobs, or take them again."""
         queue = self.sim.chance.choice(QUEUES)
         verb = self.sim.chance.choice(("drain", "undrain", "undrain"))
-        self._change("drain", queue, lambda p, each: getattr(p.backend.queue_config, verb)(each))
+        self._change("drain", queue, lambda p, each: getattr(p.backend.queues.config, verb)(each))
 
     def do_delete_queue(self) -> None:
         """An operator deletes a queue, if it has no jobs left to run."""
         if not self.sim.weather.bound:
-            self._change("queue", BOUNDED, lambda p, each: p.backend.queue_config.delete(each, {}))
+            self._change("queue", BOUNDED, lambda p, each: p.backend.queues.config.delete(each, {}))

@@ -20,7 +20,7 @@ def ready_job() -> JobRecord:
     """Return a job that was enqueued when the healing began."""
 
     def push(process: Process) -> None:
-        process.backend.push(Job("a.b", [], id=sim.ids.job_id()))
+        process.backend.jobs.push(Job("a.b", [], id=sim.ids.job_id()))
 
     with Simulation(Weather()) as sim:
         sim.begin(Cause(kind="push"), push, FAR)

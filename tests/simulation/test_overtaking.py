@@ -29,7 +29,8 @@ B = TypeVar("B")
 def backlog(world: World, size: int, priority: int = 0) -> list[str]:
     """Jobs in line."""
     pushed = [
-        world.backend.push(Job("a.b", [number], priority=priority)).record for number in range(size)
+        world.backend.jobs.push(Job("a.b", [number], priority=priority)).record
+        for number in range(size)
     ]
     return [job.id for job in pushed if job is not None]
 
@@ -75,7 +76,7 @@ def lockstep(world: World, fetchers: int, count: int = 1) -> list[list[str]]:
         both=both,
     )
     backend = Backend(world.settings, ports)
-    fetch = backend.fetch
+    fetch = backend.jobs.fetch
 
     def one(number: int) -> list[str]:
         return [job.id for job in fetch(FetchRequest(("default",), count, f"w{number}"))]
@@ -153,7 +154,7 @@ class Meeting:
     def arrive(self) -> None:
         """A job is pushed."""
         priority = self.chance.choice([0, 0, 0, 10])
-        job = self.world.backend.push(Job("a.b", [], priority=priority)).record
+        job = self.world.backend.jobs.push(Job("a.b", [], priority=priority)).record
         assert job is not None
         self.ranks[job.id] = -priority
         self.events.append(("came", job.id))
@@ -181,7 +182,7 @@ class Meeting:
             self.met |= {number, *self.under_way}
         self.under_way.append(number)
         self.events.append(("began", number))
-        self.world.backend.fetch(FetchRequest(("default",), self.count, f"w{number}"))
+        self.world.backend.jobs.fetch(FetchRequest(("default",), self.count, f"w{number}"))
         self.events.append(("ended", number))
         self.under_way.remove(number)
 

@@ -78,7 +78,9 @@ class Run:
 
     def _pushed(self, **more: Any) -> JobRecord:
         priority = self.chance.choice(PRIORITIES)
-        job = self.world.backend.push(Job("a.b", [], priority=priority, retry=RETRY, **more)).record
+        job = self.world.backend.jobs.push(
+            Job("a.b", [], priority=priority, retry=RETRY, **more)
+        ).record
         assert job is not None
         return job
 
@@ -102,10 +104,10 @@ class Run:
         job_id = self.chance.choice(held)
         self.held.remove(job_id)
         if self.chance.random() < 0.5:
-            self.world.backend.ack(job_id, "w", None)
+            self.world.backend.jobs.ack(job_id, "w", None)
             del self.line.places[job_id], self.line.held_until[job_id]
             return
-        self.world.backend.fail(job_id, "w", ERROR)
+        self.world.backend.jobs.fail(job_id, "w", ERROR)
         job = self.world.store.jobs[job_id]
         assert job.state is JobState.RETRYABLE
         assert job.next_attempt_at is not None
@@ -129,7 +131,7 @@ class Run:
             return
         count = self.chance.randint(1, 4)
         wanted = self.line.first(self.world.clock.at, count)
-        given_out = self.world.backend.fetch(FetchRequest(("default",), count, "w", HELD_MS))
+        given_out = self.world.backend.jobs.fetch(FetchRequest(("default",), count, "w", HELD_MS))
         places = [self.line.places[job.id] for job in given_out]
         assert places == wanted
         for job in given_out:
@@ -152,13 +154,13 @@ def test_env_031_a_due_job_goes_before_a_backlog_of_lower_priority() -> None:
     """Although the messages at hand name the others, and nobody has made it available yet."""
     world = World()
     for number in range(50):
-        world.backend.push(Job("low", [number]))
-    world.backend.push(Job("high", [], priority=10, scheduled_at="+PT2S"))
+        world.backend.jobs.push(Job("low", [number]))
+    world.backend.jobs.push(Job("high", [], priority=10, scheduled_at="+PT2S"))
     request = FetchRequest(("default",), 1, "w")
-    assert [job.type for job in world.backend.fetch(request)] == ["low"]
+    assert [job.type for job in world.backend.jobs.fetch(request)] == ["low"]
     world.clock.advance(s=2)
-    assert [job.type for job in world.backend.fetch(request)] == ["high"]
-    assert [job.args for job in map(_envelope, world.backend.fetch(request))] == [[1]]
+    assert [job.type for job in world.backend.jobs.fetch(request)] == ["high"]
+    assert [job.args for job in map(_envelope, world.backend.jobs.fetch(request))] == [[1]]
 
 
 def _envelope(job: JobRecord) -> Job:
@@ -169,11 +171,11 @@ def _envelope(job: JobRecord) -> Job:
 def test_a_worker_claims_due_jobs_before_the_one_its_message_names() -> None:
     """Lambda workers keep the order, too."""
     world = World()
-    world.backend.push(Job("low", []))
-    world.backend.push(Job("high", [], priority=10, scheduled_at="+PT2S"))
+    world.backend.jobs.push(Job("low", []))
+    world.backend.jobs.push(Job("high", [], priority=10, scheduled_at="+PT2S"))
     received = world.messages.receive("default", 1, 30)
     world.clock.advance(s=2)
-    [outcome] = world.backend.fetch.claim_messages("default", received, "w")
+    [outcome] = world.backend.jobs.fetch.claim_messages("default", received, "w")
     assert outcome.record is not None
     assert outcome.record.type == "high"
 
@@ -182,11 +184,11 @@ def test_a_crowd_of_due_jobs_of_low_priority_costs_a_fetch_no_writes() -> None:
     """What is due is made available when its turn comes, not because somebody saw it."""
     world = World()
     for _ in range(40):
-        world.backend.push(Job("low", [], priority=-10, scheduled_at="+PT1S"))
-    world.backend.push(Job("high", []))
+        world.backend.jobs.push(Job("low", [], priority=-10, scheduled_at="+PT1S"))
+    world.backend.jobs.push(Job("high", []))
     world.messages.queues.clear()
     world.clock.advance(s=2)
     world.faults.calls.clear()
-    [job] = world.backend.fetch(FetchRequest(("default",), 1, "w"))
+    [job] = world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     assert job.type == "high"
     assert world.faults.calls == ["receive", "head", "due", "scopes", "claim"]

@@ -16,7 +16,7 @@ def ready_job(sim: Simulation) -> None:
     """Push a job, and wait until the sweep may send for it."""
 
     def push(process: Process) -> None:
-        process.backend.push(Job("a.b", [], id=sim.ids.job_id()))
+        process.backend.jobs.push(Job("a.b", [], id=sim.ids.job_id()))
 
     sim.begin(Cause(kind="push"), push, FAR)
     sim.advance(READY_MS)

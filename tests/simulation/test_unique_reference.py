@@ -64,7 +64,7 @@ class Pair:
         before = {*self.world.store.jobs}
         job = Job("a.b", args, unique=unique, retry={"max_attempts": 2}, **more)
         try:
-            made = self.world.backend.push(job)
+            made = self.world.backend.jobs.push(job)
         except DuplicateError as problem:
             kept_out_by = problem.details["existing_job_id"]
             assert (strategy, there and there.id) == ("reject", kept_out_by)
@@ -89,12 +89,12 @@ class Pair:
 
     def work(self) -> None:
         """A job is executed, and may fail, or be left to its reservation's end."""
-        for job in self.world.backend.fetch(FetchRequest(("default",), 1, "w", 3000)):
+        for job in self.world.backend.jobs.fetch(FetchRequest(("default",), 1, "w", 3000)):
             match self.chance.randint(0, 2):
                 case 0:
-                    self.world.backend.ack(job.id, "w", None)
+                    self.world.backend.jobs.ack(job.id, "w", None)
                 case 1:
-                    self.world.backend.fail(job.id, "w", ERROR)
+                    self.world.backend.jobs.fail(job.id, "w", ERROR)
 
     def wait(self) -> None:
         """Time passes."""

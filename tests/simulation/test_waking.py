@@ -90,11 +90,11 @@ class Crowd:
         jobs = [Job("a.b", [], priority=priority, id=new_id()) for priority in priorities]
         if self.chance.random() < 0.5:
             # Only the part that calls AWS: before it, one event loop would serve all strands.
-            push = self.backend.push
+            push = self.backend.jobs.push
             push.new_jobs._store_all([push.check(job) for job in jobs])
             return
         for job in jobs:
-            self.backend.push(job)
+            self.backend.jobs.push(job)
 
     def _name(self) -> str:
         self.names += 1
@@ -103,11 +103,11 @@ class Crowd:
     def poll(self, count: int) -> None:
         """A worker fetches by HTTP, and completes what it was given."""
         name = self._name()
-        for job in self.backend.fetch(FetchRequest((QUEUE,), count, name)):
+        for job in self.backend.jobs.fetch(FetchRequest((QUEUE,), count, name)):
             if self.chance.random() < self.share_long:
                 self.running.append((name, job.id, ""))
             else:
-                self.backend.ack(job.id, name, None)
+                self.backend.jobs.ack(job.id, name, None)
 
     def invoke(self, size: int) -> None:
         """SQS invokes a Lambda worker with a batch, if there is anything."""
@@ -117,7 +117,7 @@ class Crowd:
 
     def _handle(self, received: Sequence[ReceivedMessage]) -> None:
         name = self._name()
-        outcomes = self.backend.fetch.claim_messages(QUEUE, received, name, RESERVED_MS)
+        outcomes = self.backend.jobs.fetch.claim_messages(QUEUE, received, name, RESERVED_MS)
         for each, claimed in zip(received, outcomes, strict=True):
             if claimed.record is None:
                 if not claimed.keep_message:
@@ -125,7 +125,7 @@ class Crowd:
             elif self.chance.random() < self.share_long:
                 self.running.append((name, claimed.record.id, each.handle))
             else:
-                self.backend.ack(claimed.record.id, name, None, has_message=False)
+                self.backend.jobs.ack(claimed.record.id, name, None, has_message=False)
                 self.messages.delete(QUEUE, [each.handle])
 
     # ------------------------------------------------------------------ what must hold
@@ -144,7 +144,7 @@ class Crowd:
     def end_long(self) -> None:
         """What ran long is completed."""
         for name, job_id, handle in self.running:
-            self.backend.ack(job_id, name, None, has_message=not handle)
+            self.backend.jobs.ack(job_id, name, None, has_message=not handle)
             if handle:
                 self.world.messages.delete(QUEUE, [handle])
         self.running.clear()
@@ -204,7 +204,7 @@ class Late:
 
     def push(self) -> str:
         """A job; its id."""
-        record = self.crowd.world.backend.push(Job("a.b", [])).record
+        record = self.crowd.world.backend.jobs.push(Job("a.b", [])).record
         assert record is not None
         return record.id
 
@@ -214,7 +214,7 @@ class Late:
 
     def claim(self, received: Sequence[ReceivedMessage], name: str) -> list[Claimed]:
         """What a Lambda worker does with it."""
-        return self.crowd.backend.fetch.claim_messages(QUEUE, received, name, RESERVED_MS)
+        return self.crowd.backend.jobs.fetch.claim_messages(QUEUE, received, name, RESERVED_MS)
 
     def go_on(self) -> Claimed:
         """The end of its invocation."""
@@ -233,7 +233,7 @@ class Late:
 
     def ack(self, job_id: str, message: list[ReceivedMessage]) -> None:
         """The other worker has completed it."""
-        self.crowd.backend.ack(job_id, "other", None, has_message=False)
+        self.crowd.backend.jobs.ack(job_id, "other", None, has_message=False)
         self.crowd.world.messages.delete(QUEUE, [each.handle for each in message])
 
 
@@ -274,21 +274,21 @@ def test_a_message_of_an_old_job_is_kept_by_who_was_overtaken() -> None:
         return messages.receive(QUEUE, 10, RESERVED_MS // 1000)
 
     def claim(received: list[ReceivedMessage]) -> list[Claimed]:
-        return crowd.backend.fetch.claim_messages(QUEUE, received, "other", RESERVED_MS)
+        return crowd.backend.jobs.fetch.claim_messages(QUEUE, received, "other", RESERVED_MS)
 
-    backend.push(Job("a.b", []))
+    backend.jobs.push(Job("a.b", []))
     of_first = receive()
-    backend.push(Job("a.b", []))
+    backend.jobs.push(Job("a.b", []))
     of_second = receive()
     [first] = claim(of_second)
     assert first.record is not None
-    backend.ack(first.record.id, "other", None, has_message=False)
+    backend.jobs.ack(first.record.id, "other", None, has_message=False)
     messages.delete(QUEUE, [of_second[0].handle])
     crowd.world.clock.advance(s=60)
     late = crowd.strands.begin(lambda: outcomes.extend(claim(of_first)))
     while "claim" not in crowd.next_call:  # it has seen the second job
         late.go_on()
-    backend.push(Job("a.b", []))
+    backend.jobs.push(Job("a.b", []))
     [second] = claim(receive())
     assert second.record is not None
     while not late.is_over:
@@ -306,17 +306,17 @@ def test_a_message_is_kept_if_the_index_did_not_show_a_job_just_before(
     """The first was run with the message of the second, and neither is listed yet."""
     crowd = Crowd(random.Random(0))
     backend, messages = crowd.world.backend, crowd.world.messages
-    backend.push(Job("a.b", []))
+    backend.jobs.push(Job("a.b", []))
     of_first = messages.receive(QUEUE, 10, RESERVED_MS // 1000)
-    backend.push(Job("a.b", []))
+    backend.jobs.push(Job("a.b", []))
     of_second = messages.receive(QUEUE, 10, RESERVED_MS // 1000)
-    [first] = backend.fetch.claim_messages(QUEUE, of_second, "other", RESERVED_MS)
+    [first] = backend.jobs.fetch.claim_messages(QUEUE, of_second, "other", RESERVED_MS)
     assert first.record is not None
-    backend.ack(first.record.id, "other", None, has_message=False)
+    backend.jobs.ack(first.record.id, "other", None, has_message=False)
     messages.delete(QUEUE, [of_second[0].handle])
     with monkeypatch.context() as late:
         late.setattr(type(crowd.world.store), "head", lambda *_: Head(()))
-        [outcome] = backend.fetch.claim_messages(QUEUE, of_first, "late", RESERVED_MS)
+        [outcome] = backend.jobs.fetch.claim_messages(QUEUE, of_first, "late", RESERVED_MS)
     assert outcome == Claimed(None, keep_message=True)
     crowd.deliver(SOON_S)
     assert crowd.waiting() == []

@@ -93,17 +93,17 @@ class Life:
         if self.chance.random() < 0.01:
             self.is_cancelled = True
             with contextlib.suppress(ConflictError, NotFoundError):
-                self.world.backend.workflows.cancel("w")
+                self.world.backend.workflows.service.cancel("w")
         self._work()
         self._deliver(self.chance.random())
 
     def _work(self) -> None:
         count = self.chance.randint(1, 4)
-        for each in self.world.backend.fetch(FetchRequest(("default",), count, "w")):
+        for each in self.world.backend.jobs.fetch(FetchRequest(("default",), count, "w")):
             if self.chance.random() < 0.3:
-                self.world.backend.fail(each.id, "w", ERROR)
+                self.world.backend.jobs.fail(each.id, "w", ERROR)
             else:
-                self.world.backend.ack(each.id, "w", None)
+                self.world.backend.jobs.ack(each.id, "w", None)
         self.world.clock.advance(s=1)
 
     def _deliver(self, share: float) -> None:
@@ -134,7 +134,7 @@ class Life:
         """The promises of workflows (sections 4 to 9)."""
         workflow = self.world.workflows.kept["w"]
         jobs = self.world.store.jobs
-        plan = self.world.backend.workflow_advance.plan(workflow).graph
+        plan = self.world.backend.workflows.advance.plan(workflow).graph
         assert workflow.state.is_terminal
         assert all(each.state.is_terminal for each in jobs.values())
         ids = {workflow.job_id(index): index for index in plan.jobs}

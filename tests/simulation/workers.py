@@ -41,7 +41,7 @@ class Workers(Asking):
         """One FETCH."""
 
         def work(process: Process) -> None:
-            for job in process.backend.fetch(request):
+            for job in process.backend.jobs.fetch(request):
                 self.sim.promises.fetched(job, worker.name)
                 worker.take(job)
 
@@ -84,11 +84,11 @@ class Workers(Asking):
             backend = process.backend
             try:
                 if kind == "ack":
-                    backend.ack(job_id, worker.name, result, which=which)
+                    backend.jobs.ack(job_id, worker.name, result, which=which)
                 elif kind == "fail":
-                    backend.fail(job_id, worker.name, error, which=which)
+                    backend.jobs.fail(job_id, worker.name, error, which=which)
                 else:
-                    backend.fail.requeue(job_id, worker.name, error, which=which)
+                    backend.jobs.fail.requeue(job_id, worker.name, error, which=which)
             except BackendError:
                 raise
             except OjsError:
@@ -111,7 +111,9 @@ class Workers(Asking):
             try:
                 ids = [each.job_id for each in held]
                 named = {each.job_id: each.which for each in held}
-                beat = process.backend.heartbeat(worker.name, ids, length, report, attempts=named)
+                beat = process.backend.workers.heartbeat(
+                    worker.name, ids, length, report, attempts=named
+                )
             except BackendError:
                 raise
             except OjsError:
@@ -140,11 +142,13 @@ class Workers(Asking):
             backend = process.backend
             try:
                 if how == "checkpoint":
-                    backend.checkpoints.save(job_id, worker.name, state, which=which)
+                    backend.outcomes.checkpoints.save(job_id, worker.name, state, which=which)
                     is_noted = True
                 else:
                     saved = state if how == "both" else None
-                    _, is_noted = backend.progress(job_id, worker.name, report, saved, which=which)
+                    _, is_noted = backend.outcomes.progress(
+                        job_id, worker.name, report, saved, which=which
+                    )
             except BackendError:
                 raise
             except OjsError:
@@ -174,7 +178,7 @@ class Workers(Asking):
         chosen = [self.sim.chance.choice(endings) for _ in received]
 
         def work(process: Process) -> None:
-            outcomes = process.backend.fetch.claim_messages(queue, received, name, 30_000)
+            outcomes = process.backend.jobs.fetch.claim_messages(queue, received, name, 30_000)
             done = []
             for each, claimed, ending in zip(received, outcomes, chosen, strict=True):
                 is_kept = claimed.keep_message
@@ -196,10 +200,10 @@ class Workers(Asking):
         try:
             with sim.acting_as(Cause(kind=ending, worker=name, job_id=job_id)):
                 if ending == "ack":
-                    backend.ack(job_id, name, None, has_message=False)
+                    backend.jobs.ack(job_id, name, None, has_message=False)
                     sim.promises.acknowledged(job_id, name)
                 else:
-                    backend.fail(job_id, name, ERRORS[0], has_message=False)
+                    backend.jobs.fail(job_id, name, ERRORS[0], has_message=False)
                     sim.promises.failed(job_id, name)
         except OjsError:
             return False

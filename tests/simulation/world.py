@@ -133,7 +133,7 @@ def count_changes(world: World) -> None:
         job = after or before
         if job is not None and (after is None or before is None or before.state is not after.state):
             number = f"{job.id}-{job.version}-{after is None}"
-            world.backend.tallying([Changed(number, world.clock.now(), before, after)])
+            world.backend.queues.counters([Changed(number, world.clock.now(), before, after)])
 
     watched: Watched[JobRecord] = Watched(told)
     watched |= world.store.jobs

@@ -78,7 +78,7 @@ class Session:
         """
         self.clock.advance(s=step.wait_s)
         if step.tick:
-            self.backend.sweep.tick()
+            self.backend.upkeep.sweep.tick()
             self._follow()
         path = by_alias(step.method, step.path, alias)
         headers = {name.lower(): value for name, value in step.headers.items()}

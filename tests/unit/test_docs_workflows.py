@@ -24,13 +24,13 @@ ERROR = parse_object('{"type": "Bounced", "message": "no such address", "retryab
 def work(world: World, client: SyncClient, workflow_id: str, fails: str = "") -> list[str]:
     """Do everything that the workflow asks for; the types in the order they were fetched in."""
     done: list[str] = []
-    while jobs := world.backend.fetch(FetchRequest(("default",), 10, "w")):
+    while jobs := world.backend.jobs.fetch(FetchRequest(("default",), 10, "w")):
         for job in jobs:
             done.append(job.type)
             if job.type == fails:
-                world.backend.fail(job.id, "w", ERROR)
+                world.backend.jobs.fail(job.id, "w", ERROR)
             else:
-                world.backend.ack(job.id, "w", RawJson("1"))
+                world.backend.jobs.ack(job.id, "w", RawJson("1"))
         client.workflows.get(workflow_id)
     return done
 

@@ -179,7 +179,7 @@ def extend(aws: EmbeddedAws, backend: Backend, clock: FakeClock) -> dict[str, st
     broken = {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "7"}}
     change = SetAside(number="7", reason="Broken: it broke", record=json.dumps(broken))
     backend.ports.events().set_aside(change, clock.now())
-    backend.sweep.tick()
+    backend.upkeep.sweep.tick()
     follow()
     jobs |= committed(aws, api)
     return paths | {

@@ -149,7 +149,7 @@ def test_what_was_under_way_goes_on(written: Any, upgraded: tuple[Api, EmbeddedA
     assert verdict.caller.permissions == GRANTS[Scope.PRODUCER]
     assert backend.ports.events().aside(10)
     clock.advance(s=60)
-    backend.sweep.tick()  # finishes the batch whose process died
+    backend.upkeep.sweep.tick()  # finishes the batch whose process died
     assert work("logged")["type"] == "t.logged"
     assert api.get("/queues/logged/stats").json["available"] == 100
 
@@ -176,11 +176,11 @@ def test_totals_are_right_after_the_first_ticks(
     api = Api(backend)
     assert not any(api.get("/admin/stats").json["jobs"].values())
     for _ in range(10):
-        backend.sweep.tick()
+        backend.upkeep.sweep.tick()
     stats = api.get("/admin/stats").json
     assert stats["queues_counted"] == stats["queues"] > 5
     right = Counter[str]()
     for queue in api.get("/queues").json["queues"]:
-        right.update(backend.queue_statistics.counts(queue["name"]).counts)
+        right.update(backend.queues.statistics.counts(queue["name"]).counts)
     assert stats["jobs"] == right
     assert sum(right.values()) > 10

@@ -68,31 +68,31 @@ class InProcessTransport:
     async def push(self, job: Job) -> Stored:
         """Store one job."""
         self._check_size(job)
-        return _stored(await asyncio.to_thread(self._backend.push, job))
+        return _stored(await asyncio.to_thread(self._backend.jobs.push, job))
 
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         """Store several jobs, all or none."""
         for job in jobs:
             self._check_size(job)
-        return [_stored(one) for one in await asyncio.to_thread(self._backend.push.all, jobs)]
+        return [_stored(one) for one in await asyncio.to_thread(self._backend.jobs.push.all, jobs)]
 
     async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
         """Prepare one job for a transaction of the caller's."""
         self._check_size(job)
-        prepared = await asyncio.to_thread(self._backend.transacting, job)
+        prepared = await asyncio.to_thread(self._backend.jobs.transact, job)
         return _stored(prepared.pushed), prepared.actions
 
     async def get(self, job_id: str) -> Job:
         """Read a job."""
-        return _job_of(await asyncio.to_thread(self._backend.info, job_id))
+        return _job_of(await asyncio.to_thread(self._backend.jobs.info, job_id))
 
     async def cancel(self, job_id: str) -> Job:
         """Cancel a job."""
-        return await self._change(self._backend.cancel, job_id)
+        return await self._change(self._backend.jobs.cancel, job_id)
 
     async def activate(self, job_id: str) -> Job:
         """Make a pending job available."""
-        return await self._change(self._backend.activate, job_id)
+        return await self._change(self._backend.jobs.activate, job_id)
 
     async def _change(self, change: Callable[[str], JobChange], job_id: str) -> Job:
         """Change a job, then read it: the change itself does not read large documents."""

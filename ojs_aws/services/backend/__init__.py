@@ -1,15 +1,76 @@
 """Puts the services of one deployment together, over any ports.
 
-By who asks for them: each module beside this one holds the services of one kind of caller. Each
-service is imported and made when it is first asked for, so that a function loads what its own
-routes need and no more.
+One attribute for each package of services. Each service is imported and made when it is first
+asked for, so that a function loads what its own routes need and no more.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ojs_aws.services.backend.bulk import BulkServices
+from ojs_aws.services.backend.cron import CronServices
+from ojs_aws.services.backend.dead_letters import DeadLetterServices
+from ojs_aws.services.backend.jobs import JobServices
+from ojs_aws.services.backend.outcomes import OutcomeServices
+from ojs_aws.services.backend.queues import QueueServices
+from ojs_aws.services.backend.schemas import SchemaServices
+from ojs_aws.services.backend.shared import Shared
 from ojs_aws.services.backend.upkeep import UpkeepServices
 from ojs_aws.services.backend.workers import WorkerServices
+from ojs_aws.services.backend.workflows import WorkflowServices
+
+if TYPE_CHECKING:
+    from ojs_aws.config import Settings
+    from ojs_aws.services.access.client_limits import ClientRateLimits
+    from ojs_aws.services.backend.ports import Ports
+    from ojs_aws.services.limits.admin import LimitAdmin
+    from ojs_aws.services.system.statistics import Statistics
 
 
-class Backend(WorkerServices, UpkeepServices):
-    """Holds the services, ready to be called."""
+class Backend(Shared):
+    """Holds the services, ready to be called: those of each package, and what they share."""
+
+    def __init__(self, settings: Settings, ports: Ports) -> None:
+        """Make only what all services share."""
+        super().__init__(settings, ports)
+        self.schemas = SchemaServices(self)
+        self.queues = QueueServices(self)
+        self.jobs = JobServices(self, self.queues, self.schemas)
+        self.bulk = BulkServices(self, self.jobs)
+        self.outcomes = OutcomeServices(self)
+        self.workers = WorkerServices(self)
+        self.dead_letters = DeadLetterServices(self, self.queues, self.bulk)
+        self.cron = CronServices(self, self.jobs)
+        self.workflows = WorkflowServices(self, self.jobs)
+        self.upkeep = UpkeepServices(self, self.queues, self.workflows)
+
+    @cached_property
+    def limits(self) -> LimitAdmin:
+        """Return the service of limits on how jobs begin."""
+        from ojs_aws.services.limits.admin import LimitAdmin
+
+        return LimitAdmin(self.ports.limits(), self.ports.store, self.queues.service, self.clock)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Return the service of statistics over all queues."""
+        from ojs_aws.services.system.statistics import Statistics
+
+        return Statistics(self.queues.statistics, self.ports.queues, self.clock)
+
+    @cached_property
+    def client_limits(self) -> ClientRateLimits | None:
+        """Return the limit of API clients' requests; None for none."""
+        settings = self.settings
+        if not settings.client_rate_per_s:
+            return None
+        from functools import cache
+
+        from ojs_aws.domain.limits.clients import ClientRate
+        from ojs_aws.services.access.client_limits import ClientRateLimits
+
+        per_s = settings.client_rate_per_s
+        rate = ClientRate(per_s=per_s, burst=settings.client_burst or 2 * per_s)
+        return ClientRateLimits(cache(self.ports.client_buckets), self.clock, rate)

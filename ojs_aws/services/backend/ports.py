@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,3 +59,14 @@ class Ports:
     announce: Callable[[], ports.Announce] = lambda: lambda _: ()
     triggers: Callable[[], ports.Triggers] = NoTriggers
     pause: Callable[[float], None] = lambda _: None
+
+    def made_once(self) -> Ports:
+        """Return these ports; what several services ask for is made by the first of them."""
+        return replace(
+            self,
+            limits=cache(self.limits),
+            settings_book=cache(self.settings_book),
+            depths=cache(self.depths),
+            tallies=cache(self.tallies),
+            pressures=cache(self.pressures),
+        )

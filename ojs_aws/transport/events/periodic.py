@@ -35,4 +35,4 @@ class PeriodicJobs:
         body = registration_body(name, cron, whole, **options)
         depth = self._backend.settings.max_depth
         members = parse_object(encode(body), max_depth=depth)
-        self._backend.cron.register(read_registration(members, depth))
+        self._backend.cron.service.register(read_registration(members, depth))

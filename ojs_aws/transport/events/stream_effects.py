@@ -79,7 +79,7 @@ class Consequences:
         counted = self.memory.counted
         found = [each for each in changes if each.jobs and each.number not in counted]
         try:
-            self.backend.backpressure.follow([each.jobs for each in found if each.jobs])
+            self.backend.queues.backpressure.follow([each.jobs for each in found if each.jobs])
         except OjsError:  # the tick recounts
             self.logger.warning("Could not count the jobs of queues", exc_info=True)
         counted.update(each.number for each in found)
@@ -90,7 +90,7 @@ class Consequences:
         if not found:
             return
         with self.tracing.span(WORKFLOW_SPAN):
-            failures = follow(lambda: self.backend.workflow_advance, found)
+            failures = follow(lambda: self.backend.workflows.advance, found)
         for number, problem in failures.items():
             failed.setdefault(number, trouble_of(problem))
 
@@ -107,5 +107,5 @@ class Consequences:
         ]
         found = [each for each in found if each.number not in known.tallied]
         if found:
-            self.backend.tallying(found)
+            self.backend.queues.counters(found)
             known.tallied.update(each.number for each in found)

@@ -73,12 +73,12 @@ def build_tick(
 
     def sweep(context: object, report: dict[str, int]) -> dict[str, int]:
         ends_at = _ends_at(backend, context)
-        swept = asdict(backend.sweep.tick(ends_at))
+        swept = asdict(backend.upkeep.sweep.tick(ends_at))
         oldest_ms = swept.pop("oldest_ms")
         report |= swept
         logger.info("Swept", extra=report)
         try:
-            upkeep = asdict(backend.dead_letter_upkeep.tick(ends_at))
+            upkeep = asdict(backend.dead_letters.upkeep.tick(ends_at))
         except Exception:
             logger.exception("The dead letters were not looked after")
         else:
@@ -127,10 +127,10 @@ def _recount(backend: Backend, logger: Logger) -> int:
     """Correct the counters of bounded queues; return how many queues were deleted."""
     deleted = 0
     try:
-        states = backend.queue_config.states().values()
+        states = backend.queues.config.states().values()
         deleted = sum(each.state is QueueState.DELETED for each in states)
-        corrected = backend.depth_recount.tick(
-            states, lambda: [info.name for info in backend.queues.list()]
+        corrected = backend.queues.depth_recount.tick(
+            states, lambda: [info.name for info in backend.queues.service.list()]
         )
     except Exception:
         logger.exception("Bounded queues were not recounted")
@@ -155,7 +155,7 @@ def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]])
         if unstarted:
             unstarted[0]()
             unstarted.clear()
-        return asdict(backend.cron_scheduler.tick())
+        return asdict(backend.cron.scheduler.tick())
     except Exception:  # whatever it was, the sweep must go on
         logger.exception("Could not fire the cron jobs")
         return {"cron_failed": 1}
@@ -167,7 +167,7 @@ def _alarms(backend: Backend, event: Mapping[str, Any], logger: Logger) -> dict[
     fired = failed = 0
     for name in names:
         try:
-            fired += len(backend.cron_scheduler.fire(name))
+            fired += len(backend.cron.scheduler.fire(name))
         except Exception:
             logger.exception("Cron job could not be fired", extra={"cron_name": name})
             failed += 1

@@ -126,7 +126,7 @@ def check_replaced(call: Call, cron_name: object) -> None:
     if not caller.is_bound or not isinstance(cron_name, str):
         return
     try:
-        known = call.backend.cron.get(cron_name).definition
+        known = call.backend.cron.service.get(cron_name).definition
     except NotFoundError:
         return
     check_cron_bounds(call, known)

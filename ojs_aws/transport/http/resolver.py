@@ -189,11 +189,11 @@ def _register(
 
 def _client_limit(server: Server, route: Route) -> list[Middleware]:
     """Return the limit of API clients, if there is one; the system's operations have none."""
-    if server.backend.client_limiting is None or route.group is Group.SYSTEM:
+    if server.backend.client_limits is None or route.group is Group.SYSTEM:
         return []
     from ojs_aws.transport.http.client_limits import limiting_clients  # few need it
 
-    return [limiting_clients(server.backend.client_limiting)]
+    return [limiting_clients(server.backend.client_limits)]
 
 
 def _unknown(

@@ -35,9 +35,9 @@ def die(cli: Cli, world: World, queue: str = "default", kind: str = "Broken") ->
     """Enqueue a job and fail it for good."""
     job_id = enqueue(cli, "-q", queue, "--max-attempts", "1")
     world.registry.ensure(queue, world.clock.now())
-    world.backend.fetch(FetchRequest((queue,), worker_id="w"))
+    world.backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
     failure = parse_object(encode({"type": kind, "message": "m", "code": "DEAD_LETTER"}))
-    world.backend.fail(job_id, "w", failure)
+    world.backend.jobs.fail(job_id, "w", failure)
     world.clock.advance(s=1)
     return job_id
 
@@ -79,8 +79,8 @@ def test_a_single_value_becomes_the_only_argument(cli: Cli) -> None:
 def test_the_result_of_a_job_is_waited_for(cli: Cli, world: World) -> None:
     """Here the job has a result already."""
     first = enqueue(cli)
-    world.backend.fetch(FetchRequest(("default",), worker_id="w"))
-    world.backend.ack(first, "w", parse_object('{"r": {"n": 1}}')["r"].raw)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.jobs.ack(first, "w", parse_object('{"r": {"n": 1}}')["r"].raw)
     waited = cli.run("enqueue", "demo.echo", "[1]", "--id", first, "--wait")
     assert json.loads(waited.out) == {"n": 1}
 
@@ -346,7 +346,7 @@ def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None
     told = cli.run("restore", "messages").out
     assert "Sent 1 messages for ready jobs and 0 for jobs that are due soon, in 1 queues" in told
     assert world.messages.receive("default", 10, 1)
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     assert "1 jobs wait in paused queues" in cli.run("restore", "messages").out
 
 
@@ -378,7 +378,7 @@ def test_a_servers_own_error_is_shown_with_its_request_id(cli: Cli) -> None:
 def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:
     """Here: the sweep never ran, clocks differ by months, a queue is paused, a worker is silent."""
     cli.server.api.post("/workers/heartbeat", {"worker_id": "w1"})
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     world.clock.advance(s=600)
     die(cli, world, "email")
     findings = {each["check"]: each for each in cli.ask("doctor")["findings"]}

@@ -30,10 +30,12 @@ def furnished() -> World:
     world = World()
     backend = world.backend
     _add_jobs(world)
-    backend.queue_config.create("media", {"max_size": 10})
-    backend.heartbeat("stale", [], None, WorkerReport(about='{"hostname":"h","labels":["v1"]}'))
+    backend.queues.config.create("media", {"max_size": 10})
+    backend.workers.heartbeat(
+        "stale", [], None, WorkerReport(about='{"hostname":"h","labels":["v1"]}')
+    )
     world.clock.advance(s=45)
-    backend.heartbeat("w", [ACTIVE], None, WorkerReport(about='{"queues":["work"]}'))
+    backend.workers.heartbeat("w", [ACTIVE], None, WorkerReport(about='{"queues":["work"]}'))
     world.events.append([_event(world)], world.clock.now())
     return world
 
@@ -50,25 +52,25 @@ async def prepared(client: Client) -> None:
 def _add_jobs(world: World) -> None:
     backend = world.backend
     once: dict[str, JsonValue] = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
-    backend.push(any_job("demo.echo", [1], id=COMPLETED, queue="work"))
-    backend.fetch(FetchRequest(("work",), worker_id="w"))
-    backend.ack(COMPLETED, "w", RawJson('{"n":[1.50,null]}'))
+    backend.jobs.push(any_job("demo.echo", [1], id=COMPLETED, queue="work"))
+    backend.jobs.fetch(FetchRequest(("work",), worker_id="w"))
+    backend.jobs.ack(COMPLETED, "w", RawJson('{"n":[1.50,null]}'))
     for job_id in (DEAD, ALSO_DEAD):
-        backend.push(any_job("demo.echo", [2], id=job_id, queue="work", retry=once))
-        backend.fetch(FetchRequest(("work",), worker_id="w"))
-        backend.fail(job_id, "w", parse_object(encode({"type": "Broken", "message": "m"})))
+        backend.jobs.push(any_job("demo.echo", [2], id=job_id, queue="work", retry=once))
+        backend.jobs.fetch(FetchRequest(("work",), worker_id="w"))
+        backend.jobs.fail(job_id, "w", parse_object(encode({"type": "Broken", "message": "m"})))
         world.clock.advance(s=1)
-    backend.push(any_job("demo.echo", [3], id=ACTIVE, queue="work"))
-    backend.fetch(FetchRequest(("work",), worker_id="w"))
+    backend.jobs.push(any_job("demo.echo", [3], id=ACTIVE, queue="work"))
+    backend.jobs.fetch(FetchRequest(("work",), worker_id="w"))
     report = read_report(parse_object('{"progress":0.5,"data":{"row":5},"message":"half"}'))
-    backend.progress(ACTIVE, "w", report, RawJson('{"row":5}'))
-    backend.push(any_job("demo.echo", [4], id=AVAILABLE, queue="work", priority=3))
-    backend.push(any_job("demo.echo", [5], id=PENDING, queue="work", pending=True))
+    backend.outcomes.progress(ACTIVE, "w", report, RawJson('{"row":5}'))
+    backend.jobs.push(any_job("demo.echo", [4], id=AVAILABLE, queue="work", priority=3))
+    backend.jobs.push(any_job("demo.echo", [5], id=PENDING, queue="work", pending=True))
     exact = RawJson('[1.50,12345678901234567890123,"\\u00e9"]')
     wide = {"id": encode(WIDE), "type": encode("demo.wide"), "args": exact}
-    backend.push(Job.from_members({**wide, "queue": encode("wide"), "retry": encode(once)}))
-    backend.fetch(FetchRequest(("wide",), worker_id="w"))
-    backend.fail(WIDE, "w", parse_object(encode({"type": "Wide", "message": "m"})))
+    backend.jobs.push(Job.from_members({**wide, "queue": encode("wide"), "retry": encode(once)}))
+    backend.jobs.fetch(FetchRequest(("wide",), worker_id="w"))
+    backend.jobs.fail(WIDE, "w", parse_object(encode({"type": "Wide", "message": "m"})))
 
 
 def _event(world: World) -> Event:

@@ -143,9 +143,11 @@ def die(world: World, error_type: str = "Broken", **attributes: object) -> str:
     """Push a job and fail it for good."""
     policy = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
     given: dict[str, Any] = {"type": "a.b", "args": [1], "retry": policy} | attributes
-    record = world.backend.push(any_job(**given)).record
+    record = world.backend.jobs.push(any_job(**given)).record
     assert record is not None
-    world.backend.fetch(FetchRequest((record.queue,)))
-    world.backend.fail(record.id, None, parse_object(encode({"type": error_type, "message": "m"})))
+    world.backend.jobs.fetch(FetchRequest((record.queue,)))
+    world.backend.jobs.fail(
+        record.id, None, parse_object(encode({"type": error_type, "message": "m"}))
+    )
     world.clock.advance(s=1)
     return record.id

@@ -143,7 +143,7 @@ def test_the_backend_s_hooks_cannot_change_the_id(is_batch: bool) -> None:
     """MW-ENQ-012: also in a deployment's own hooks; the answer says that it was refused."""
     world = World()
     enqueuing = Enqueuer(EnqueueChain(), Hooks([forges]))
-    push = replace(world.backend.push, enqueuing=enqueuing)
+    push = replace(world.backend.jobs.push, enqueuing=enqueuing)
     given = job()
     with pytest.raises(EnqueueRejectedError, match="'forges'") as refused:
         push.all([given]) if is_batch else push(given)

@@ -25,7 +25,7 @@ def world() -> World:
     """A backend with a bounded queue, and parts of thirty jobs."""
     made = World()
     made.batches.part_jobs = 30
-    made.backend.queue_config.change("small", {"max_size": 200})
+    made.backend.queues.config.change("small", {"max_size": 200})
     return made
 
 
@@ -57,22 +57,22 @@ BREAKAGES: list[Callable[[World, Exception], None]] = [
 
 def one(world: World, **more: Any) -> list[PushResult]:
     """A single push."""
-    return [world.backend.push(job(1, **more))]
+    return [world.backend.jobs.push(job(1, **more))]
 
 
 def few(world: World, **more: Any) -> list[PushResult]:
     """A batch of one transaction."""
-    return world.backend.push.all([job(at, **more) for at in range(3)])
+    return world.backend.jobs.push.all([job(at, **more) for at in range(3)])
 
 
 def many(world: World, **more: Any) -> list[PushResult]:
     """A batch that is a log."""
-    return world.backend.push.all([job(at, **more) for at in range(110)])
+    return world.backend.jobs.push.all([job(at, **more) for at in range(110)])
 
 
 def each(world: World, **more: Any) -> list[PushResult]:
     """A bulk enqueue of jobs by themselves."""
-    items = world.backend.bulk_enqueue.each([job(at, **more) for at in range(3)])
+    items = world.backend.bulk.enqueue.each([job(at, **more) for at in range(3)])
     assert [item.problem for item in items] == [None] * 3
     return [item.pushed for item in items if item.pushed is not None]
 
@@ -102,7 +102,7 @@ def test_a_batch_whose_limits_cannot_be_noted_is_in_its_place_later(world: World
     many(world, rate_limit=LIMIT)
     world.limits.note = note  # type: ignore[method-assign]
     world.clock.advance(s=61)
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert len(world.store.jobs) == 110
     assert not world.batches.open()
 
@@ -114,7 +114,7 @@ def test_settings_that_cannot_be_read_afterwards_fail_no_push(world: World) -> N
 
     def added(queue: str, amount: int) -> int | None:
         break_down(world.book, "load", BackendError("refused"))
-        world.backend.backpressure.terms._kept.clear()
+        world.backend.queues.backpressure.terms._kept.clear()
         return add(queue, amount)
 
     world.depths.add = added  # type: ignore[method-assign]
@@ -130,13 +130,13 @@ def test_one_id_that_is_taken_meanwhile_gives_one_place_back(world: World) -> No
 
     def decided(*args: Any) -> Any:
         answer = decide(*args)
-        stranger = world.backend.push.check(Job("c.d", [], id=jobs[100].id))
+        stranger = world.backend.jobs.push.check(Job("c.d", [], id=jobs[100].id))
         world.store.insert(stranger)
         return answer
 
     world.batches.decide = decided  # type: ignore[assignment, method-assign]
     with pytest.raises(DuplicateError) as refused:
-        world.backend.bulk_enqueue.all(jobs)
+        world.backend.bulk.enqueue.all(jobs)
     assert refused.value.details["index"] == 100
     stored: Any = refused.value.details["stored_job_ids"]
     assert {*stored} == {each.id for each in jobs} - {jobs[100].id}
@@ -149,8 +149,8 @@ def test_a_bulk_answer_that_cannot_be_kept_is_given(world: World, problem: Excep
     break_down(world.bulk, "answer", problem)
     break_down(world.bulk, "tell", problem)
     done = StoredAnswer(201, "{}")
-    assert world.backend.once("enqueue", "key", b"{}", lambda _: done) is done
-    world.backend.telling("enqueue", 1, 1, is_atomic=False)
+    assert world.backend.bulk.idempotency("enqueue", "key", b"{}", lambda _: done) is done
+    world.backend.bulk.completion_events("enqueue", 1, 1, is_atomic=False)
 
 
 @pytest.mark.parametrize("problem", ERRORS)
@@ -158,6 +158,6 @@ def test_a_workflow_that_cannot_go_on_at_once_is_stored(world: World, problem: E
     """The stream goes on with it."""
     break_down(world.workflows, "save", problem)
     steps = [{"type": "a.b", "args": []}] * (MAX_STARTS + 1)
-    made = world.backend.workflows.create(definition({"type": "group", "jobs": steps}))
+    made = world.backend.workflows.service.create(definition({"type": "group", "jobs": steps}))
     assert made.is_new
     assert len(world.store.jobs) == MAX_STARTS

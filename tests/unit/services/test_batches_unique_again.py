@@ -53,8 +53,8 @@ def test_a_batch_sent_twice_leaves_whom_its_policy_leaves(strategy: str, fault: 
 
     def begin() -> World:
         world = world_of()
-        world.backend.push(unique(6, "reject", key=7))
-        world.backend.fetch(FetchRequest(("default",), 1, "w"))
+        world.backend.jobs.push(unique(6, "reject", key=7))
+        world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
         world.faults.calls.clear()
         return world
 
@@ -76,7 +76,7 @@ def test_a_batch_sent_twice_leaves_whom_its_policy_leaves(strategy: str, fault: 
 def test_a_job_put_into_its_place_late_replaces_whom_it_met() -> None:
     """The period of the one that held its key was over only after the batch was stored."""
     world = world_of()
-    world.backend.push(unique(6, "reject", key=7))
+    world.backend.jobs.push(unique(6, "reject", key=7))
     first, *others = batch_of("replace", first_key=7)
     first = amended(first, period="PT5S")
     calls = world.faults.calls
@@ -99,7 +99,7 @@ def test_a_batch_sent_twice_leaves_a_job_that_was_moved_elsewhere() -> None:
     keys = ["type", "args", "queue"]
     first, *others = batch_of("replace", first_key=7)
     first = amended(first, keys=keys)
-    world.backend.push(amended(unique(6, "reject", key=7), keys=keys))
+    world.backend.jobs.push(amended(unique(6, "reject", key=7), keys=keys))
     before = world.store.jobs[name(6)]
     world.store.jobs[name(6)] = replace(before, queue="elsewhere", version=before.version + 1)
     world.faults.calls.clear()
@@ -116,8 +116,8 @@ def test_a_key_whose_job_was_ignored_in_the_end_stays_taken(strategy: str) -> No
     """One copy of a batch took the lock; the other, which ignored the job, committed."""
     world = world_of()
     jobs = for_scheduled_ones(batch_of("ignore", first_key=7))
-    world.backend.push(unique(6, "reject", key=7, scheduled_at="+PT1S"))
-    check, same = world.backend.push.check, world.backend.push.new_jobs.same
+    world.backend.jobs.push(unique(6, "reject", key=7, scheduled_at="+PT1S"))
+    check, same = world.backend.jobs.push.check, world.backend.jobs.push.new_jobs.same
     wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
     batch_push, reserve = world.backend.batch_push, world.unique.reserve
 
@@ -136,5 +136,5 @@ def test_a_key_whose_job_was_ignored_in_the_end_stays_taken(strategy: str) -> No
     assert name(1000) not in world.store.jobs
     again = batch_push.store_all(wanted, same)
     assert (again[0].record.id, again[0].is_duplicate) == (name(6), True)
-    outcome(lambda: world.backend.push(unique(9, strategy, key=7)))
+    outcome(lambda: world.backend.jobs.push(unique(9, strategy, key=7)))
     assert len(live(world, 7)) == 1

@@ -29,7 +29,7 @@ def world() -> World:
 
 
 def push(world: World, **attributes: Any) -> JobRecord:
-    record = world.backend.push(Job("a.b", [1], **attributes)).record
+    record = world.backend.jobs.push(Job("a.b", [1], **attributes)).record
     assert record is not None
     return record
 
@@ -39,7 +39,7 @@ def of(attributes: dict[str, Any], argument: int = 1) -> Job:
 
 
 def fetch(world: World) -> list[JobRecord]:
-    return world.backend.fetch(FetchRequest(("default",), 1, "w"))
+    return world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
 
 
 @pytest.mark.parametrize("limit", [None, {"key": "api", "concurrency": 1}])
@@ -48,7 +48,7 @@ def test_a_job_never_starts_before_it_was_enqueued(world: World, limit: Any) -> 
     job = Job("a.b", [1])
     if limit is not None:
         job["rate_limit"] = limit
-    pushed = world.backend.push(job).record
+    pushed = world.backend.jobs.push(job).record
     world.clock.advance(s=-2)
     world.faults.calls.clear()
     (claimed,) = fetch(world)
@@ -62,7 +62,7 @@ def test_a_stale_row_of_the_index_does_not_make_a_job_start_too_early(world: Wor
     job = push(world)
     fetch(world)
     world.clock.advance(s=1801)
-    world.backend.info(job.id)  # lost, and available again since then
+    world.backend.jobs.info(job.id)  # lost, and available again since then
     world.store.lagging[job.id] = job
     world.messages.queues.clear()
     world.clock.advance(s=-60)
@@ -79,7 +79,7 @@ def test_a_job_never_ends_before_it_started(world: World) -> None:
     (claimed,) = fetch(world)
     world.faults.calls.clear()
     world.clock.advance(s=-2)
-    done = world.backend.ack(claimed.id, "w", None)
+    done = world.backend.jobs.ack(claimed.id, "w", None)
     assert done.completed_at == claimed.started_at
     assert world.store.jobs[claimed.id] == done
     assert world.faults.calls.count("acknowledge") == 2
@@ -91,7 +91,7 @@ def test_a_clock_that_is_behind_lets_nobody_acknowledge_for_another(world: World
     (claimed,) = fetch(world)
     world.clock.advance(s=-2)
     with pytest.raises(ConflictError):
-        world.backend.ack(claimed.id, "somebody", None)
+        world.backend.jobs.ack(claimed.id, "somebody", None)
     assert world.store.jobs[claimed.id] == claimed
 
 
@@ -126,11 +126,11 @@ def test_a_repeated_push_is_known_although_its_relative_time_moved(world: World,
     """A client that got no answer sends the very same bytes, seconds later."""
     first = push(world, id=JOB, **{name: "+PT60S"})
     world.clock.advance(s=5)
-    again = world.backend.push(of({name: "+PT60S"}))
+    again = world.backend.jobs.push(of({name: "+PT60S"}))
     assert (again.record, again.is_new) == (first, False)
     for other in (of({name: "+PT61S"}), of({name: "+PT60S"}, 2), of({})):
         with pytest.raises(DuplicateError):
-            world.backend.push(other)
+            world.backend.jobs.push(other)
 
 
 @pytest.mark.parametrize("action", [BulkAction.CANCEL, BulkAction.RETRY])
@@ -141,10 +141,10 @@ def test_jobs_changed_together_never_change_before_their_last_change(
     error = parse_object('{"type": "Broken", "message": "it broke"}')
     ids = [push(world, retry={"max_attempts": 3}).id for _ in range(2)]
     if action is BulkAction.RETRY:
-        for job in world.backend.fetch(FetchRequest(("default",), 2, "w")):
-            world.backend.fail(job.id, "w", error)
+        for job in world.backend.jobs.fetch(FetchRequest(("default",), 2, "w")):
+            world.backend.jobs.fail(job.id, "w", error)
     world.clock.advance(s=-2)
-    changed = world.backend.bulk_changes.named(action, ids, is_atomic=True)
+    changed = world.backend.bulk.changes.named(action, ids, is_atomic=True)
     assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
     for job in world.store.jobs.values():
         began = job.created_at if action is BulkAction.CANCEL else job.failures[-1].occurred_at

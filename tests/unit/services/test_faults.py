@@ -41,25 +41,27 @@ def attempt(call: Callable[[], Any]) -> Any:
 def fetch(world: World, worker: str) -> list[str]:
     """What a worker gets."""
     request = FetchRequest(("default",), 5, worker, 30_000)
-    return [job.id for job in attempt(lambda: world.backend.fetch(request)) or []]
+    return [job.id for job in attempt(lambda: world.backend.jobs.fetch(request)) or []]
 
 
 def play(world: World) -> None:
     """Push two jobs; fail, beat, lose and complete them; sweep in between."""
     backend = world.backend
-    attempt(lambda: backend.push(Job("a.b", [1], id=PLAIN, retry=POLICY)))
+    attempt(lambda: backend.jobs.push(Job("a.b", [1], id=PLAIN, retry=POLICY)))
     attempt(
-        lambda: backend.push(Job("a.b", [2], id=SCHEDULED, retry=POLICY, scheduled_at="+PT20M"))
+        lambda: backend.jobs.push(
+            Job("a.b", [2], id=SCHEDULED, retry=POLICY, scheduled_at="+PT20M")
+        )
     )
     for job_id in fetch(world, "w1"):
-        attempt(partial(backend.heartbeat, "w1", [job_id, SCHEDULED]))
-        attempt(partial(backend.fail, job_id, "w1", ERROR))
+        attempt(partial(backend.workers.heartbeat, "w1", [job_id, SCHEDULED]))
+        attempt(partial(backend.jobs.fail, job_id, "w1", ERROR))
     world.clock.advance(s=10)
-    attempt(backend.sweep.tick)
+    attempt(backend.upkeep.sweep.tick)
     for job_id in fetch(world, "w2"):
-        attempt(partial(backend.ack, job_id, "w2", None))
+        attempt(partial(backend.jobs.ack, job_id, "w2", None))
     world.clock.advance(s=1200)
-    attempt(backend.sweep.tick)
+    attempt(backend.upkeep.sweep.tick)
     fetch(world, "w3")  # and w3 is never heard of again
 
 
@@ -68,10 +70,10 @@ def heal(world: World) -> None:
     world.faults.spoiled = None
     for _ in range(8):
         world.clock.advance(s=61)
-        world.backend.sweep.tick()
+        world.backend.upkeep.sweep.tick()
         while jobs := fetch(world, "healer"):
             for job_id in jobs:
-                world.backend.ack(job_id, "healer", None)
+                world.backend.jobs.ack(job_id, "healer", None)
 
 
 def calls_of_the_scenario() -> int:

@@ -28,7 +28,7 @@ def world() -> World:
 def push(world: World, **attributes: object) -> JobRecord:
     """Push a job and return it."""
     given = {"type": "demo.echo", "args": [1]} | attributes
-    record = world.backend.push(Job(**given)).record  # type: ignore[arg-type]
+    record = world.backend.jobs.push(Job(**given)).record  # type: ignore[arg-type]
     assert record is not None
     return record
 
@@ -36,17 +36,17 @@ def push(world: World, **attributes: object) -> JobRecord:
 def fetch(world: World, worker_id: str = "w1", **more: object) -> list[JobRecord]:
     """Fetch from the default queue."""
     request = FetchRequest(("default",), worker_id=worker_id, **more)  # type: ignore[arg-type]
-    return world.backend.fetch(request)
+    return world.backend.jobs.fetch(request)
 
 
 def state(world: World, record: JobRecord) -> JobState:
     """The job's state as INFO shows it."""
-    return world.backend.info(record.id).state
+    return world.backend.jobs.info(record.id).state
 
 
 def fail(world: World, record: JobRecord, error: dict[str, Member] | None = None) -> JobRecord:
     """Fail a job."""
-    return world.backend.fail(record.id, "w1", error or ERROR)
+    return world.backend.jobs.fail(record.id, "w1", error or ERROR)
 
 
 def test_a_job_goes_from_push_to_ack_and_leaves_no_message(world: World) -> None:
@@ -54,9 +54,9 @@ def test_a_job_goes_from_push_to_ack_and_leaves_no_message(world: World) -> None
     job = push(world)
     (claimed,) = fetch(world)
     assert (claimed.id, claimed.attempt, claimed.state) == (job.id, 1, JobState.ACTIVE)
-    done = world.backend.ack(job.id, "w1", RawJson('{"ok":true}'))
+    done = world.backend.jobs.ack(job.id, "w1", RawJson('{"ok":true}'))
     assert done.state is JobState.COMPLETED
-    assert world.backend.info(job.id).result == '{"ok":true}'
+    assert world.backend.jobs.info(job.id).result == '{"ok":true}'
     assert world.messages.queues["default"] == {}
 
 
@@ -82,7 +82,7 @@ def test_every_message_serves_one_job_even_when_it_names_another(world: World) -
         push(world)
     for _ in range(5):
         (job,) = fetch(world)
-        world.backend.ack(job.id, "w1", None)
+        world.backend.jobs.ack(job.id, "w1", None)
     world.clock.advance(s=4000)
     assert fetch(world) == []
     assert world.messages.queues["default"] == {}
@@ -98,7 +98,7 @@ def test_a_job_whose_message_was_lost_is_still_fetched(world: World) -> None:
 def test_a_message_delivered_twice_runs_the_job_once(world: World) -> None:
     """A duplicate costs a call, never correctness."""
     job = push(world)
-    world.backend.new_jobs.job_messages.send_for([job], world.clock.now())
+    world.backend.jobs.new_jobs.job_messages.send_for([job], world.clock.now())
     assert len(fetch(world)) == 1
     assert fetch(world) == []
 
@@ -146,14 +146,14 @@ def test_a_reservation_that_expires_counts_as_a_failed_attempt(world: World) -> 
     job = push(world)
     fetch(world, visibility_timeout_ms=5_000)
     world.clock.advance(s=5)
-    back = world.backend.info(job.id)
+    back = world.backend.jobs.info(job.id)
     assert (back.state, back.attempt, back.started_at) == (JobState.AVAILABLE, 1, None)
     assert back.failures[-1].type == "visibility_timeout"
     with pytest.raises(ConflictError):
-        world.backend.ack(job.id, "w1", None)
+        world.backend.jobs.ack(job.id, "w1", None)
     assert fetch(world, worker_id="w2")[0].attempt == 2
     with pytest.raises(ConflictError):
-        world.backend.ack(job.id, "w1", None)
+        world.backend.jobs.ack(job.id, "w1", None)
     assert state(world, job) is JobState.ACTIVE
 
 
@@ -162,9 +162,9 @@ def test_an_execution_timeout_fails_the_attempt_without_the_worker(world: World)
     job = push(world, timeout_s=2, retry={"jitter": False})
     fetch(world)
     world.clock.advance(s=1)
-    world.backend.heartbeat("w1", [job.id])
+    world.backend.workers.heartbeat("w1", [job.id])
     world.clock.advance(s=1)
-    after = world.backend.info(job.id)
+    after = world.backend.jobs.info(job.id)
     assert (after.state, after.failures[-1].type) == (JobState.RETRYABLE, "timeout")
     world.clock.advance(s=1)
     assert fetch(world)[0].attempt == 2
@@ -175,8 +175,8 @@ def test_a_heartbeat_extends_and_a_foreign_one_changes_nothing(world: World) -> 
     job = push(world, visibility_timeout_s=3)
     fetch(world)
     world.clock.advance(s=2)
-    assert world.backend.heartbeat("w2", [job.id]).lost == (job.id,)
-    assert world.backend.heartbeat("w1", [job.id]).extended == (job.id,)
+    assert world.backend.workers.heartbeat("w2", [job.id]).lost == (job.id,)
+    assert world.backend.workers.heartbeat("w1", [job.id]).extended == (job.id,)
     world.clock.advance(s=2)
     assert state(world, job) is JobState.ACTIVE
     assert fetch(world, worker_id="w2") == []
@@ -188,13 +188,13 @@ def test_a_cancelled_job_is_told_to_its_holder(world: World) -> None:
     """OP-045, OP-046: the ACK is refused, the heartbeat says why, the message is gone."""
     job = push(world)
     fetch(world)
-    change = world.backend.cancel(job.id)
+    change = world.backend.jobs.cancel(job.id)
     assert (change.before.state, change.after.state) == (JobState.ACTIVE, JobState.CANCELLED)
-    assert world.backend.heartbeat("w1", [job.id]).cancelled == (job.id,)
+    assert world.backend.workers.heartbeat("w1", [job.id]).cancelled == (job.id,)
     with pytest.raises(ConflictError):
-        world.backend.ack(job.id, "w1", None)
+        world.backend.jobs.ack(job.id, "w1", None)
     with pytest.raises(ConflictError):
-        world.backend.cancel(job.id)
+        world.backend.jobs.cancel(job.id)
     assert world.messages.queues["default"] == {}
 
 
@@ -206,7 +206,7 @@ def test_no_job_ends_before_it_began_whichever_clock_tells_the_time(
     job = push(world)
     (claimed,) = fetch(world)
     world.clock.advance(ms=-40)
-    after = world.backend.cancel(job.id).after if ending == "cancel" else fail(world, job)
+    after = world.backend.jobs.cancel(job.id).after if ending == "cancel" else fail(world, job)
     ended_at = after.cancelled_at or after.failures[-1].occurred_at
     assert ended_at == claimed.started_at
 
@@ -216,7 +216,7 @@ def test_an_expired_job_is_never_executed(world: World) -> None:
     job = push(world, expires_at="+PT2S")
     world.clock.advance(s=2)
     assert fetch(world) == []
-    gone = world.backend.info(job.id)
+    gone = world.backend.jobs.info(job.id)
     assert (gone.state, gone.discarded_at, gone.completed_at) == (
         JobState.DISCARDED,
         job.expires_at,
@@ -229,19 +229,19 @@ def test_a_pending_job_waits_for_its_activation(world: World) -> None:
     job = push(world, pending=True, scheduled_at="+PT1S")
     world.clock.advance(s=5)
     assert fetch(world) == []
-    world.backend.activate(job.id)
+    world.backend.jobs.activate(job.id)
     assert fetch(world)[0].id == job.id
     with pytest.raises(ConflictError):
-        world.backend.activate(job.id)
+        world.backend.jobs.activate(job.id)
 
 
 def test_the_same_push_again_finds_its_job_and_another_is_refused(world: World) -> None:
     """A repeated request makes no second job; another envelope under the id is a duplicate."""
     job = push(world)
-    again = world.backend.push(Job("demo.echo", [1], id=job.id))
+    again = world.backend.jobs.push(Job("demo.echo", [1], id=job.id))
     assert (again.is_new, again.record) == (False, job)
     with pytest.raises(DuplicateError):
-        world.backend.push(Job("demo.echo", [2], id=job.id))
+        world.backend.jobs.push(Job("demo.echo", [2], id=job.id))
     assert len(fetch(world, count=5)) == 1
 
 
@@ -251,8 +251,10 @@ def test_the_same_push_again_finds_its_job_whose_expiry_an_operator_ended(world:
     job = push(world, expires_at="+PT5S", retry=policy)
     world.clock.advance(s=5)
     assert state(world, job) is JobState.DISCARDED
-    assert world.backend.dead_letters.retry(job.id).expires_at is None
-    again = world.backend.push(Job("demo.echo", [1], id=job.id, expires_at="+PT5S", retry=policy))
+    assert world.backend.dead_letters.service.retry(job.id).expires_at is None
+    again = world.backend.jobs.push(
+        Job("demo.echo", [1], id=job.id, expires_at="+PT5S", retry=policy)
+    )
     assert not again.is_new
 
 
@@ -261,9 +263,9 @@ def test_a_batch_is_stored_whole_or_not_at_all(world: World) -> None:
     taken = push(world)
     jobs = [Job("demo.echo", [n]) for n in range(3)]
     with pytest.raises(DuplicateError):
-        world.backend.push.all([*jobs, Job("demo.echo", [9], id=taken.id)])
+        world.backend.jobs.push.all([*jobs, Job("demo.echo", [9], id=taken.id)])
     assert set(world.store.jobs) == {taken.id}
-    assert len(world.backend.push.all([Job("demo.echo", [n]) for n in range(3)])) == 3
+    assert len(world.backend.jobs.push.all([Job("demo.echo", [n]) for n in range(3)])) == 3
     assert len(fetch(world, count=9)) == 4
 
 
@@ -272,7 +274,7 @@ def test_queues_are_emptied_strictly_from_left_to_right(world: World) -> None:
     late = push(world, queue="b", priority=100)
     early = push(world, queue="a")
     request = FetchRequest(("a", "b"), count=2)
-    assert [job.id for job in world.backend.fetch(request)] == [early.id, late.id]
+    assert [job.id for job in world.backend.jobs.fetch(request)] == [early.id, late.id]
 
 
 def test_a_dead_letter_is_listed_retried_and_deleted(world: World) -> None:
@@ -281,16 +283,16 @@ def test_a_dead_letter_is_listed_retried_and_deleted(world: World) -> None:
     job = push(world, retry=policy)
     fetch(world)
     assert fail(world, job).state is JobState.DISCARDED
-    assert [dead.id for dead in world.backend.dead_letters.list().jobs] == [job.id]
-    again = world.backend.dead_letters.retry(job.id)
+    assert [dead.id for dead in world.backend.dead_letters.service.list().jobs] == [job.id]
+    again = world.backend.dead_letters.service.retry(job.id)
     assert (again.state, again.attempt, again.failures) == (JobState.AVAILABLE, 0, ())
     assert len(again.past_failures) == 1
-    assert world.backend.dead_letters.list().jobs == ()
+    assert world.backend.dead_letters.service.list().jobs == ()
     assert fetch(world)[0].attempt == 1
     fail(world, job)
-    world.backend.dead_letters.delete(job.id)
+    world.backend.dead_letters.service.delete(job.id)
     with pytest.raises(NotFoundError):
-        world.backend.info(job.id)
+        world.backend.jobs.info(job.id)
 
 
 def test_a_job_scheduled_beyond_sqs_s_delay_is_armed_once_by_the_sweep(world: World) -> None:
@@ -299,7 +301,7 @@ def test_a_job_scheduled_beyond_sqs_s_delay_is_armed_once_by_the_sweep(world: Wo
     assert world.messages.queues.get("default", {}) == {}
     armed = 0
     for _ in range(59):
-        armed += world.backend.sweep.tick().armed
+        armed += world.backend.upkeep.sweep.tick().armed
         world.clock.advance(s=60)
     assert armed == 1
     world.clock.advance(s=60)
@@ -311,10 +313,10 @@ def test_the_sweep_sends_a_message_again_for_a_job_that_lost_it(world: World) ->
     """A queue with ready jobs and no message gets messages."""
     push(world)
     world.messages.queues.clear()
-    assert world.backend.sweep.tick().covered == 0
+    assert world.backend.upkeep.sweep.tick().covered == 0
     world.clock.advance(s=61)
-    assert world.backend.sweep.tick().covered == 1
-    assert world.backend.sweep.tick().covered == 0
+    assert world.backend.upkeep.sweep.tick().covered == 1
+    assert world.backend.upkeep.sweep.tick().covered == 0
 
 
 def test_a_message_whose_job_lags_in_the_index_is_not_lost(world: World) -> None:
@@ -343,8 +345,8 @@ def test_two_who_settle_one_job_at_once_agree(world: World) -> None:
     """The slower one meets the version that the faster one wrote, and goes on from there."""
     job = push(world, scheduled_at="+PT1S")
     world.clock.advance(s=1)
-    settled = world.backend.info(job.id)
-    assert world.backend.info.changer.settled(job, world.clock.now()) == settled
+    settled = world.backend.jobs.info(job.id)
+    assert world.backend.jobs.info.changer.settled(job, world.clock.now()) == settled
 
 
 def test_a_fetch_claims_no_more_than_can_be_answered(world: World) -> None:
@@ -360,7 +362,7 @@ def test_a_heartbeat_without_a_name_is_judged_by_the_jobs_state(world: World) ->
     job = push(world, visibility_timeout_s=3)
     fetch(world)
     world.clock.advance(s=2)
-    assert world.backend.heartbeat(None, [job.id]).extended == (job.id,)
+    assert world.backend.workers.heartbeat(None, [job.id]).extended == (job.id,)
     assert world.workers.workers == {}
     with pytest.raises(InvalidRequestError):
-        world.backend.heartbeat(None, [])
+        world.backend.workers.heartbeat(None, [])

@@ -34,14 +34,14 @@ def world() -> World:
 
 def push(world: World, **attributes: Any) -> JobRecord:
     """Push a job to the queue that is there."""
-    record = world.backend.push(Job("demo.echo", [1], **attributes)).record
+    record = world.backend.jobs.push(Job("demo.echo", [1], **attributes)).record
     assert record is not None
     return record
 
 
 def claim(world: World) -> JobRecord:
     """Fetch one job."""
-    (claimed,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    (claimed,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     return claimed
 
 
@@ -49,7 +49,7 @@ def die(world: World) -> JobRecord:
     """A dead letter."""
     push(world, retry=KEPT)
     error = parse_object(encode({"type": "Broken", "message": "it broke"}))
-    return world.backend.fail(claim(world).id, "w", error)
+    return world.backend.jobs.fail(claim(world).id, "w", error)
 
 
 def after_next(world: World, name: str, act: Callable[[], object]) -> None:
@@ -67,7 +67,7 @@ def test_a_purge_leaves_a_job_that_a_worker_began_meanwhile(world: World) -> Non
     """Active jobs are their workers', whatever they were when the purge looked."""
     job = push(world)
     after_next(world, "load_many", lambda: claim(world))
-    report = world.backend.purge_queue(Purge(queue="default", states=(JobState.AVAILABLE,)))
+    report = world.backend.queues.purge(Purge(queue="default", states=(JobState.AVAILABLE,)))
     assert (report.cancelled, world.store.jobs[job.id].state) == (0, JobState.ACTIVE)
 
 
@@ -77,7 +77,7 @@ def test_a_purge_reads_the_jobs_of_a_page_once(world: World) -> None:
         push(world)
     before = len(world.faults.calls)
     wanted = Purge(queue="default", states=(JobState.AVAILABLE,))
-    assert world.backend.purge_queue(wanted).cancelled == 3
+    assert world.backend.queues.purge(wanted).cancelled == 3
     made = world.faults.calls[before:]
     assert (made.count("load_many"), made.count("load"), made.count("save")) == (1, 1, 3)
 
@@ -87,7 +87,7 @@ def test_a_bulk_cancellation_of_waiting_jobs_leaves_one_that_began(world: World)
     job = push(world)
     after_next(world, "load_many", lambda: claim(world))
     wanted = JobFilter(queue="default", states=frozenset({JobState.AVAILABLE}))
-    report = world.backend.job_bulk(BulkAction.CANCEL, wanted)
+    report = world.backend.bulk.by_filter(BulkAction.CANCEL, wanted)
     assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
     assert world.store.jobs[job.id].state is JobState.ACTIVE
 
@@ -112,7 +112,7 @@ def test_a_bulk_deletion_leaves_a_job_whose_worker_reports_just_in_time(
 
     after_next(world, "load_many", extend)
     wanted = JobFilter(queue="default", states=frozenset({JobState.DISCARDED}))
-    report = world.backend.job_bulk(BulkAction.DELETE, wanted)
+    report = world.backend.bulk.by_filter(BulkAction.DELETE, wanted)
     assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
     assert world.store.jobs[job.id].state is JobState.ACTIVE
 
@@ -120,9 +120,9 @@ def test_a_bulk_deletion_leaves_a_job_whose_worker_reports_just_in_time(
 def test_a_dead_letter_that_was_retried_meanwhile_is_not_deleted(world: World) -> None:
     """Whoever deletes it learns that it is a dead letter no more."""
     dead = die(world)
-    after_next(world, "load", lambda: world.backend.dead_letters.retry(dead.id))
+    after_next(world, "load", lambda: world.backend.dead_letters.service.retry(dead.id))
     with pytest.raises(ConflictError):
-        world.backend.dead_letters.delete(dead.id)
+        world.backend.dead_letters.service.delete(dead.id)
     assert world.store.jobs[dead.id].state is JobState.AVAILABLE
 
 
@@ -130,7 +130,7 @@ def test_a_dead_letter_that_was_deleted_meanwhile_is_deleted(world: World) -> No
     """Two who delete it at the same time both get what they want."""
     dead = die(world)
     after_next(world, "load", lambda: world.store.jobs.pop(dead.id))
-    world.backend.dead_letters.delete(dead.id)
+    world.backend.dead_letters.service.delete(dead.id)
     assert dead.id not in world.store.jobs
 
 
@@ -141,20 +141,20 @@ def test_a_dead_letter_that_the_index_shows_late_is_replayed_all_the_same() -> N
     dead = die(world)
     world.store.lagging[dead.id] = None
     world.clock.advance(s=1)
-    assert world.backend.dead_letter_upkeep.tick().replayed == 0
+    assert world.backend.dead_letters.upkeep.tick().replayed == 0
     world.store.lagging.clear()
     world.clock.advance(s=300)
-    assert world.backend.dead_letter_upkeep.tick().replayed == 1
+    assert world.backend.dead_letters.upkeep.tick().replayed == 1
 
 
 def test_a_worker_is_removed_although_a_job_of_its_is_gone(world: World) -> None:
     """What is left of the worker is gone by then; its jobs were to be spared a write only."""
     job = push(world)
     report = WorkerReport(active_jobs=1, interval_ms=5000)
-    world.backend.heartbeat("w", [claim(world).id], report=report)
+    world.backend.workers.heartbeat("w", [claim(world).id], report=report)
     world.clock.advance(s=3600 - 1)
     after_next(world, "load_many", lambda: world.store.jobs.pop(job.id))
-    assert world.backend.workers.deregister("w") == ()
+    assert world.backend.workers.service.deregister("w") == ()
 
 
 def test_a_type_s_limit_can_be_changed_when_no_more_types_may_have_one(
@@ -182,18 +182,18 @@ def test_creating_a_queue_can_be_repeated_when_the_table_failed(
         with monkeypatch.context() as patched:
             patched.setattr(port, method, refuse)
             with pytest.raises(BackendError):
-                world.backend.queue_config.create("new", {"max_size": 10})
-    made = world.backend.queue_config.create("new", {"max_size": 10})
+                world.backend.queues.config.create("new", {"max_size": 10})
+    made = world.backend.queues.config.create("new", {"max_size": 10})
     assert made.config["max_size"] == 10
     with pytest.raises(ConflictError):
-        world.backend.queue_config.create("new", {"max_size": 10})
+        world.backend.queues.config.create("new", {"max_size": 10})
 
 
 def test_jobs_are_changed_together_although_one_changed_meanwhile(world: World) -> None:
     """It can still be cancelled: so it is looked at again, and all of them are cancelled."""
     ids = [push(world).id for _ in range(2)]
-    after_next(world, "load_many", lambda: world.backend.reprioritise(ids[0], 7))
-    changed = world.backend.bulk_changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    after_next(world, "load_many", lambda: world.backend.jobs.change_priority(ids[0], 7))
+    changed = world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
     assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
     assert world.store.jobs[ids[0]].priority == 7
     assert {job.state for job in world.store.jobs.values()} == {JobState.CANCELLED}
@@ -203,7 +203,7 @@ def test_jobs_are_not_changed_together_once_one_of_them_may_not_be(world: World)
     """The answer names the one that a worker began."""
     ids = [push(world).id for _ in range(2)]
     after_next(world, "load_many", lambda: claim(world))
-    changed = world.backend.bulk_changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    changed = world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
     first, second = changed.outcomes
     assert first.status is not BulkStatus.DONE
     assert (second.status, second.reason) == (

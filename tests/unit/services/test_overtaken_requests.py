@@ -79,7 +79,7 @@ def test_a_cron_job_is_disabled_although_it_is_registered_again_meanwhile(world:
     """Of the other one's change everything else is kept."""
     register(world)
     before(world.cron, "save", lambda: register(world, overlap="allow"))
-    world.backend.cron.set_enabled(NAME, is_enabled=False)
+    world.backend.cron.service.set_enabled(NAME, is_enabled=False)
     found = world.cron.entries[NAME].definition
     assert (found.is_enabled, found.overlap) == (False, OverlapPolicy.ALLOW)
 
@@ -88,7 +88,7 @@ def test_a_cron_job_is_deleted_although_it_changes_meanwhile(world: World) -> No
     """The request names it, not one of its versions."""
     register(world)
     before(world.cron, "delete", lambda: register(world, overlap="allow"))
-    world.backend.cron.delete(NAME)
+    world.backend.cron.service.delete(NAME)
     assert world.cron.entries == {}
 
 
@@ -96,7 +96,7 @@ def test_a_trigger_goes_on_from_an_occurrence_that_came_first(world: World) -> N
     """Both are run."""
     register(world, overlap="allow")
     before(world.cron, "save", lambda: pass_minutes(world))
-    world.backend.cron.trigger(NAME)
+    world.backend.cron.service.trigger(NAME)
     assert len(jobs(world)) == 2
 
 
@@ -106,10 +106,10 @@ def test_a_triggered_run_that_another_one_finishes_is_enqueued_once(world: World
 
     def finish() -> None:
         world.clock.advance(ms=GRACE_MS)
-        world.backend.cron_scheduler.fire(NAME)
+        world.backend.cron.scheduler.fire(NAME)
 
     before(world.cron, "save", finish, call=2)
-    _, occurrence = world.backend.cron.trigger(NAME)
+    _, occurrence = world.backend.cron.service.trigger(NAME)
     assert [job.id for job in jobs(world)] == [occurrence.job_id]
     assert not world.cron.entries[NAME].is_claimed
 
@@ -124,10 +124,10 @@ def test_a_cron_job_is_deleted_although_a_run_of_it_waits_no_more(
     fetch(world)
     pass_minutes(world)
     (held,) = world.cron.entries[NAME].held
-    world.backend.cancel(held)
+    world.backend.jobs.cancel(held)
     if is_gone:
         del world.store.jobs[held]
-    world.backend.cron.delete(NAME)
+    world.backend.cron.service.delete(NAME)
     assert world.cron.entries == {}
 
 
@@ -138,7 +138,7 @@ def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World
     (first,) = fetch(world)
     world.clock.advance(s=7200)
     after(world.store, "load_many", lambda: world.store.jobs.pop(first))
-    report = world.backend.cron_scheduler.tick()
+    report = world.backend.cron.scheduler.tick()
     assert (report.cron_fired, report.cron_failed) == (1, 0)
     assert [job.state for job in jobs(world)] == [JobState.AVAILABLE]
 
@@ -146,23 +146,23 @@ def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World
 # ----------------------------------------------------------------------------------- queue settings
 def change(world: World, **members: Any) -> Callable[[], object]:
     """Make a change of a queue's settings."""
-    return lambda: world.backend.queue_config.change("q", members)
+    return lambda: world.backend.queues.config.change("q", members)
 
 
 def test_a_queue_that_is_created_twice_at_once_is_created_once(world: World) -> None:
     """The second may be repeated, and learns then that there is such a queue."""
     first: dict[str, Any] = {"max_size": 7}
-    before(world.book, "save", lambda: world.backend.queue_config.create("q", first))
+    before(world.book, "save", lambda: world.backend.queues.config.create("q", first))
     with pytest.raises(ConflictError):
-        world.backend.queue_config.create("q", {"max_size": 8})
-    assert world.backend.queue_config.get("q").own == first
+        world.backend.queues.config.create("q", {"max_size": 8})
+    assert world.backend.queues.config.get("q").own == first
 
 
 def test_two_changes_of_a_queue_at_once_are_both_made(world: World) -> None:
     """Each names its own members."""
     before(world.book, "save", change(world, max_size=7))
     change(world, warning_threshold=0.5)()
-    members = world.backend.queue_config.get("q").own
+    members = world.backend.queues.config.get("q").own
     assert (members["max_size"], members["warning_threshold"]) == (7, 0.5)
 
 
@@ -170,7 +170,7 @@ def test_a_queue_is_drained_although_its_settings_change_meanwhile(world: World)
     """And keeps the change."""
     change(world, max_size=7)()
     before(world.book, "save", change(world, max_size=8))
-    drained = world.backend.queue_config.drain("q")
+    drained = world.backend.queues.config.drain("q")
     assert (drained.settings.state, drained.settings.members["max_size"]) == ("draining", 8)
 
 
@@ -179,8 +179,8 @@ def test_a_queue_whose_settings_change_meanwhile_is_not_deleted(world: World) ->
     change(world, max_size=7)()
     before(world.book, "save", change(world, max_size=8))
     with pytest.raises(ConflictError):
-        world.backend.queue_config.delete("q", {"strategy": "reject"})
-    assert world.backend.queue_config.get("q").own == {"max_size": 8}
+        world.backend.queues.config.delete("q", {"strategy": "reject"})
+    assert world.backend.queues.config.get("q").own == {"max_size": 8}
 
 
 @pytest.mark.parametrize("problem", [REFUSED, StaleSettingsError()], ids=["refused", "overtaken"])
@@ -188,17 +188,17 @@ def test_a_job_is_there_though_its_queue_cannot_take_over_the_default(
     world: World, problem: Exception
 ) -> None:
     """The next job of another process tries again, or somebody has done it."""
-    world.backend.queue_config.change(DEFAULT_POLICY, {"visibility_timeout": "PT60S"})
+    world.backend.queues.config.change(DEFAULT_POLICY, {"visibility_timeout": "PT60S"})
     before(world.book, "save", refuse(problem))
-    world.backend.push(Job("demo.echo", [], queue="q"))
-    assert len(world.backend.fetch(FetchRequest(("q",)))) == 1
+    world.backend.jobs.push(Job("demo.echo", [], queue="q"))
+    assert len(world.backend.jobs.fetch(FetchRequest(("q",)))) == 1
 
 
 def test_a_deleted_queue_that_two_jobs_bring_back_takes_both(world: World) -> None:
     """One of the two processes writes that it is there again."""
     change(world, max_size=7)()
-    world.backend.queue_config.delete("q", {"strategy": "reject"})
+    world.backend.queues.config.delete("q", {"strategy": "reject"})
     before(world.book, "save", refuse(StaleSettingsError()))
     world.clock.advance(s=10)
-    world.backend.push(Job("demo.echo", [], queue="q"))
-    assert len(world.backend.fetch(FetchRequest(("q",)))) == 1
+    world.backend.jobs.push(Job("demo.echo", [], queue="q"))
+    assert len(world.backend.jobs.fetch(FetchRequest(("q",)))) == 1

@@ -47,14 +47,14 @@ def refuse(world: World, *names: str, problem: Exception = REFUSED) -> list[str]
 
 def push(world: World, queue: str = "default", **options: Any) -> str:
     """Push a job."""
-    record = world.backend.push(Job("demo.echo", [], queue=queue, **options)).record
+    record = world.backend.jobs.push(Job("demo.echo", [], queue=queue, **options)).record
     assert record is not None
     return record.id
 
 
 def fetch(world: World, queue: str = "default") -> list[str]:
     """What a worker gets."""
-    return [job.id for job in world.backend.fetch(FetchRequest((queue,), 5, "w"))]
+    return [job.id for job in world.backend.jobs.fetch(FetchRequest((queue,), 5, "w"))]
 
 
 @pytest.mark.parametrize("problem", [REFUSED, MISSING], ids=["refused", "missing"])
@@ -84,7 +84,7 @@ def test_a_failure_counts_though_its_limit_cannot_be_held_back(world: World) -> 
     fetch(world)
     tried = refuse(world, "block")
     error = parse_object('{"message": "slow down", "rate_limit_until": "2999-01-01T00:00:00Z"}')
-    world.backend.fail(job, "w", error)
+    world.backend.jobs.fail(job, "w", error)
     assert world.store.jobs[job].state is JobState.RETRYABLE
     assert tried
 
@@ -132,7 +132,7 @@ def test_a_heartbeat_extends_though_no_message_can_be_hidden(world: World) -> No
     fetch(world)
     for problem in (REFUSED, MISSING):
         tried = refuse(world, "hide", problem=problem)
-        beat = world.backend.heartbeat("w", [job])
+        beat = world.backend.workers.heartbeat("w", [job])
         assert beat.extended == (job,)
         assert tried
 
@@ -143,7 +143,7 @@ def test_a_sweep_goes_on_beside_what_fails(world: World, name: str) -> None:
     push(world, scheduled_at="+PT20M")
     tried = refuse(world, name)
     world.clock.advance(s=1200)
-    assert world.backend.sweep.tick().known == 1
+    assert world.backend.upkeep.sweep.tick().known == 1
     assert len(fetch(world)) == 1
     assert tried
 
@@ -164,7 +164,7 @@ def test_a_message_too_many_may_stay(
     with monkeypatch.context() as patch:
         patch.setattr(world.messages, "delete", refused)
         assert fetch(world) == [job]
-        world.backend.ack(job, "w", None)
+        world.backend.jobs.ack(job, "w", None)
     assert tried
 
 
@@ -178,13 +178,13 @@ def test_a_heartbeat_tells_of_a_job_that_is_cancelled_meanwhile(world: World) ->
         def overtaken(*given: Any, **named: Any) -> Any:
             if not cancelled:
                 cancelled.append(jobs[0])
-                world.backend.cancel(jobs[0])
+                world.backend.jobs.cancel(jobs[0])
             return call(*given, **named)
 
         return overtaken if name == "save" else whole(name, call)
 
     world.faults.around = around  # type: ignore[method-assign]
-    beat = world.backend.heartbeat("w", jobs)
+    beat = world.backend.workers.heartbeat("w", jobs)
     assert beat.extended == (jobs[1],)
     assert world.store.jobs[jobs[0]].state is JobState.CANCELLED
 
@@ -195,7 +195,7 @@ def test_a_large_batch_is_there_though_its_log_cannot_be_finished(world: World, 
     world.batches.part_jobs = 60
     tried = refuse(world, name)
     jobs = [Job("a.b", [at]) for at in range(150)]
-    assert len(world.backend.push.all(jobs)) == 150
+    assert len(world.backend.jobs.push.all(jobs)) == 150
     assert tried
 
 
@@ -214,7 +214,7 @@ def test_one_job_of_a_batch_that_cannot_be_placed_keeps_no_other_back(world: Wor
 
     world.faults.around = around  # type: ignore[method-assign]
     world.batches.part_jobs = 200
-    world.backend.push.all([Job("a.b", [at]) for at in range(150)])
+    world.backend.jobs.push.all([Job("a.b", [at]) for at in range(150)])
     assert refused
     assert len(world.store.jobs) == 149
 
@@ -231,7 +231,7 @@ def test_a_paused_queue_that_cannot_be_read_has_its_triggers_off(
         raise REFUSED
 
     monkeypatch.setattr(world.registry, "load", refused)
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     assert (world.triggers.off, tried) == ({"t"}, ["default"])
 
 
@@ -240,7 +240,7 @@ def test_a_queue_is_resumed_though_nobody_can_be_woken(
 ) -> None:
     """The sweep sends messages for what waited."""
     push(world)
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     tried: list[str] = []
 
     def refused(queue: str, *_: Any, **__: Any) -> Any:
@@ -248,7 +248,7 @@ def test_a_queue_is_resumed_though_nobody_can_be_woken(
         raise REFUSED
 
     monkeypatch.setattr(world.store, "listed", refused)
-    world.backend.queues.resume("default")
+    world.backend.queues.service.resume("default")
     info = world.registry.load("default")
     assert (tried, info and info.paused_at) == (["default"], None)
 

@@ -33,8 +33,8 @@ def world() -> World:
 
 def active(world: World, **attributes: Any) -> str:
     """Push a job and fetch it."""
-    world.backend.push(Job("demo.echo", [], **attributes))
-    (fetched,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.jobs.push(Job("demo.echo", [], **attributes))
+    (fetched,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     return fetched.id
 
 
@@ -55,7 +55,7 @@ def test_a_schema_that_is_none_is_refused(world: World, text: str, is_told: bool
         type="a.b", version=1, uri=None, schema=json.loads(text), text=RawJson(text)
     )
     with pytest.raises(InvalidRequestError) as refused:
-        world.backend.schemas.register(wanted)
+        world.backend.schemas.registry.register(wanted)
     assert refused.value.details["field"] == "schema"
     assert ("nonsense" in str(refused.value.details.get("schema_error"))) is is_told
 
@@ -63,16 +63,16 @@ def test_a_schema_that_is_none_is_refused(world: World, text: str, is_told: bool
 def test_a_cursor_that_names_no_queue_is_a_wrong_cursor(world: World) -> None:
     """The name in it is not what its sender wrote."""
     with pytest.raises(InvalidRequestError) as refused:
-        world.backend.dead_letters.list(cursor="No Queue!x")
+        world.backend.dead_letters.service.list(cursor="No Queue!x")
     assert refused.value.details == {"field": "cursor"}
 
 
 def test_an_ephemeral_result_comes_too_late_for_a_cancelled_job(world: World) -> None:
     """It is cancelled between the try with the result and the one without."""
     job_id = active(world, result_ttl_s=0)
-    before(world.store, "acknowledge", lambda: world.backend.cancel(job_id), call=2)
+    before(world.store, "acknowledge", lambda: world.backend.jobs.cancel(job_id), call=2)
     with pytest.raises(ConflictError):
-        world.backend.ack(job_id, "w", RawJson("1"))
+        world.backend.jobs.ack(job_id, "w", RawJson("1"))
     assert world.store.jobs[job_id].state is JobState.CANCELLED
 
 
@@ -84,7 +84,7 @@ def test_a_middleware_that_breaks_a_job_of_a_workflow_is_told_which(world: World
             passed.queue = "No Queue"
         return await call_next(passed)
 
-    world.backend.push.enqueuing.chain.add(rename)
+    world.backend.jobs.push.enqueuing.chain.add(rename)
     body = {"type": "chain", "name": "c", "steps": [job("a"), job("b")]}
     with pytest.raises(InvalidRequestError) as refused:
         create(world, body)
@@ -103,7 +103,9 @@ def test_a_worker_whose_word_of_itself_is_unreadable_has_started() -> None:
 def test_a_job_is_pushed_though_its_limit_cannot_be_noted(world: World) -> None:
     """Its first claim does that."""
     before(world.limits, "note", refuse(REFUSED))
-    pushed = world.backend.push(Job("demo.echo", [], rate_limit={"key": "k", "concurrency": 1}))
+    pushed = world.backend.jobs.push(
+        Job("demo.echo", [], rate_limit={"key": "k", "concurrency": 1})
+    )
     assert pushed.is_new
 
 
@@ -119,17 +121,17 @@ def test_a_limit_is_lifted_though_nobody_can_be_woken(world: World) -> None:
 
 def test_a_queue_that_is_gone_is_made_again_with_its_messages(world: World) -> None:
     """By the sweep that misses them."""
-    world.backend.push(Job("demo.echo", []))
+    world.backend.jobs.push(Job("demo.echo", []))
     world.messages.queues.clear()
     world.clock.advance(s=400)
     before(world.messages, "backlog", refuse(QueueMissingError("no such queue")))
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert len(world.messages.receive("default", 10, 30)) == 1
 
 
 def test_the_result_of_a_step_that_is_removed_meanwhile_is_null(world: World) -> None:
     """One that cannot be read is an error, as long as its job is there."""
-    world.backend.ack(job_id := active(world), "w", RawJson("1"))
+    world.backend.jobs.ack(job_id := active(world), "w", RawJson("1"))
     place = StoredElsewhere("s3", "d", 300_000)
     kept = replace(world.store.jobs[job_id], workflow_id="wf", workflow_step=0, result=place)
     before(world.store, "fill", refuse(REFUSED))
@@ -147,7 +149,7 @@ def test_a_batch_whose_replaced_jobs_exceed_a_transaction_is_stored() -> None:
     """Each of the jobs is one write, as are its lock and the job in its place."""
     world = world_of()
     for number in range(40):
-        world.backend.push(unique(number, "replace"))
+        world.backend.jobs.push(unique(number, "replace"))
     pushed = push_all(world, [unique(500 + at, "replace", key=at) for at in range(40)])
     assert [each.is_new for each in pushed] == [True] * 40
     assert [len(live(world, key)) for key in range(40)] == [1] * 40
@@ -156,12 +158,12 @@ def test_a_batch_whose_replaced_jobs_exceed_a_transaction_is_stored() -> None:
 def test_a_batch_replaces_a_job_that_a_worker_fetches_meanwhile() -> None:
     """It looks again."""
     world = world_of()
-    world.backend.push(unique(7, "replace"))
+    world.backend.jobs.push(unique(7, "replace"))
     fetched: list[str] = []
 
     def fetch() -> None:
         request = FetchRequest(("default",), worker_id="w")
-        fetched.extend(each.id for each in world.backend.fetch(request))
+        fetched.extend(each.id for each in world.backend.jobs.fetch(request))
 
     before(world.unique, "admit", fetch)
     assert isinstance(push_all(world, batch_of("replace", first_key=7)), list)
@@ -172,7 +174,7 @@ def test_a_batch_replaces_a_job_that_a_worker_fetches_meanwhile() -> None:
 def test_a_batch_finds_that_another_process_has_put_a_job_into_its_place() -> None:
     """The holder of the key has ended by then: it is a plain insert, done twice."""
     world = world_of()
-    world.backend.push(unique(7, "replace"))
+    world.backend.jobs.push(unique(7, "replace"))
     batch = batch_of("replace", first_key=7)
     held, insert, twice = live(world, 7)[0], world.store.insert, list[str]()
 
@@ -183,7 +185,7 @@ def test_a_batch_finds_that_another_process_has_put_a_job_into_its_place() -> No
         insert(record)
 
     world.store.insert = faster  # type: ignore[assignment, method-assign]
-    before(world.batches, "decide", lambda: world.backend.cancel(held))
+    before(world.batches, "decide", lambda: world.backend.jobs.cancel(held))
     assert isinstance(push_all(world, batch), list)
     assert twice
     assert live(world, 7) == [batch[0].id]

@@ -203,8 +203,8 @@ async def test_a_checkpoint_that_is_no_json_is_refused_at_the_call() -> None:
 async def test_a_worker_inside_aws_writes_without_reading() -> None:
     """It knows the job from the claim, and from each write since."""
     world = World()
-    world.backend.push(Job("a.b", [], retry={"max_attempts": 2}))
-    (claimed,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.jobs.push(Job("a.b", [], retry={"max_attempts": 2}))
+    (claimed,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     held = DirectReservations(world.backend, "w", claimed=claimed)
     world.faults.calls.clear()
     assert await held.progress(claimed.id, {"progress": 0.5, "data": {"row": 1}})

@@ -59,7 +59,7 @@ class Fleet:
 
     def push(self, seconds: int, **more: object) -> str:
         """A job that takes so long."""
-        record = self.world.backend.push(Job("demo.wait", [seconds], **more)).record  # type: ignore[arg-type]
+        record = self.world.backend.jobs.push(Job("demo.wait", [seconds], **more)).record  # type: ignore[arg-type]
         assert record is not None
         return record.id
 
@@ -153,7 +153,7 @@ async def test_wrk_015_a_deployment_loses_no_job_and_runs_none_twice() -> None:
         ids = [jobs.push(8) for _ in range(6)]
         await jobs.advance(6)
         assert jobs.states()[JobState.ACTIVE] == 4
-        jobs.world.backend.workers.direct_all(Selection(label="v1"), Directive.QUIET)
+        jobs.world.backend.workers.service.direct_all(Selection(label="v1"), Directive.QUIET)
         jobs.start("new-1", "v2")
         await jobs.advance(6)
         asked = jobs.fetched["old-1"] + jobs.fetched["old-2"]
@@ -161,7 +161,7 @@ async def test_wrk_015_a_deployment_loses_no_job_and_runs_none_twice() -> None:
         await jobs.advance(40)
         assert jobs.fetched["old-1"] + jobs.fetched["old-2"] == asked
         assert jobs.workers["old-1"].active_jobs == jobs.workers["old-2"].active_jobs == 0
-        jobs.world.backend.workers.direct_all(Selection(label="v1"), Directive.TERMINATE)
+        jobs.world.backend.workers.service.direct_all(Selection(label="v1"), Directive.TERMINATE)
         await jobs.advance(6)
         assert jobs.serving["old-1"].done()
         assert jobs.serving["old-2"].done()
@@ -169,7 +169,7 @@ async def test_wrk_015_a_deployment_loses_no_job_and_runs_none_twice() -> None:
         assert jobs.states() == {JobState.COMPLETED: 10}
         assert Counter(job_id for job_id, _ in jobs.ran) == dict.fromkeys(ids, 1)
         assert {name for job_id, name in jobs.ran if job_id in ids[6:]} == {"new-1"}
-        listed = jobs.world.backend.workers.list().workers
+        listed = jobs.world.backend.workers.service.list().workers
         assert [worker.id for worker in listed] == ["new-1"]
 
 
@@ -181,7 +181,7 @@ async def test_gs_005_a_job_longer_than_the_grace_period_is_returned_and_reruns(
         long, short = jobs.push(40, retry=policy), jobs.push(8)
         await jobs.advance(6)
         jobs.start("new-1", "v2")
-        jobs.world.backend.workers.direct_all(Selection(label="v1"), Directive.TERMINATE)
+        jobs.world.backend.workers.service.direct_all(Selection(label="v1"), Directive.TERMINATE)
         await jobs.advance(60)
         assert jobs.serving["old-1"].done()
         assert jobs.states() == {JobState.COMPLETED: 2}

@@ -89,7 +89,7 @@ class Bench:
         )
 
     def push(self, job_type: str, *args: Any, **given: Any) -> str:
-        pushed = self.backend.push(Job(job_type, list(args), queue=self.queue, **given))
+        pushed = self.backend.jobs.push(Job(job_type, list(args), queue=self.queue, **given))
         assert pushed.record is not None
         return pushed.record.id
 
@@ -119,7 +119,7 @@ class Bench:
         return kept
 
     def job(self, job_id: str) -> JobRecord:
-        return self.backend.info(job_id)
+        return self.backend.jobs.info(job_id)
 
     def left(self) -> int:
         """Messages that are still there."""
@@ -277,13 +277,15 @@ def test_a_claim_that_comes_too_late_starts_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time was over before the claim was: nothing runs, and the message comes back."""
-    ran, claim = [], bench.backend.fetch.claim_messages
+    ran, claim = [], bench.backend.jobs.fetch.claim_messages
 
     def slow(*args: Any) -> Any:
         time.sleep(0.4)
         return claim(*args)
 
-    monkeypatch.setattr(type(bench.backend.fetch), "claim_messages", lambda _, *args: slow(*args))
+    monkeypatch.setattr(
+        type(bench.backend.jobs.fetch), "claim_messages", lambda _, *args: slow(*args)
+    )
     bench.worker.handler("a.b")(lambda ctx: ran.append(1))
     job_id = bench.push("a.b")
     assert len(bench.invoke(context=Context(seconds=0.4))) == 1
@@ -332,7 +334,7 @@ def test_a_message_that_permits_nothing_is_done_with(bench: Bench) -> None:
     bench.worker.handler("a.b")(lambda ctx: ran.append(1))
     job_id = bench.push("a.b")
     records = bench.records()
-    bench.backend.cancel(job_id)
+    bench.backend.jobs.cancel(job_id)
     assert bench.invoke(records) == set()
     assert ran == []
     assert bench.left() == 0
@@ -354,7 +356,7 @@ def test_a_job_cancelled_during_its_execution_keeps_its_state(bench: Bench) -> N
 
     @bench.worker.handler("a.b")
     def handle(ctx: JobContext) -> None:
-        bench.backend.cancel(ctx.job.id)
+        bench.backend.jobs.cancel(ctx.job.id)
 
     job_id = bench.push("a.b")
     bench.invoke()
@@ -410,11 +412,13 @@ def test_a_dead_function_s_job_runs_once_more_while_its_message_is_hidden(
     def handle(ctx: JobContext) -> None:
         ran.append(ctx.job.attempt)
 
-    clock, sweep = bench.world.clock, bench.backend.sweep
+    clock, sweep = bench.world.clock, bench.backend.upkeep.sweep
     job_id = bench.push("a.b")
     (record,) = bench.records()
     received = read_record(record, {"ojs-default": "default"}).received
-    (claimed,) = bench.backend.fetch.claim_messages("default", [received], "lambda_dead", 35_000)
+    (claimed,) = bench.backend.jobs.fetch.claim_messages(
+        "default", [received], "lambda_dead", 35_000
+    )
     assert claimed.record is not None  # and here the process is gone
     clock.advance(s=34)
     sweep.tick()
@@ -432,7 +436,7 @@ def test_a_dead_function_s_job_runs_once_more_while_its_message_is_hidden(
     bench.invoke()
     assert (ran, bench.left()) == ([2], 0)
     with pytest.raises(ConflictError):
-        bench.backend.ack(job_id, "lambda_dead", None, has_message=False)
+        bench.backend.jobs.ack(job_id, "lambda_dead", None, has_message=False)
 
 
 def test_queues_with_dots_are_recognised() -> None:

@@ -54,7 +54,7 @@ def given_back(world: World, job: Job) -> None:
 
 def retried_by_an_operator(world: World, job: Job) -> None:
     """Attempts are counted from 0 again."""
-    world.backend.dead_letters.retry(job.id)
+    world.backend.dead_letters.service.retry(job.id)
 
 
 @pytest.mark.parametrize("then", [retried, given_back, retried_by_an_operator])
@@ -65,7 +65,9 @@ async def test_a_request_that_comes_again_ends_no_later_attempt(
     world = World()
     network = Network(world)
     held = network.source()
-    world.backend.push(Job("a.b", [], retry={"max_attempts": 3, "on_exhaustion": "dead_letter"}))
+    world.backend.jobs.push(
+        Job("a.b", [], retry={"max_attempts": 3, "on_exhaustion": "dead_letter"})
+    )
     (first,) = await held.fetch(["default"], 1)
     mine = str(first["reservation_id"])
     network.sent.clear()

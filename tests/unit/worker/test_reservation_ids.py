@@ -67,10 +67,10 @@ async def test_a_job_that_was_claimed_again_is_not_lost_with_its_claim_before() 
 async def test_a_worker_inside_aws_reports_on_its_own_claim_alone() -> None:
     """Of the same worker id, the reports on attempt 1 change nothing of attempt 2."""
     world = World()
-    world.backend.push(Job("a.b", [], retry={"max_attempts": 2}))
-    (first,) = world.backend.fetch(FetchRequest(("default",), 1, "w", 1000))
+    world.backend.jobs.push(Job("a.b", [], retry={"max_attempts": 2}))
+    (first,) = world.backend.jobs.fetch(FetchRequest(("default",), 1, "w", 1000))
     world.clock.advance(s=1)
-    (second,) = world.backend.fetch(FetchRequest(("default",), 1, "w", 1000))
+    (second,) = world.backend.jobs.fetch(FetchRequest(("default",), 1, "w", 1000))
     late = DirectReservations(world.backend, "w", claimed=first)
     with pytest.raises(ConflictError):
         await late.fail(first.id, {"type": "Broken", "message": "x"})

@@ -72,10 +72,10 @@ def bulk_enqueue(call: Call) -> Answer[BulkEnqueueAnswer]:
                     job.id = id_of(index)
                 bind_jobs(call, [(f"jobs[{index}].", job)])
                 jobs.append(job)
-        service = call.backend.bulk_enqueue
+        service = call.backend.bulk.enqueue
         items = (service.all if is_atomic else service.each)(jobs)
         succeeded = sum(item.problem is None for item in items)
-        call.backend.telling("enqueue", len(items), succeeded, is_atomic=is_atomic)
+        call.backend.bulk.completion_events("enqueue", len(items), succeeded, is_atomic=is_atomic)
         return enqueued_answer(items, call.request.caller)
 
     return _once(call, "enqueue", values, len(raws), work)
@@ -116,10 +116,12 @@ def _change(call: Call, action: BulkAction) -> Answer[BulkChangeAnswer]:
 
     def work(_: Callable[[int], str] | None) -> StoredAnswer:
         if isinstance(ids, list):
-            done = call.backend.bulk_changes.named(action, [*map(str, ids)], is_atomic=is_atomic)
+            done = call.backend.bulk.changes.named(action, [*map(str, ids)], is_atomic=is_atomic)
         else:
             done = _matching(call, action, given, values)
-        call.backend.telling(str(action), len(done.outcomes), done.done, is_atomic=is_atomic)
+        call.backend.bulk.completion_events(
+            str(action), len(done.outcomes), done.done, is_atomic=is_atomic
+        )
         return changed_answer(action, done, is_atomic=is_atomic)
 
     return _once(call, str(action), values, len(ids) if isinstance(ids, list) else None, work)
@@ -149,7 +151,7 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
     )
     cursor = read_mark(MARK, text_in(values, "cursor"))
     accepts = functools.partial(_accepts, call, given, before, instant_in(given, "enqueued_after"))
-    return call.backend.bulk_changes.matching(action, wanted, accepts, cursor)
+    return call.backend.bulk.changes.matching(action, wanted, accepts, cursor)
 
 
 def _with_age(call: Call, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -195,7 +197,7 @@ def _once(call: Call, operation: str, values: Values, size: int | None, work: Wo
         raise invalid("idempotency_key", "a text", key)
     else:
         scope = f"{operation}\0{call.request.caller.id}"
-        answered = call.backend.once(scope, key, call.request.body, work)
+        answered = call.backend.bulk.idempotency(scope, key, call.request.body, work)
     headers = {} if size is None else {"X-OJS-Batch-Size": str(size)}
     text = (
         refused_answer(call.request.id, answered.text)

@@ -45,7 +45,7 @@ Report = TypeVar("Report", PurgeReport, BulkReport)
 # ---------------------------------------------------------------------------------------- jobs
 def list_retries(call: Call) -> Answer[answers.RetriesAnswer]:
     """Return the failed attempts of a job, and its retry policy."""
-    job = call.backend.info(call.job_id)
+    job = call.backend.jobs.info(call.job_id)
     last = job.failures[-1].attempt if job.failures else None
     retries: list[answers.FailedAttempt] = []
     for failure in job.failures:
@@ -84,7 +84,7 @@ def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     until = None if body.older_than is None else instant_or_age(body.older_than, "older_than", now)
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=call.named("queue"), states=states, until=until)
-    reports = _pages(lambda cursor: call.backend.purge_queue(wanted, cursor))
+    reports = _pages(lambda cursor: call.backend.queues.purge(wanted, cursor))
     return Answer(purge_answer(wanted, reports))
 
 
@@ -101,7 +101,7 @@ def purge_old_dead_letters(call: Call) -> Answer[answers.DeadLettersPurgedAnswer
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
     wanted = DeadLetterFilter(until=instant_or_age(age, "older_than", now) if age else None)
-    change = functools.partial(call.backend.dead_letter_bulk, BulkAction.DELETE, wanted)
+    change = functools.partial(call.backend.dead_letters.bulk, BulkAction.DELETE, wanted)
     reports = _pages(lambda cursor: change(cursor=cursor))
     deleted = sum(report.done for report in reports)
     failed = sum(len(report.outcomes) for report in reports) - deleted
@@ -119,7 +119,7 @@ def direct_workers(call: Call) -> Answer[DirectedAnswer]:
 # ---------------------------------------------------------------------------------------- cron
 def list_cron_runs(call: Call) -> Answer[answers.CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
-    entry = call.backend.cron.get(call.named("name"))
+    entry = call.backend.cron.service.get(call.named("name"))
     occurrences = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
     ids = [str(data["job_id"]) for data in occurrences if data.get("job_id")]
     now = call.backend.clock.now()

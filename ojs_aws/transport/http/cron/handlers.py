@@ -43,7 +43,7 @@ def register_cron(call: Call) -> Answer[answers.CronRegisteredAnswer]:
     wanted = read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
-    entry, is_new = call.backend.cron.register(wanted)
+    entry, is_new = call.backend.cron.service.register(wanted)
     answer = cast("answers.CronRegisteredAnswer", entry_answer(entry))
     if warning := rare_days(entry.definition.expression):
         answer["warnings"] = [warning]
@@ -55,7 +55,7 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
     """Return the cron jobs by name."""
     query = call.request.query
     wanted = requested_page(query)
-    entries = call.backend.cron.list(is_enabled=boolean_of(query, "enabled"))
+    entries = call.backend.cron.service.list(is_enabled=boolean_of(query, "enabled"))
     after = read_mark(_MARK, wanted.cursor)
     rest = [entry for entry in entries if entry.name > after][wanted.offset :]
     items: list[JsonOf[answers.Cron]] = []
@@ -72,7 +72,7 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
 
 def get_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Return one cron job."""
-    return Answer(entry_answer(call.backend.cron.get(call.named("name"))))
+    return Answer(entry_answer(call.backend.cron.service.get(call.named("name"))))
 
 
 def change_cron(call: Call) -> Answer[answers.CronAnswer]:
@@ -87,7 +87,7 @@ def change_cron(call: Call) -> Answer[answers.CronAnswer]:
         bind_jobs(call, [("", wanted.job)])
         return wanted
 
-    return Answer(entry_answer(call.backend.cron.change(call.named("name"), amended)))
+    return Answer(entry_answer(call.backend.cron.service.change(call.named("name"), amended)))
 
 
 def pause_cron(call: Call) -> Answer[answers.CronAnswer]:
@@ -102,19 +102,21 @@ def resume_cron(call: Call) -> Answer[answers.CronAnswer]:
 
 def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
     return Answer(
-        entry_answer(call.backend.cron.set_enabled(call.named("name"), is_enabled=is_enabled))
+        entry_answer(
+            call.backend.cron.service.set_enabled(call.named("name"), is_enabled=is_enabled)
+        )
     )
 
 
 def delete_cron(call: Call) -> Answer[answers.CronDeletedAnswer]:
     """Remove a cron job."""
-    entry = call.backend.cron.delete(call.named("name"))
+    entry = call.backend.cron.service.delete(call.named("name"))
     return Answer({**entry_answer(entry), "deleted": True})
 
 
 def trigger_cron(call: Call) -> Answer[answers.CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
-    entry, occurrence = call.backend.cron.trigger(call.named("name"))
+    entry, occurrence = call.backend.cron.service.trigger(call.named("name"))
     body = trigger_answer(entry, occurrence)
     if occurrence.outcome is not Outcome.TRIGGERED:
         return Answer(body)

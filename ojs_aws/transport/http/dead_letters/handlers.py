@@ -46,7 +46,9 @@ def list_dead_letters(call: Call) -> Answer[answers.DeadLettersAnswer]:
     query = call.request.query
     wanted = requested_page(query)
     chosen = _filter({name: text_of(query, name) for name in (*_TEXTS, "since", "until")})
-    page = call.backend.dead_letters.list(chosen, wanted.limit, wanted.cursor, wanted.offset)
+    page = call.backend.dead_letters.service.list(
+        chosen, wanted.limit, wanted.cursor, wanted.offset
+    )
     jobs: JsonOf[list[Job]] = JsonOf(assemble_array(map(_row, page.jobs)))
     pagination = wanted.pagination(page.total, page.cursor, is_exact=page.is_exact)
     if _is_admin(call):
@@ -61,12 +63,12 @@ def _row(record: JobRecord) -> RawJson:
 
 def get_dead_letter(call: Call) -> Answer[JobAnswer]:
     """Return a discarded job with its whole history."""
-    return Answer(job_answer(render_job(call.backend.dead_letters.get(call.job_id))))
+    return Answer(job_answer(render_job(call.backend.dead_letters.service.get(call.job_id))))
 
 
 def dead_letter_stats(call: Call) -> Answer[answers.DeadLetterStatsAnswer]:
     """Return how many dead letters there are, and of what kind."""
-    stats, settings = call.backend.dead_letters.stats(), call.backend.settings
+    stats, settings = call.backend.dead_letters.service.stats(), call.backend.settings
     body: answers.DeadLetterStatsAnswer = {
         "total": stats.total,
         "total_is_exact": stats.is_exact,
@@ -88,7 +90,7 @@ def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
     """Enqueue a discarded job again, with the changes of an ``override``."""
     override = object_in(_values(call), "override")
     check_override(call, override)
-    job = changed_job(call.backend.dead_letters.retry(call.job_id, override))
+    job = changed_job(call.backend.dead_letters.service.retry(call.job_id, override))
     more = {"previous_state": encode("discarded")}
     if "enqueued_at" in job:
         more["re_enqueued_at"] = job["enqueued_at"]
@@ -97,7 +99,7 @@ def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
 
 def delete_dead_letter(call: Call) -> Answer[answers.DeletedJobAnswer]:
     """Remove a discarded job for good."""
-    call.backend.dead_letters.delete(call.job_id)
+    call.backend.dead_letters.service.delete(call.job_id)
     if _is_admin(call):
         return Answer(None, NO_CONTENT)
     return Answer({"deleted": True, "job_id": call.job_id, "id": call.job_id})
@@ -123,7 +125,7 @@ purge_dead_letters = delete_dead_letters
 def _change(call: Call, action: BulkAction, values: Values) -> BulkReport:
     limit = number_in(values, "limit", MAX_BULK, f"a whole number from 1 to {MAX_BULK}")
     cursor = text_in(values, "cursor")
-    return call.backend.dead_letter_bulk(action, _chosen(values), limit, cursor)
+    return call.backend.dead_letters.bulk(action, _chosen(values), limit, cursor)
 
 
 def _values(call: Call) -> dict[str, JsonValue]:

@@ -67,7 +67,7 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
             "until": text_of(query, "until"),
         }
     )
-    found = call.backend.job_search.find(
+    found = call.backend.jobs.search.find(
         chosen,
         wanted.limit,
         read_mark(_MARK, wanted.cursor),
@@ -95,7 +95,7 @@ def _total(
     """Return how many jobs match: known if the page shows all, else by counting rows."""
     if not cursor and not following and (shown or not offset):
         return offset + shown, True
-    count = call.backend.job_search.count(chosen)
+    count = call.backend.jobs.search.count(chosen)
     at_least = offset + shown + bool(following)
     return (count.rows, True) if count.is_exact else (max(count.rows, at_least), False)
 
@@ -118,7 +118,7 @@ def _is_ascending(query: Mapping[str, str]) -> bool:
 def get_job_detail(call: Call) -> Answer[answers.JobDetailAnswer]:
     """Return the whole job with its history, and its events from the log if asked for."""
     with_events = boolean_of(call.request.query, "events")
-    job = call.backend.info(call.job_id)
+    job = call.backend.jobs.info(call.job_id)
     more = {"history": RawJson(json_of([_entry(each) for each in history_of(job)]))}
     if job.workflow_id:
         more["workflow_id"] = encode(job.workflow_id)
@@ -152,14 +152,14 @@ def _events(call: Call, job: JobRecord) -> answers.JobEvents:
 
 def cancel_job(call: Call) -> Answer[answers.JobAnswer]:
     """Cancel a job, like CANCEL (section 7.3)."""
-    change = call.backend.cancel(call.job_id)
+    change = call.backend.jobs.cancel(call.job_id)
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))
 
 
 def retry_job(call: Call) -> Answer[answers.JobAnswer]:
     """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
-    job = changed_job(call.backend.dead_letters.retry(call.job_id))
+    job = changed_job(call.backend.dead_letters.service.retry(call.job_id))
     return Answer(job_answer(job, {"previous_state": encode("discarded")}))
 
 
@@ -183,7 +183,7 @@ def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
     values = call.values()
     is_dry = flag_in(values, "dry_run")
     check_confirmed(is_confirmed=is_dry or values.get("confirm") is True, has_dry_run=True)
-    report = call.backend.job_bulk(
+    report = call.backend.bulk.by_filter(
         action,
         _filter(_given(values)),
         number_in(values, "limit", MAX_BULK),

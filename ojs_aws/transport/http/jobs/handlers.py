@@ -39,7 +39,7 @@ def push(call: Call) -> Answer[answers.JobAnswer]:
     job = read_job(members, settings.max_depth)
     call.note({"job_id": job.id, "job_type": job.type, "queue": job.queue})
     bind_jobs(call, [("", job)])
-    pushed = call.backend.push(job)
+    pushed = call.backend.jobs.push(job)
     body = push_answer(pushed, job.id)
     if pushed.record is None:
         return Answer(body)
@@ -87,7 +87,7 @@ def push_batch(call: Call) -> Answer[answers.BatchAnswer]:
         check_count(len(listed.value), settings.max_batch_jobs)
     jobs = read_jobs(members, settings.max_depth, settings.max_envelope_bytes)
     bind_jobs(call, ((f"jobs[{at}].", job) for at, job in enumerate(jobs)))
-    results = call.backend.push.all(jobs)
+    results = call.backend.jobs.push.all(jobs)
     call.note_jobs([pushed.record for pushed in results if pushed.record is not None])
     body = batch_answer([(job.id, pushed) for job, pushed in zip(jobs, results, strict=True)])
     is_new = any(pushed.is_new for pushed in results)
@@ -96,7 +96,7 @@ def push_batch(call: Call) -> Answer[answers.BatchAnswer]:
 
 def show_middleware(call: Call) -> Answer[answers.MiddlewareAnswer]:
     """Return the middleware around PUSH in this backend."""
-    enqueuing = call.backend.push.enqueuing
+    enqueuing = call.backend.jobs.push.enqueuing
     return Answer({"enqueue": _described(enqueuing.chain), "hooks": _described(enqueuing.hooks)})
 
 
@@ -109,19 +109,19 @@ def _described(members: Members) -> list[answers.MiddlewareMember]:
 
 def info(call: Call) -> Answer[answers.JobAnswer]:
     """Return the whole job (INFO)."""
-    job = call.backend.info(call.job_id)
+    job = call.backend.jobs.info(call.job_id)
     call.note_jobs([job])
     return Answer(job_answer(render_job(job)))
 
 
 def cancel(call: Call) -> Answer[answers.JobAnswer]:
     """Cancel a job in any non-terminal state (CANCEL)."""
-    return _changed(call, call.backend.cancel(call.job_id))
+    return _changed(call, call.backend.jobs.cancel(call.job_id))
 
 
 def activate(call: Call) -> Answer[answers.JobAnswer]:
     """Activate a pending job (ACTIVATE)."""
-    return _changed(call, call.backend.activate(call.job_id))
+    return _changed(call, call.backend.jobs.activate(call.job_id))
 
 
 def change_job(call: Call) -> Answer[answers.JobAnswer]:
@@ -135,7 +135,7 @@ def change_job(call: Call) -> Answer[answers.JobAnswer]:
         )
     if members.get("priority") is None:
         raise invalid("priority", "an integer from -100 to 100", members.get("priority"))
-    change = call.backend.reprioritise(call.job_id, check_priority(members["priority"]))
+    change = call.backend.jobs.change_priority(call.job_id, check_priority(members["priority"]))
     previous = {"previous_priority": encode(change.before.priority)}
     return Answer(job_answer(changed_job(change.after), previous))
 

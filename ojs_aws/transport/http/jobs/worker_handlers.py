@@ -51,7 +51,7 @@ def fetch(call: Call) -> Answer[answers.FetchAnswer]:
 
     body = FetchBody.model_validate(fetch_values(call.members()))
     check_fetched(call, body.queues)
-    records = call.backend.fetch(
+    records = call.backend.jobs.fetch(
         FetchRequest(
             queues=tuple(body.queues),
             count=body.count,
@@ -82,7 +82,7 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[answers.OutcomeAn
     body = ReportBody.model_validate(report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
-    record = call.backend.ack(
+    record = call.backend.jobs.ack(
         body.job_id, body.worker_id, result_of(members), which=attempt_of(body)
     )
     call.note_jobs([record])
@@ -114,10 +114,10 @@ def _fail(call: Call, job_id: str) -> Answer[answers.OutcomeAnswer]:
     which = attempt_of(body)
     if body.requeue:
         error = reason_of(members)
-        record = call.backend.fail.requeue(body.job_id, body.worker_id, error, which=which)
+        record = call.backend.jobs.fail.requeue(body.job_id, body.worker_id, error, which=which)
     else:
         error = error_of(members)
-        record = call.backend.fail(body.job_id, body.worker_id, error, which=which)
+        record = call.backend.jobs.fail(body.job_id, body.worker_id, error, which=which)
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=False))
 
@@ -141,7 +141,7 @@ def beat(call: Call) -> tuple[str, Beat]:
         about=_about(body),
     )
     call.note({"worker_id": body.worker_id or ""})
-    answered = call.backend.heartbeat(
+    answered = call.backend.workers.heartbeat(
         body.worker_id,
         body.active_job_ids,
         body.visibility_timeout_ms,

@@ -38,7 +38,7 @@ AGAIN: Final = {"Retry-After": "1"}
 def get_result(call: Call) -> Answer[answers.ResultAnswer]:
     """Return a job's outcome; with ``wait=true`` the answer may wait for its end."""
     query = call.request.query
-    results = call.backend.results
+    results = call.backend.outcomes.results
     if boolean_of(query, "wait"):
         return Answer(result_answer(results.wait(call.job_id, number_of(query, "timeout") * 1000)))
     job = results(call.job_id)
@@ -50,7 +50,7 @@ def get_results(call: Call) -> Answer[answers.ResultsAnswer]:
     ids = ids_of(call.members())
     check_ids(ids)
     seen = within_bounds(call, [job_id for job_id in ids if is_job_id(job_id)])
-    jobs = call.backend.results.many(seen) if seen else {}
+    jobs = call.backend.outcomes.results.many(seen) if seen else {}
     return Answer(results_answer({job_id: jobs.get(job_id) for job_id in ids}))
 
 
@@ -72,7 +72,7 @@ def _report(call: Call, job_id: str) -> Answer[answers.ProgressAnswer]:
     body = _reporter(members, job_id)
     check_job(call, body.job_id)
     report, checkpoint = read_report(members), checkpoint_of(members)
-    job, is_noted = call.backend.progress(
+    job, is_noted = call.backend.outcomes.progress(
         body.job_id, body.worker_id, report, checkpoint, which=attempt_of(body)
     )
     return Answer(progress_answer(job, is_accepted=is_noted))
@@ -88,13 +88,13 @@ def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
 
 def get_progress(call: Call) -> Answer[answers.ProgressAnswer]:
     """Return how far a job has come."""
-    job = call.backend.progress.read(call.job_id)
+    job = call.backend.outcomes.progress.read(call.job_id)
     return Answer(progress_answer(job), headers=progress_headers(job))
 
 
 def get_workflow_progress(call: Call) -> Answer[answers.WorkflowProgressAnswer]:
     """Return how far a workflow has come."""
-    view = call.backend.workflows.get(call.named("workflow_id"))
+    view = call.backend.workflows.service.get(call.named("workflow_id"))
     return Answer(workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
 
 
@@ -111,7 +111,7 @@ def put_checkpoint(call: Call) -> Answer[answers.CheckpointAnswer]:
 def _save(call: Call, *, only_active: bool) -> Answer[answers.CheckpointAnswer]:
     members = call.members()
     body = _reporter(members, call.job_id)
-    saved = call.backend.checkpoints.save(
+    saved = call.backend.outcomes.checkpoints.save(
         body.job_id,
         body.worker_id,
         state_of(members),
@@ -124,17 +124,17 @@ def _save(call: Call, *, only_active: bool) -> Answer[answers.CheckpointAnswer]:
 
 def get_checkpoint(call: Call) -> Answer[answers.CheckpointAnswer]:
     """Return the latest checkpoint of a job."""
-    saved = call.backend.checkpoints.get(call.job_id)
+    saved = call.backend.outcomes.checkpoints.get(call.job_id)
     return Answer(checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
 
 
 def resume_checkpoint(call: Call) -> Answer[answers.ResumeAnswer]:
     """Return the latest checkpoint of a job, if any: durable replay begins with it."""
-    saved = call.backend.checkpoints.find(call.job_id)
+    saved = call.backend.outcomes.checkpoints.find(call.job_id)
     return Answer(resume_answer(call.job_id, saved.checkpoint if saved else None))
 
 
 def delete_checkpoint(call: Call) -> Answer[answers.CheckpointDeletedAnswer]:
     """Clear the checkpoint of a job; twice is the same as once."""
-    was_there = call.backend.checkpoints.delete(call.job_id)
+    was_there = call.backend.outcomes.checkpoints.delete(call.job_id)
     return Answer({"deleted": True, "existed": was_there, "job_id": call.job_id})

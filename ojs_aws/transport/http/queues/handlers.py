@@ -49,7 +49,7 @@ def list_queues_with_counts(call: Call) -> Answer[answers.CountedQueuesAnswer]:
     """Return the queues by name, with the number of each one's jobs."""
     wanted = requested_page(call.request.query)
     shown, total, cursor = _page(call, wanted.limit, wanted.offset, wanted.cursor)
-    counts = call.backend.queue_statistics.counts
+    counts = call.backend.queues.statistics.counts
     items = json_of([shapes.counted_queue(info, counts(info.name), own) for info, own in shown])
     pagination = wanted.pagination(total, cursor)
     return Answer({"items": items, "queues": items, "pagination": pagination, "total": total})
@@ -72,24 +72,24 @@ def get_queue(call: Call) -> Answer[answers.QueueAnswer | answers.ConfiguredQueu
     name = call.named("queue")
     if name == DEFAULT_POLICY:
         return get_queue_config(call)
-    configured = call.backend.queue_config.get(name)
-    info = configured.info or call.backend.queues.get(name)
-    stats = call.backend.queue_statistics(info.name)
-    today = call.backend.queue_statistics.today(info.name)
+    configured = call.backend.queues.config.get(name)
+    info = configured.info or call.backend.queues.service.get(name)
+    stats = call.backend.queues.statistics(info.name)
+    today = call.backend.queues.statistics.today(info.name)
     oldest = call.backend.ports.store.oldest_ready(name) if stats.counts.depth else None
     return Answer(shapes.queue_answer(info, stats, configured, today, oldest))
 
 
 def queue_stats(call: Call) -> Answer[answers.QueueStatsAnswer]:
     """Return what a queue holds, and what it did in the last hour."""
-    info = call.backend.queues.get(call.named("queue"))
-    stats = call.backend.queue_statistics(info.name)
+    info = call.backend.queues.service.get(call.named("queue"))
+    stats = call.backend.queues.statistics(info.name)
     return Answer(shapes.stats_answer(info, stats, reader_of(call.request)))
 
 
 def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
     """Count the available jobs of a queue by priority (ojs-priority, section 10.3)."""
-    info = call.backend.queues.get(call.named("queue"))
+    info = call.backend.queues.service.get(call.named("queue"))
     counts, is_exact = call.backend.ports.store.count_priorities(info.name)
     body: answers.PriorityStatsAnswer = {
         "queue": info.name,
@@ -103,15 +103,15 @@ def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
 
 def pause_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Stop fetches from a queue."""
-    info = call.backend.queues.pause(call.named("queue"))
+    info = call.backend.queues.service.pause(call.named("queue"))
     return Answer(shapes.changed_queue(info, reader=reader_of(call.request)))
 
 
 def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
     name = call.named("queue")
-    at = call.backend.queues.resume(name)
-    call.backend.queue_config.undrain(name)
+    at = call.backend.queues.service.resume(name)
+    call.backend.queues.config.undrain(name)
     info, reader = QueueInfo(name=name), reader_of(call.request)
     return Answer(shapes.changed_queue(info, at, reader))
 
@@ -125,7 +125,7 @@ def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
     until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=call.named("queue"), states=states, until=until, is_dry=body.dry_run)
-    report = call.backend.purge_queue(wanted, read_mark(_PURGED, body.cursor or ""))
+    report = call.backend.queues.purge(wanted, read_mark(_PURGED, body.cursor or ""))
     answer = shapes.purge_answer(wanted, [report])
     if body.dry_run:
         answer["dry_run"] = True
@@ -136,27 +136,29 @@ def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
 
 def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
     """Return the existing queues and their settings; deleted ones are left out."""
-    states = call.backend.queue_config.states()
+    states = call.backend.queues.config.states()
     gone = {name for name, each in states.items() if each.state is QueueState.DELETED}
-    return [info for info in call.backend.queues.list() if info.name not in gone], states
+    return [info for info in call.backend.queues.service.list() if info.name not in gone], states
 
 
 def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Create a queue; 409 if it exists."""
     name, config = read_new_queue(call.values())
-    configured = call.backend.queue_config.create(name, config)
+    configured = call.backend.queues.config.create(name, config)
     location = {"Location": f"{BASE}/queues/{quote(configured.name)}"}
     return Answer(shapes.configured_queue(configured), 201, location)
 
 
 def get_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Return the settings that apply, and those that were set."""
-    return Answer(shapes.configured_queue(call.backend.queue_config.get(call.named("queue"))))
+    return Answer(shapes.configured_queue(call.backend.queues.config.get(call.named("queue"))))
 
 
 def change_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Set what the body names: all of it, or nothing."""
-    configured = call.backend.queue_config.change(call.named("queue"), read_settings(call.values()))
+    configured = call.backend.queues.config.change(
+        call.named("queue"), read_settings(call.values())
+    )
     return Answer(shapes.configured_queue(configured))
 
 
@@ -165,11 +167,11 @@ patch_queue_config = change_queue_config
 
 def drain_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Let a queue take no new jobs."""
-    return Answer(shapes.configured_queue(call.backend.queue_config.drain(call.named("queue"))))
+    return Answer(shapes.configured_queue(call.backend.queues.config.drain(call.named("queue"))))
 
 
 def delete_queue(call: Call) -> Answer[answers.QueueDeletionAnswer]:
     """Delete an empty queue; body or query name the strategy."""
     given = members_of(call.request.query) | call.values(optional=True)
-    done = call.backend.queue_config.delete(call.named("queue"), given)
+    done = call.backend.queues.config.delete(call.named("queue"), given)
     return Answer(cast("answers.QueueDeletionAnswer", done))

@@ -30,7 +30,7 @@ _MARK: Final = "s:"
 def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
     """Return all versions of all types, newest first within a type."""
     wanted = requested_page(call.request.query)
-    names = call.backend.schemas.everything()
+    names = call.backend.schemas.registry.everything()
     after = read_mark(_MARK, wanted.cursor)
     keys = [name.uri for name in names]
     start = (keys.index(after) + 1 if after in keys else len(keys)) if after else 0
@@ -42,33 +42,33 @@ def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
 
 def register_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register a schema; an existing version cannot be registered again."""
-    entry = call.backend.schemas.register(read_schema(call.members()))
+    entry = call.backend.schemas.registry.register(read_schema(call.members()))
     return Answer(_shown(call, entry), CREATED, _location(entry))
 
 
 def put_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register the schema of a version (201); exactly the same again changes nothing (200)."""
     wanted = read_put_schema(call.members(), call.named("type"), _version(call))
-    entry, is_new = call.backend.schemas.put(wanted)
+    entry, is_new = call.backend.schemas.registry.put(wanted)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
 
 
 def get_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of a URI, or of a type's latest version."""
     name = call.named("name")
-    registry = call.backend.schemas
+    registry = call.backend.schemas.registry
     return Answer(_shown(call, registry.by_uri(name) if ":" in name else registry.latest(name)))
 
 
 def get_schema_version(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of one version."""
-    entry = call.backend.schemas.version(call.named("type"), _version(call))
+    entry = call.backend.schemas.registry.version(call.named("type"), _version(call))
     return Answer(_shown(call, entry))
 
 
 def list_schema_versions(call: Call) -> Answer[answers.SchemaVersionsAnswer]:
     """Return the versions of a type, the newest first."""
-    return Answer(versions_answer(call.backend.schemas.versions(call.named("type"))))
+    return Answer(versions_answer(call.backend.schemas.registry.versions(call.named("type"))))
 
 
 def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
@@ -80,12 +80,14 @@ def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
             details={"resource_type": "schema", "resource_id": name[:255]},
             hint="DELETE /ojs/v1/schemas/<type>/<version> removes one version of a type.",
         )
-    return Answer(deleted_answer(call.backend.schemas.delete_uri(name)))
+    return Answer(deleted_answer(call.backend.schemas.registry.delete_uri(name)))
 
 
 def delete_schema_version(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     """Remove one version."""
-    return Answer(deleted_answer(call.backend.schemas.delete(call.named("type"), _version(call))))
+    return Answer(
+        deleted_answer(call.backend.schemas.registry.delete(call.named("type"), _version(call)))
+    )
 
 
 def _shown(call: Call, entry: SchemaEntry) -> answers.SchemaAnswer:

@@ -69,7 +69,7 @@ def show_stats(call: Call) -> Answer[answers.TotalsAnswer]:
 
 def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
     """Return statistics under the names of the documents."""
-    workers = call.backend.workers.list(1)
+    workers = call.backend.workers.service.list(1)
     now = call.backend.clock.now()
     return {
         "queues": totals.queues,
@@ -94,7 +94,7 @@ def show_gauges(call: Call) -> Answer[str]:
     backend = call.backend
     totals = backend.statistics.totals()
     counts = {name: found.counts for name, (found, _) in totals.by_queue.items()}
-    workers = backend.workers.list(1).summary
+    workers = backend.workers.service.list(1).summary
     lines = [
         "# HELP ojs_queue_depth Jobs of a queue in a state.",
         "# TYPE ojs_queue_depth gauge",
@@ -186,7 +186,7 @@ def repair(call: Call) -> Answer[answers.RepairAnswer]:
     is_dry, cursor = flag_in(values, "dry_run"), values.get("cursor") or ""
     if not isinstance(cursor, str):
         raise invalid("cursor", "a text", cursor)
-    report = call.backend.repair(read_mark(_MARK, cursor), is_dry=is_dry)
+    report = call.backend.upkeep.repair(read_mark(_MARK, cursor), is_dry=is_dry)
     body: answers.RepairAnswer = {
         "dry_run": is_dry,
         "queues": [*report.queues],

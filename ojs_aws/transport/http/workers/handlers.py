@@ -34,7 +34,9 @@ def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
     """Return the workers by id, and how many are in each state."""
     wanted = requested_page(call.request.query)
     now = call.backend.clock.now()
-    page = call.backend.workers.list(wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset)
+    page = call.backend.workers.service.list(
+        wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset
+    )
     items = json_of([_rendered(worker, now) for worker in page.workers])
     cursor = write_mark(_MARK, page.cursor)
     total = page.summary["total"]
@@ -69,7 +71,7 @@ def _rendered(worker: WorkerInfo, now: Instant) -> answers.Worker:
 
 def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Return one worker, with the jobs that it last reported."""
-    worker = _rendered(call.backend.workers.get(_worker_id(call)), call.backend.clock.now())
+    worker = _rendered(call.backend.workers.service.get(_worker_id(call)), call.backend.clock.now())
     return Answer({"worker": worker, **worker})
 
 
@@ -79,7 +81,7 @@ def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
     Credentials with bounds see the workers that beat with these credentials, and no others.
     """
     worker_id, caller = _worker_id(call), call.request.caller
-    worker = call.backend.workers.get(worker_id)
+    worker = call.backend.workers.service.get(worker_id)
     if caller.is_bound and worker.principal != caller.principal:
         raise unknown_worker(worker_id)
     now = call.backend.clock.now()
@@ -112,7 +114,7 @@ def resume_worker(call: Call) -> Answer[answers.WorkerAnswer]:
 
 
 def _direct(call: Call, directive: Directive) -> Answer[answers.WorkerAnswer]:
-    worker = call.backend.workers.direct(_worker_id(call), directive)
+    worker = call.backend.workers.service.direct(_worker_id(call), directive)
     shown = _rendered(worker, call.backend.clock.now())
     shown["previous_directive"] = shown["directive"]
     shown["directive"] = directive.value
@@ -157,7 +159,7 @@ def direct_chosen(
     selection = Selection(
         queue=check_queue(queue) if queue is not None else "", label=str(label or "")
     )
-    done = call.backend.workers.direct_all(selection, directive, read_mark(_MARK, cursor))
+    done = call.backend.workers.service.direct_all(selection, directive, read_mark(_MARK, cursor))
     body: answers.DirectedAnswer = {
         "directive": directive.value,
         "updated": len(done.told),
@@ -171,7 +173,7 @@ def direct_chosen(
 def deregister_worker(call: Call) -> Answer[answers.WorkerDeletedAnswer]:
     """Remove a worker that missed its heartbeats."""
     worker_id = _worker_id(call)
-    jobs = call.backend.workers.deregister(worker_id)
+    jobs = call.backend.workers.service.deregister(worker_id)
     return Answer({"deleted": True, "id": worker_id, "jobs_requeued": [*jobs]})
 
 

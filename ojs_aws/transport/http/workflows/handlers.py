@@ -27,7 +27,7 @@ def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
     definition = read_definition(call.members(), lambda members: read_job(members, max_depth))
     steps = definition.jobs.items()
     bind_jobs(call, ((f"{definition.paths[at]}.", job) for at, job in steps))
-    created = call.backend.workflows.create(definition)
+    created = call.backend.workflows.service.create(definition)
     location = f"{BASE}/workflows/{quote(created.view.workflow.id)}"
     status = CREATED if created.is_new else OK
     return Answer(workflow_answer(created.view), status, {"Location": location})
@@ -35,12 +35,12 @@ def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
 
 def get_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Return a workflow with the states of its steps."""
-    return Answer(workflow_answer(call.backend.workflows.get(call.named("workflow_id"))))
+    return Answer(workflow_answer(call.backend.workflows.service.get(call.named("workflow_id"))))
 
 
 def cancel_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Cancel a workflow."""
-    view = call.backend.workflows.cancel(call.named("workflow_id"))
+    view = call.backend.workflows.service.cancel(call.named("workflow_id"))
     return Answer(workflow_answer(view, is_cancelled=True))
 
 
@@ -61,8 +61,8 @@ def _skipped(call: Call, state: str, wanted: RequestedPage) -> WorkflowPage:
     """Return the page after as many workflows as its offset says; these are read."""
     cursor, left = wanted.cursor, wanted.offset
     while left > 0:
-        before = call.backend.workflows.list(state, min(left, SKIPPED_AT_ONCE), cursor)
+        before = call.backend.workflows.service.list(state, min(left, SKIPPED_AT_ONCE), cursor)
         cursor, left = before.cursor, left - len(before.workflows)
         if not cursor:
             return WorkflowPage(())
-    return call.backend.workflows.list(state, wanted.limit, cursor)
+    return call.backend.workflows.service.list(state, wanted.limit, cursor)

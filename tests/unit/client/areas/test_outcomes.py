@@ -19,15 +19,15 @@ from tests.unit.client.doubles import JOB_ID, UNKNOWN, FakeServer, FakeTimer, an
 
 def active(world: World, **attributes: Any) -> str:
     """A job in the hands of worker w."""
-    world.backend.push(any_job("report.make", [1], **attributes))
-    (job,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.jobs.push(any_job("report.make", [1], **attributes))
+    (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     return job.id
 
 
 async def test_the_result_of_a_completed_job(client: Client, world: World) -> None:
     """By the client, and by a handle."""
     job_id = active(world)
-    world.backend.ack(job_id, "w", RawJson('{"n": [1.5, null]}'))
+    world.backend.jobs.ack(job_id, "w", RawJson('{"n": [1.5, null]}'))
     assert await client.result(job_id) == {"n": [1.5, None]}
     assert await client.wait(job_id) == {"n": [1.5, None]}
     assert await client.job(job_id).result() == {"n": [1.5, None]}
@@ -43,8 +43,8 @@ async def test_it_is_waited_for(client: Client, world: World, timer: FakeTimer) 
     async def work(seconds: float) -> None:
         await sleep(seconds)
         if len(slept) == 3:
-            (job,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
-            world.backend.ack(job.id, "w", RawJson("7"))
+            (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+            world.backend.jobs.ack(job.id, "w", RawJson("7"))
 
     timer.sleep = work  # type: ignore[method-assign]
     assert await handle.result(poll_s=1.0) == 7
@@ -54,8 +54,10 @@ async def test_it_is_waited_for(client: Client, world: World, timer: FakeTimer) 
 async def test_how_a_job_ended_is_told_by_the_exception(client: Client, world: World) -> None:
     """Each kind has its own; the failure carries its error."""
     failed, cancelled, waits = (active(world, retry={"max_attempts": 1}) for _ in range(3))
-    world.backend.fail(failed, "w", parse_object('{"type": "Declined", "message": "no funds"}'))
-    world.backend.cancel(cancelled)
+    world.backend.jobs.fail(
+        failed, "w", parse_object('{"type": "Declined", "message": "no funds"}')
+    )
+    world.backend.jobs.cancel(cancelled)
     with pytest.raises(JobFailedError, match=r"report\.make.*discarded: Declined: no funds"):
         await client.result(failed)
     with pytest.raises(JobCancelledError):
@@ -78,7 +80,7 @@ async def test_in_process_a_timeout_knows_the_whole_job(world: World, timer: Fak
 async def test_a_pruned_result_is_an_error_of_its_own(client: Client, world: World) -> None:
     """It will not come back, however long one waits."""
     job_id = active(world, result_ttl=60)
-    world.backend.ack(job_id, "w", RawJson("1"))
+    world.backend.jobs.ack(job_id, "w", RawJson("1"))
     world.clock.advance(s=61)
     with pytest.raises(ResultPrunedError):
         await client.result(job_id)
@@ -87,7 +89,7 @@ async def test_a_pruned_result_is_an_error_of_its_own(client: Client, world: Wor
 async def test_outcomes_of_several_jobs(client: Client, world: World) -> None:
     """As of now; None for what does not exist."""
     done, waits = active(world), active(world)
-    world.backend.ack(done, "w", RawJson("[1]"))
+    world.backend.jobs.ack(done, "w", RawJson("[1]"))
     found = await client.results([done, waits, UNKNOWN])
     assert found[UNKNOWN] is None
     first, second = found[done], found[waits]
@@ -108,7 +110,7 @@ async def test_progress_and_checkpoints_are_read(client: Client, world: World) -
     assert (none.state, none.fraction, none.data, none.updated_at) == ("active", None, None, None)
     assert await client.checkpoint(job_id) is None
     report = read_report(parse_object('{"progress": 0.5, "data": {"row": 5}, "message": "half"}'))
-    world.backend.progress(job_id, "w", report, RawJson('{"row": 5}'))
+    world.backend.outcomes.progress(job_id, "w", report, RawJson('{"row": 5}'))
     told = await client.job(job_id).progress()
     assert (told.fraction, told.data, told.message) == (0.5, {"row": 5}, "half")
     saved = await client.checkpoint(job_id)
@@ -126,10 +128,10 @@ def test_the_synchronous_client_has_the_same(world: World) -> None:
     """With a handle of its own."""
     with SyncClient.direct(backend=world.backend, middleware=()) as client:
         handle = client.job(client.enqueue("report.make", [1]))
-        (job,) = world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+        (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
         assert handle.id == job.id
         assert handle.progress().fraction is None
-        world.backend.ack(job.id, "w", RawJson("7"))
+        world.backend.jobs.ack(job.id, "w", RawJson("7"))
         assert handle.result() == client.result(job.id) == 7
         assert client.results([job.id])[job.id] is not None
 

@@ -11,8 +11,8 @@ async def test_the_whole_deployment_is_described(client: Client, world: World) -
     """Statistics now and in time, settings."""
     count_changes(world)
     job_id = (await client.enqueue("demo.echo", [1])).id
-    world.backend.fetch(FetchRequest(("default",), worker_id="w"))
-    world.backend.ack(job_id, "w", None)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.jobs.ack(job_id, "w", None)
     world.clock.advance(s=1)
     stats = await client.system.stats()
     assert stats["jobs"] == {**dict.fromkeys(stats["jobs"], 0), "completed": 1}  # type: ignore[arg-type]

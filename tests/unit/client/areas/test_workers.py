@@ -12,7 +12,7 @@ from tests.simulation.world import World
 
 def beat(world: World, worker_id: str, about: str = "") -> str:
     """A heartbeat; the worker's directive."""
-    return world.backend.heartbeat(worker_id, [], None, WorkerReport(about=about)).state
+    return world.backend.workers.heartbeat(worker_id, [], None, WorkerReport(about=about)).state
 
 
 async def test_workers_are_listed_and_directed(world: World, client: Client) -> None:

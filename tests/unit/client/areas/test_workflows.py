@@ -28,9 +28,9 @@ from tests.simulation.world import World
 
 def work(world: World) -> list[str]:
     """Complete what there is to fetch."""
-    jobs = world.backend.fetch(FetchRequest(("default",), 10, "w"))
+    jobs = world.backend.jobs.fetch(FetchRequest(("default",), 10, "w"))
     for job in jobs:
-        world.backend.ack(job.id, "w", RawJson("1"))
+        world.backend.jobs.ack(job.id, "w", RawJson("1"))
     return [job.type for job in jobs]
 
 
@@ -104,8 +104,8 @@ async def test_waiting_ends_with_the_workflow(client: Client, world: World) -> N
     started = await client.workflow(group(Job("a", retry={"max_attempts": 1})))
     with pytest.raises(WorkflowWaitTimeoutError):
         await client.workflows.wait(started.id, timeout_s=3)
-    [job] = world.backend.fetch(FetchRequest(("default",), 1, "w"))
-    world.backend.fail(job.id, "w", _error())
+    [job] = world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    world.backend.jobs.fail(job.id, "w", _error())
     with pytest.raises(WorkflowFailedError, match="Broken: it broke") as caught:
         await client.workflows.wait(started.id)
     assert caught.value.workflow.state == "failed"

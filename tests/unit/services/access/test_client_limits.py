@@ -18,13 +18,13 @@ def process(world: World, rate: ClientRate) -> ClientRateLimits:
 
 def test_there_is_no_limit_unless_it_is_asked_for() -> None:
     """Nothing is counted then."""
-    assert World().backend.client_limiting is None
+    assert World().backend.client_limits is None
 
 
 def test_a_client_gets_its_burst_and_then_its_rate() -> None:
     """A token bucket: what is not used is kept up to the burst, and no further."""
     world = World(settings=Settings(client_rate_per_s=2, client_burst=5))
-    limit = world.backend.client_limiting
+    limit = world.backend.client_limits
     assert limit is not None
     assert [limit("a").is_refused for _ in range(7)] == [False] * 5 + [True] * 2
     assert not limit("b").is_refused
@@ -69,7 +69,7 @@ def test_processes_share_a_limit_up_to_what_they_need_not_ask_for(
 def test_requests_cost_one_write_for_each_share_of_them() -> None:
     """A high limit costs little."""
     world = World(settings=Settings(client_rate_per_s=1000))
-    limit = world.backend.client_limiting
+    limit = world.backend.client_limits
     assert limit is not None
     for _ in range(100):
         limit("a")
@@ -79,7 +79,7 @@ def test_requests_cost_one_write_for_each_share_of_them() -> None:
 def test_a_client_that_is_refused_costs_nothing_until_it_may_come_again() -> None:
     """Its process remembers."""
     world = World(settings=Settings(client_rate_per_s=1, client_burst=1))
-    limit = world.backend.client_limiting
+    limit = world.backend.client_limits
     assert limit is not None
     for _ in range(50):
         limit("a")
@@ -89,7 +89,7 @@ def test_a_client_that_is_refused_costs_nothing_until_it_may_come_again() -> Non
 def test_a_table_that_fails_is_no_reason_to_refuse() -> None:
     """Requests pass uncounted."""
     world = World(settings=Settings(client_rate_per_s=1, client_burst=1))
-    limit = world.backend.client_limiting
+    limit = world.backend.client_limits
     assert limit is not None
     for _ in range(3):
         world.faults.spoiled, world.faults.fault = len(world.faults.calls), Fault.FAILS_BEFORE

@@ -51,7 +51,7 @@ def world_of(part_jobs: int = 40) -> World:
 
 def push(world: World, jobs: Sequence[Job]) -> list[str]:
     """Push a batch."""
-    pushed = world.backend.push.all([job.copy() for job in jobs])
+    pushed = world.backend.jobs.push.all([job.copy() for job in jobs])
     return [one.record.id if one.record else "" for one in pushed]
 
 
@@ -68,7 +68,7 @@ def seen(world: World, jobs: Sequence[Job]) -> int:
     count = 0
     for job in jobs:
         try:
-            world.backend.info(job.id)
+            world.backend.jobs.info(job.id)
         except NotFoundError:
             continue
         count += 1
@@ -78,10 +78,10 @@ def seen(world: World, jobs: Sequence[Job]) -> int:
 def drained(world: World) -> list[str]:
     """Execute what there is to execute; the jobs in the order of their fetches."""
     ran: list[str] = []
-    while fetched := world.backend.fetch(FetchRequest(("default",), 100, "w")):
+    while fetched := world.backend.jobs.fetch(FetchRequest(("default",), 100, "w")):
         for job in fetched:
             ran.append(job.id)
-            world.backend.ack(job.id, "w", None)
+            world.backend.jobs.ack(job.id, "w", None)
     return ran
 
 
@@ -90,7 +90,7 @@ def recover(world: World) -> None:
     world.faults.spoiled = None
     for _ in range(2):
         world.clock.advance(s=61)
-        world.backend.sweep.tick()
+        world.backend.upkeep.sweep.tick()
 
 
 def test_a_thousand_jobs_are_stored_in_one_request() -> None:
@@ -156,7 +156,7 @@ def test_the_same_batch_again_finds_the_jobs_it_made(fault: Fault) -> None:
         if not isinstance(outcome(lambda world=world: push(world, jobs)), list):  # type: ignore[misc]
             assert push(world, jobs) == [job.id for job in jobs]
         world.faults.spoiled = None
-        again = world.backend.push.all([job.copy() for job in jobs])
+        again = world.backend.jobs.push.all([job.copy() for job in jobs])
         assert not any(one.is_new for one in again)
         recover(world)
         assert len(world.store.jobs) == MANY
@@ -165,7 +165,7 @@ def test_the_same_batch_again_finds_the_jobs_it_made(fault: Fault) -> None:
 def test_a_taken_id_refuses_the_batch_and_names_the_index() -> None:
     """Nothing of it is stored; the job that was there stays."""
     world = world_of()
-    world.backend.push(Job("other", [], id=name(50)))
+    world.backend.jobs.push(Job("other", [], id=name(50)))
     with pytest.raises(DuplicateError) as refused:
         push(world, jobs_of())
     assert refused.value.details["index"] == 49
@@ -177,7 +177,7 @@ def test_a_stored_envelope_of_one_of_its_jobs_refuses_the_batch_too() -> None:
     """Some of the jobs being there is not the batch being there."""
     world = world_of()
     jobs = jobs_of()
-    world.backend.push(jobs[3].copy())
+    world.backend.jobs.push(jobs[3].copy())
     with pytest.raises(DuplicateError) as refused:
         push(world, jobs)
     assert refused.value.details["index"] == 3
@@ -215,7 +215,7 @@ def test_a_cancel_finds_a_job_that_is_not_in_its_place_yet() -> None:
     outcome(lambda: push(world, jobs))
     assert not world.store.jobs
     world.faults.spoiled = None
-    assert world.backend.cancel(jobs[77].id).after.state is JobState.CANCELLED
+    assert world.backend.jobs.cancel(jobs[77].id).after.state is JobState.CANCELLED
     recover(world)
     assert world.store.jobs[jobs[77].id].state is JobState.CANCELLED
     assert len(world.store.jobs) == MANY
@@ -228,10 +228,10 @@ def test_a_job_that_is_gone_does_not_come_back() -> None:
     die_after(world, "advance", 2)
     outcome(lambda: push(world, jobs))
     world.faults.spoiled = None
-    gone = world.backend.cancel(jobs[0].id).after
+    gone = world.backend.jobs.cancel(jobs[0].id).after
     world.store.delete(gone)
     with pytest.raises(NotFoundError):
-        world.backend.info(gone.id)
+        world.backend.jobs.info(gone.id)
     recover(world)
     assert gone.id not in world.store.jobs
     assert len(world.store.jobs) == MANY - 1
@@ -264,7 +264,7 @@ def left_open(world: World | None = None, start: int = 1) -> tuple[World, list[J
 def test_results_of_many_find_jobs_that_are_not_in_their_places_yet() -> None:
     """They exist: null would say that they do not."""
     world, jobs = left_open()
-    found = world.backend.results.many([jobs[0].id, jobs[101].id, name(0xFFFF)])
+    found = world.backend.outcomes.results.many([jobs[0].id, jobs[101].id, name(0xFFFF)])
     assert [job and job.state for job in found.values()] == [
         JobState.AVAILABLE,
         JobState.AVAILABLE,
@@ -276,15 +276,15 @@ def test_an_atomic_change_finds_jobs_that_are_not_in_their_places_yet() -> None:
     """All of them are cancelled, or none."""
     world, jobs = left_open()
     ids = [jobs[3].id, jobs[99].id]
-    world.backend.bulk_changes.named(BulkAction.CANCEL, ids, is_atomic=True)
-    assert {world.backend.info(each).state for each in ids} == {JobState.CANCELLED}
+    world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    assert {world.backend.jobs.info(each).state for each in ids} == {JobState.CANCELLED}
 
 
 def test_a_job_that_gets_into_its_place_while_it_is_looked_for_is_found() -> None:
     """Its batch may be closed between the look at the job and the look at the batches."""
     asks: list[Callable[[World, str], object]] = [
-        lambda world, job_id: world.backend.info(job_id),
-        lambda world, job_id: world.backend.cancel(job_id),
+        lambda world, job_id: world.backend.jobs.info(job_id),
+        lambda world, job_id: world.backend.jobs.cancel(job_id),
     ]
     for ask in asks:
         world, jobs = left_open()
@@ -293,7 +293,7 @@ def test_a_job_that_gets_into_its_place_while_it_is_looked_for_is_found() -> Non
         def sweep(_: int, world: World = world) -> None:
             if world.faults.calls[-1] in {"load", "load_whole"}:
                 world.faults.afterwards = lambda _: None
-                world.backend.sweep.tick()
+                world.backend.upkeep.sweep.tick()
 
         world.faults.afterwards = sweep
         ask(world, jobs[7].id)
@@ -313,14 +313,14 @@ def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
         if called == "open" and not happened:
             happened.append("committed")
             die_after(world, "decide")
-            wanted = [WantedJob(world.backend.push.check(job.copy())) for job in jobs]
-            same = world.backend.push.new_jobs.same
+            wanted = [WantedJob(world.backend.jobs.push.check(job.copy())) for job in jobs]
+            same = world.backend.jobs.push.new_jobs.same
             outcome(lambda: world.backend.batch_push.store_all(wanted, same))
             world.faults.spoiled, world.faults.afterwards = None, meanwhile
         elif called == "load_many" and happened == ["committed"]:
             happened.append("swept")
             world.clock.advance(s=61)
-            world.backend.sweep.tick()
+            world.backend.upkeep.sweep.tick()
 
     world.faults.afterwards = meanwhile
     assert push(world, jobs) == [job.id for job in jobs]
@@ -344,7 +344,7 @@ def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next() -> None:
 
     world.faults.around = around  # type: ignore[method-assign]
     world.clock.advance(s=61)
-    report = world.backend.sweep.tick()
+    report = world.backend.upkeep.sweep.tick()
     assert report.batches_failed == 1
     assert world.store.jobs.keys() == {job.id for job in second}
 
@@ -363,17 +363,17 @@ def test_a_batch_of_whose_log_something_is_gone_is_given_up_after_an_hour(
     else:
         del world.batches.decisions[batch.id]
     world.clock.advance(s=61)
-    report = world.backend.sweep.tick()
+    report = world.backend.upkeep.sweep.tick()
     assert (report.batches_failed, report.batches_lost) == (1, 0)
     assert world.batches.rows
     with pytest.raises(NotFoundError):  # not an error of the backend, for ever
-        world.backend.info(jobs[sum(batch.sizes[: first + 1])].id)
+        world.backend.jobs.info(jobs[sum(batch.sizes[: first + 1])].id)
     world.clock.advance(s=3600)
-    report = world.backend.sweep.tick()
+    report = world.backend.upkeep.sweep.tick()
     assert (report.batches_failed, report.batches_lost) == (0, 1)
     assert world.batches.rows == {}
     assert [*world.batches.lost] == [batch.id]
     missing = len(jobs) - len(world.store.jobs)
     assert missing == (batch.sizes[first + 1] if gone == "part" else len(jobs) - stored)
     assert "was given up" in caplog.text
-    assert world.backend.sweep.tick().batches_lost == 0
+    assert world.backend.upkeep.sweep.tick().batches_lost == 0

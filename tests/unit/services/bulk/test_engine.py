@@ -25,7 +25,7 @@ def world() -> World:
 
 def push(world: World, count: int) -> list[JobRecord]:
     """Push some jobs."""
-    records = [world.backend.push(Job("demo.echo", [1])).record for _ in range(count)]
+    records = [world.backend.jobs.push(Job("demo.echo", [1])).record for _ in range(count)]
     return [record for record in records if record is not None]
 
 
@@ -35,30 +35,30 @@ def test_a_purge_goes_on_where_one_write_fails_and_says_so(world: World) -> None
     first = len(world.faults.calls)
     world.faults.spoiled, world.faults.fault = first + 3, Fault.FAILS_BEFORE
     with pytest.raises(BackendError):
-        world.backend.purge_queue(PURGE)
+        world.backend.queues.purge(PURGE)
     assert world.faults.calls[first + 3] == "save"
     world.faults.spoiled = None
     states = [job.state for job in world.store.jobs.values()]
     assert (states.count(JobState.CANCELLED), states.count(JobState.AVAILABLE)) == (2, 1)
-    assert world.backend.purge_queue(PURGE).cancelled == 1
+    assert world.backend.queues.purge(PURGE).cancelled == 1
 
 
-@pytest.mark.parametrize("name", ["job_bulk", "bulk_changes", "purge_queue"])
+@pytest.mark.parametrize("name", ["by filter", "by id", "queue"])
 def test_what_there_is_no_time_for_is_left_as_it_is(
     world: World, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Each operation on many jobs ends in time, and reports those that it did not reach."""
     jobs = push(world, 2)
     monkeypatch.setattr(engine, "BUDGET_MS", 0)
-    if name == "purge_queue":
+    if name == "queue":
         with pytest.raises(BackendError, match="no time left"):
-            world.backend.purge_queue(PURGE)
-    elif name == "job_bulk":
-        report = world.backend.job_bulk(BulkAction.CANCEL, JobFilter(queue="default"))
+            world.backend.queues.purge(PURGE)
+    elif name == "by filter":
+        report = world.backend.bulk.by_filter(BulkAction.CANCEL, JobFilter(queue="default"))
         assert {each.status for each in report.outcomes} == {BulkStatus.FAILED}
     else:
         ids = [job.id for job in jobs]
-        report = world.backend.bulk_changes.named(BulkAction.CANCEL, ids)
+        report = world.backend.bulk.changes.named(BulkAction.CANCEL, ids)
         assert [(each.job_id, each.status) for each in report.outcomes] == [
             (job_id, BulkStatus.FAILED) for job_id in ids
         ]

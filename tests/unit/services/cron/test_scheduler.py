@@ -73,7 +73,7 @@ def wanted(
 
 def register(world: World, *given: Any, **more: Any) -> CronEntry:
     """Register a cron job."""
-    return world.backend.cron.register(wanted(*given, **more))[0]
+    return world.backend.cron.service.register(wanted(*given, **more))[0]
 
 
 def latest(world: World, name: str = NAME) -> Occurrence:
@@ -92,14 +92,14 @@ def jobs(world: World, state: JobState | None = None) -> list[JobRecord]:
 def fetch(world: World, count: int = 5) -> list[str]:
     """What a worker gets, in reservations of an hour."""
     request = FetchRequest(("default",), count, "w", 3_600_000)
-    return [job.id for job in world.backend.fetch(request)]
+    return [job.id for job in world.backend.jobs.fetch(request)]
 
 
 def pass_minutes(world: World, count: int = 1) -> None:
     """Let minutes pass, with a tick in each."""
     for _ in range(count):
         world.clock.advance(s=60)
-        world.backend.cron_scheduler.tick()
+        world.backend.cron.scheduler.tick()
 
 
 # ------------------------------------------------------------------------------- the plan
@@ -107,7 +107,7 @@ def test_a_cron_job_fires_at_its_times(world: World) -> None:
     """CRON-07: the next run is planned at registration and after each trigger."""
     entry = register(world)
     assert entry.next_run_at == at("2026-02-12T20:16:00Z")
-    world.backend.cron_scheduler.tick()
+    world.backend.cron.scheduler.tick()
     assert jobs(world) == []
     pass_minutes(world)
     entry = world.cron.entries[NAME]
@@ -123,7 +123,7 @@ def test_a_triggered_job_says_where_it_comes_from(world: World) -> None:
         '{"type":"report.make","args":[1.10],"meta":{"owner":"a","n":1.50},"queue":"default"}'
     )
     asked = replace(wanted(), job=Job.from_json(envelope))
-    world.backend.cron.register(asked)
+    world.backend.cron.service.register(asked)
     pass_minutes(world)
     rendered = render_job(jobs(world)[0])
     assert rendered["args"] == "[1.10]"
@@ -145,7 +145,7 @@ def test_an_alarm_rings_at_the_very_second(world: World) -> None:
         world.clock.at = due - 1
         assert world.alarms.ringing() == []
         world.clock.at = due
-        assert [world.backend.cron_scheduler.fire(name) for name in world.alarms.ringing()] == [[0]]
+        assert [world.backend.cron.scheduler.fire(name) for name in world.alarms.ringing()] == [[0]]
     assert len(jobs(world)) == 3
 
 
@@ -154,10 +154,10 @@ def test_what_is_far_away_has_no_alarm_until_the_tick_before_it(world: World) ->
     register(world, expression="30 21 * * *")
     assert world.alarms.alarms == []
     world.clock.at = at("2026-02-12T21:28:40Z")
-    world.backend.cron_scheduler.tick()
+    world.backend.cron.scheduler.tick()
     assert world.alarms.alarms == []
     world.clock.at = at("2026-02-12T21:28:50Z")
-    world.backend.cron_scheduler.tick()
+    world.backend.cron.scheduler.tick()
     assert world.alarms.alarms == [(at("2026-02-12T21:30:00Z"), NAME)]
 
 
@@ -165,8 +165,8 @@ def test_a_late_alarm_finds_nothing_to_do(world: World) -> None:
     """Messages repeat; an entry may be gone or disabled meanwhile."""
     register(world)
     pass_minutes(world)
-    assert world.backend.cron_scheduler.fire(NAME) == []
-    assert world.backend.cron_scheduler.fire("unknown") == []
+    assert world.backend.cron.scheduler.fire(NAME) == []
+    assert world.backend.cron.scheduler.fire("unknown") == []
     assert len(jobs(world)) == 1
 
 
@@ -174,7 +174,7 @@ def test_missed_occurrences_fire_once(world: World) -> None:
     """CRON-25: after an outage of an hour, one run, and the plan goes on from now."""
     register(world)
     world.clock.advance(s=3600)
-    report = world.backend.cron_scheduler.tick()
+    report = world.backend.cron.scheduler.tick()
     assert (report.cron_due, report.cron_fired, report.cron_failed) == (1, 1, 0)
     assert report.cron_lag_ms == 3_610_000 - 60_000
     assert len(jobs(world)) == 1
@@ -187,7 +187,7 @@ def test_an_interval_counts_from_registration(world: World) -> None:
     register(world, expression="@every 90s")
     assert world.cron.entries[NAME].next_run_at == at("2026-02-12T20:16:40Z")
     world.clock.advance(s=100)
-    world.backend.cron_scheduler.tick()
+    world.backend.cron.scheduler.tick()
     assert world.cron.entries[NAME].next_run_at == at("2026-02-12T20:18:10Z")
 
 
@@ -195,7 +195,9 @@ def test_registering_again_keeps_the_plan(world: World) -> None:
     """CRON-26: applications register at each start; an interval must not begin again."""
     first = register(world, expression="@every 1h")
     world.clock.advance(s=1800)
-    again, is_new = world.backend.cron.register(wanted(expression="@every 1h", overlap="allow"))
+    again, is_new = world.backend.cron.service.register(
+        wanted(expression="@every 1h", overlap="allow")
+    )
     assert not is_new
     assert again.next_run_at == first.next_run_at
     assert again.created_at == first.created_at
@@ -207,12 +209,12 @@ def test_registering_again_keeps_the_plan(world: World) -> None:
 def test_a_disabled_cron_job_does_not_fire_and_catches_nothing_up(world: World) -> None:
     """CRON-28: next_run_at is null; enabling plans from then on."""
     register(world)
-    assert world.backend.cron.set_enabled(NAME, is_enabled=False).next_run_at is None
+    assert world.backend.cron.service.set_enabled(NAME, is_enabled=False).next_run_at is None
     pass_minutes(world, 3)
     assert jobs(world) == []
-    enabled = world.backend.cron.set_enabled(NAME, is_enabled=True)
+    enabled = world.backend.cron.service.set_enabled(NAME, is_enabled=True)
     assert enabled.next_run_at == at("2026-02-12T20:19:00Z")
-    assert world.backend.cron.set_enabled(NAME, is_enabled=True) is enabled
+    assert world.backend.cron.service.set_enabled(NAME, is_enabled=True) is enabled
     pass_minutes(world)
     assert len(jobs(world)) == 1
 
@@ -220,12 +222,12 @@ def test_a_disabled_cron_job_does_not_fire_and_catches_nothing_up(world: World) 
 def test_disabling_or_deleting_outweighs_an_alarm(world: World) -> None:
     """The decision falls when the occurrence is due, not when its alarm was set."""
     register(world)
-    world.backend.cron.set_enabled(NAME, is_enabled=False)
+    world.backend.cron.service.set_enabled(NAME, is_enabled=False)
     register(world, name="gone")
-    world.backend.cron.delete("gone")
+    world.backend.cron.service.delete("gone")
     world.clock.advance(s=60)
     for name in world.alarms.ringing():
-        world.backend.cron_scheduler.fire(name)
+        world.backend.cron.scheduler.fire(name)
     assert jobs(world) == []
 
 
@@ -239,7 +241,7 @@ def test_an_occurrence_in_the_gap_is_skipped_and_told(world: World) -> None:
     world.clock.at = at("2026-03-07T12:00:00Z")
     register(world, expression="30 2 * * *", timezone="America/New_York")
     world.clock.at = at("2026-03-08T12:00:00Z")
-    world.backend.cron_scheduler.tick()
+    world.backend.cron.scheduler.tick()
     assert jobs(world) == []
     assert latest(world).outcome is Outcome.SKIPPED
     assert latest(world).reason == "dst_skip"
@@ -259,7 +261,7 @@ def test_skip_leaves_an_occurrence_out_while_a_run_is_active(world: World) -> No
     assert len(jobs(world)) == 2
     assert (latest(world).reason, latest(world).blocked_by) == ("overlap_skip", active)
     assert world.cron.entries[NAME].run_count == 2
-    world.backend.ack(active, "w", None)
+    world.backend.jobs.ack(active, "w", None)
     pass_minutes(world)
     assert len(jobs(world)) == 3
 
@@ -270,10 +272,10 @@ def test_overlap_is_judged_when_the_occurrence_is_due(world: World) -> None:
     pass_minutes(world)
     (active,) = fetch(world)
     world.clock.at = at("2026-02-12T20:16:59Z")
-    world.backend.cron_scheduler.tick()
-    world.backend.ack(active, "w", None)
+    world.backend.cron.scheduler.tick()
+    world.backend.jobs.ack(active, "w", None)
     world.clock.at = at("2026-02-12T20:17:00Z")
-    world.backend.cron_scheduler.fire(NAME)
+    world.backend.cron.scheduler.fire(NAME)
     assert len(jobs(world)) == 2
 
 
@@ -281,7 +283,7 @@ def test_a_run_whose_worker_died_does_not_block(world: World) -> None:
     """Its reservation is over, though nobody has written that down yet."""
     register(world, job={"retry": {"max_attempts": 1}})
     pass_minutes(world)
-    world.backend.fetch(FetchRequest(("default",), 1, "w", 30_000))
+    world.backend.jobs.fetch(FetchRequest(("default",), 1, "w", 30_000))
     pass_minutes(world)
     assert [job.state for job in jobs(world)] == [JobState.DISCARDED, JobState.AVAILABLE]
 
@@ -334,9 +336,9 @@ def test_enqueue_never_runs_two_at_once_and_loses_none(world: World) -> None:
     for _ in range(4):
         (active,) = fetch(world, 5)
         assert len(jobs(world, JobState.ACTIVE)) == 1
-        world.backend.ack(active, "w", None)
+        world.backend.jobs.ack(active, "w", None)
         done.append(active)
-        world.backend.cron_scheduler.fire(NAME)
+        world.backend.cron.scheduler.fire(NAME)
     assert done == sorted(done)
     assert fetch(world) == []
 
@@ -346,8 +348,8 @@ def test_a_held_run_waits_for_the_retries_of_the_one_before(world: World) -> Non
     register(world, overlap="enqueue", job={"retry": {"max_attempts": 2, "jitter": False}})
     pass_minutes(world, 2)
     (first,) = fetch(world)
-    world.backend.fail(first, "w", ERROR)
-    world.backend.cron_scheduler.fire(NAME)
+    world.backend.jobs.fail(first, "w", ERROR)
+    world.backend.cron.scheduler.fire(NAME)
     assert len(jobs(world, JobState.PENDING)) == 1
 
 
@@ -355,9 +357,9 @@ def test_a_held_run_is_released_by_the_tick_also_when_disabled(world: World) -> 
     """Pausing a cron job does not strand what it enqueued."""
     register(world, overlap="enqueue")
     pass_minutes(world, 2)
-    world.backend.cron.set_enabled(NAME, is_enabled=False)
+    world.backend.cron.service.set_enabled(NAME, is_enabled=False)
     (first,) = fetch(world)
-    world.backend.ack(first, "w", None)
+    world.backend.jobs.ack(first, "w", None)
     pass_minutes(world)
     assert len(fetch(world)) == 1
     assert world.cron.entries[NAME].held == ()
@@ -367,10 +369,10 @@ def test_deleting_lets_held_runs_go(world: World) -> None:
     """Section 8.4: jobs that were enqueued are not affected, and nobody else would release them."""
     register(world, overlap="enqueue")
     pass_minutes(world, 3)
-    world.backend.cron.delete(NAME)
+    world.backend.cron.service.delete(NAME)
     assert len(jobs(world, JobState.AVAILABLE)) == 3
     with pytest.raises(NotFoundError):
-        world.backend.cron.get(NAME)
+        world.backend.cron.service.get(NAME)
 
 
 def test_deleting_lets_go_what_is_only_just_being_enqueued(world: World) -> None:
@@ -383,12 +385,12 @@ def test_deleting_lets_go_what_is_only_just_being_enqueued(world: World) -> None
     world.clock.advance(s=60)
     world.faults.spoiled, world.faults.fault = len(world.faults.calls) + at, Fault.DIES_BEFORE
     with pytest.raises(ProcessDiedError):
-        world.backend.cron_scheduler.tick()
+        world.backend.cron.scheduler.tick()
     claimed = world.cron.entries[NAME]
     assert claimed.is_claimed
     assert len(claimed.held) == 2
-    world.backend.cron.delete(NAME)
-    world.backend.push(job_of(claimed))  # as if the tick had not died, but was late
+    world.backend.cron.service.delete(NAME)
+    world.backend.jobs.push(job_of(claimed))  # as if the tick had not died, but was late
     assert len(jobs(world, JobState.AVAILABLE)) == 3
     assert jobs(world, JobState.PENDING) == []
 
@@ -414,22 +416,22 @@ def test_many_waiting_runs_are_warned_of(world: World, caplog: pytest.LogCapture
 def test_a_trigger_by_hand_leaves_the_plan_alone(world: World) -> None:
     """Also for a disabled cron job."""
     planned = register(world).next_run_at
-    entry, occurrence = world.backend.cron.trigger(NAME)
+    entry, occurrence = world.backend.cron.service.trigger(NAME)
     assert occurrence.outcome is Outcome.TRIGGERED
     assert world.store.jobs[occurrence.job_id].state is JobState.AVAILABLE
     assert (entry.next_run_at, entry.run_count) == (planned, 1)
-    world.backend.cron.set_enabled(NAME, is_enabled=False)
-    assert world.backend.cron.trigger(NAME)[1].outcome is Outcome.TRIGGERED
+    world.backend.cron.service.set_enabled(NAME, is_enabled=False)
+    assert world.backend.cron.service.trigger(NAME)[1].outcome is Outcome.TRIGGERED
     with pytest.raises(NotFoundError):
-        world.backend.cron.trigger("unknown")
+        world.backend.cron.service.trigger("unknown")
 
 
 def test_a_trigger_by_hand_obeys_the_overlap_policy(world: World) -> None:
     """It says why nothing was enqueued."""
     register(world)
-    first = world.backend.cron.trigger(NAME)[1].job_id
+    first = world.backend.cron.service.trigger(NAME)[1].job_id
     fetch(world)
-    entry, occurrence = world.backend.cron.trigger(NAME)
+    entry, occurrence = world.backend.cron.service.trigger(NAME)
     assert (occurrence.outcome, occurrence.blocked_by) == (Outcome.SKIPPED, first)
     assert entry.run_count == 1
 
@@ -480,7 +482,7 @@ def test_a_job_that_a_middleware_puts_off_is_enqueued_later(world: World) -> Non
 def around_push(world: World, middleware: Callable[..., object]) -> None:
     """Put a middleware around the backend's PUSH."""
     enqueuing = Enqueuer(EnqueueChain([middleware]))
-    world.backend.push = replace(world.backend.push, enqueuing=enqueuing)
+    world.backend.jobs.push = replace(world.backend.jobs.push, enqueuing=enqueuing)
 
 
 # ------------------------------------------------------------------------------- bad input
@@ -514,7 +516,7 @@ def test_bad_registrations_are_refused_and_nothing_is_stored(
 ) -> None:
     """CRON-02 to CRON-05, CRON-11: with the member at fault."""
     with pytest.raises(InvalidRequestError) as caught:
-        world.backend.cron.register(wanted(**change))
+        world.backend.cron.service.register(wanted(**change))
     assert caught.value.details["field"] == field
     assert world.cron.entries == {}
 
@@ -535,11 +537,11 @@ def test_a_tick_that_another_one_overtakes_has_not_failed(world: World) -> None:
 
     def save(before: CronEntry | None, after: CronEntry) -> None:
         world.cron.save = plain  # type: ignore[method-assign]
-        world.backend.cron_scheduler.tick()
+        world.backend.cron.scheduler.tick()
         plain(before, after)
 
     world.cron.save = save  # type: ignore[method-assign]
-    report = world.backend.cron_scheduler.tick()
+    report = world.backend.cron.scheduler.tick()
     assert (report.cron_due, report.cron_fired, report.cron_failed) == (1, 0, 0)
     assert len(jobs(world)) == 1
 
@@ -570,7 +572,7 @@ def test_any_number_of_ticks_fires_an_occurrence_once(world: World, overlap: str
     world.store.insert = insert  # type: ignore[method-assign]
     for minute in range(1, 6):
         world.clock.advance(s=60)
-        threads = [threading.Thread(target=world.backend.cron_scheduler.tick) for _ in range(ticks)]
+        threads = [threading.Thread(target=world.backend.cron.scheduler.tick) for _ in range(ticks)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -597,7 +599,7 @@ def _play(world: World) -> None:
         _attempt(partial(register, world, name=name, overlap=overlap))
     for _ in range(3):
         world.clock.advance(s=60)
-        _attempt(world.backend.cron_scheduler.tick)
+        _attempt(world.backend.cron.scheduler.tick)
         _attempt(lambda: fetch(world, 1))
 
 
@@ -612,7 +614,7 @@ def test_no_fault_fires_twice_or_leaves_a_claim_open(fault: Fault) -> None:
         _play(world)
         world.faults.spoiled = None
         world.clock.advance(s=60)
-        world.backend.cron_scheduler.tick()
+        world.backend.cron.scheduler.tick()
         where = f"call {spoiled} ({world.faults.calls[spoiled]}) {fault.value}"
         scheduled = [decode(render_job(job)["meta"]) for job in jobs(world)]
         seen = [(m["cron_name"], m["cron_scheduled_at"]) for m in scheduled if isinstance(m, dict)]

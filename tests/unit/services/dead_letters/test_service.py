@@ -40,7 +40,7 @@ def die(world: World, error_type: str = "Broken", **attributes: Any) -> JobRecor
     """Push a job, and fail it for good; a second passes."""
     given: dict[str, Any] = {"type": "demo.echo", "args": [1], "retry": KEPT} | attributes
     world.registry.ensure(given.get("queue", "default"), world.clock.now())
-    record = world.backend.push(Job(**given)).record
+    record = world.backend.jobs.push(Job(**given)).record
     assert record is not None
     world.clock.advance(s=1)
     return fail(world, record, error_type)
@@ -48,10 +48,10 @@ def die(world: World, error_type: str = "Broken", **attributes: Any) -> JobRecor
 
 def fail(world: World, record: JobRecord, error_type: str = "Broken") -> JobRecord:
     """Fetch a job and fail it."""
-    (claimed,) = world.backend.fetch(FetchRequest((record.queue,), worker_id="w"))
+    (claimed,) = world.backend.jobs.fetch(FetchRequest((record.queue,), worker_id="w"))
     assert claimed.id == record.id
     error = parse_object(encode({"type": error_type, "message": "it broke"}))
-    return world.backend.fail(claimed.id, "w", error)
+    return world.backend.jobs.fail(claimed.id, "w", error)
 
 
 def ids(jobs: Any) -> list[str]:
@@ -63,8 +63,8 @@ def test_dlq_001_only_jobs_whose_policy_says_so_are_dead_letters(world: World) -
     """Section 4.2: a discarded job is none, and can be retried all the same."""
     kept = die(world)
     dropped = die(world, retry={"max_attempts": 1})
-    assert ids(world.backend.dead_letters.list().jobs) == [kept.id]
-    assert world.backend.dead_letters.retry(dropped.id).state is JobState.AVAILABLE
+    assert ids(world.backend.dead_letters.service.list().jobs) == [kept.id]
+    assert world.backend.dead_letters.service.retry(dropped.id).state is JobState.AVAILABLE
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ def test_ret_08_the_handlers_word_outweighs_the_policy(
 ) -> None:
     """ojs-retry, section 7.2; attempts are left, and it does not matter."""
     policy: dict[str, JsonValue] = {"max_attempts": 9, "on_exhaustion": exhaustion}
-    record = world.backend.push(Job("demo.echo", [1], retry=policy)).record
+    record = world.backend.jobs.push(Job("demo.echo", [1], retry=policy)).record
     assert record is not None
-    world.backend.fetch(FetchRequest(("default",)))
+    world.backend.jobs.fetch(FetchRequest(("default",)))
     error = parse_object(encode({"type": "x", "message": "m", "code": code, "retryable": True}))
-    gone = world.backend.fail(record.id, None, error)
+    gone = world.backend.jobs.fail(record.id, None, error)
     assert (gone.state, gone.attempt, gone.is_dead_letter) == (JobState.DISCARDED, 1, is_kept)
 
 
@@ -91,22 +91,22 @@ def test_dlq_002_the_whole_history_is_kept(world: World) -> None:
         "on_exhaustion": "dead_letter",
         "jitter": False,
     }
-    record = world.backend.push(Job("demo.echo", [1], meta={"a": 1}, retry=policy)).record
+    record = world.backend.jobs.push(Job("demo.echo", [1], meta={"a": 1}, retry=policy)).record
     assert record is not None
     for kind in ("First", "Second", "Third"):
         fail(world, record, kind)
         world.clock.advance(s=2)
-    dead = world.backend.dead_letters.get(record.id)
+    dead = world.backend.dead_letters.service.get(record.id)
     assert [failure.type for failure in dead.failures] == ["First", "Second", "Third"]
     assert dead.document == record.document
 
 
 def test_a_job_that_is_not_discarded_is_no_dead_letter(world: World) -> None:
     """404, whoever asks for it as one."""
-    record = world.backend.push(Job("demo.echo", [1])).record
+    record = world.backend.jobs.push(Job("demo.echo", [1])).record
     assert record is not None
     with pytest.raises(NotFoundError, match="available"):
-        world.backend.dead_letters.get(record.id)
+        world.backend.dead_letters.service.get(record.id)
 
 
 def test_dlq_006_dead_letters_are_found_by_what_is_known_of_them(world: World) -> None:
@@ -117,7 +117,7 @@ def test_dlq_006_dead_letters_are_found_by_what_is_known_of_them(world: World) -
     c = die(world, "DbError", queue="email", type="mail.send")
 
     def found(**wanted: Any) -> list[str]:
-        return ids(world.backend.dead_letters.list(DeadLetterFilter(**wanted)).jobs)
+        return ids(world.backend.dead_letters.service.list(DeadLetterFilter(**wanted)).jobs)
 
     assert found() == [b.id, a.id, c.id]
     assert found(queue="billing") == [b.id, a.id]
@@ -145,7 +145,7 @@ def test_pages_follow_each_other_without_gap_or_repeat(
     seen: list[str] = []
     cursor = ""
     for _ in range(30):
-        page = world.backend.dead_letters.list(wanted, limit, cursor)
+        page = world.backend.dead_letters.service.list(wanted, limit, cursor)
         seen += ids(page.jobs)
         cursor = page.cursor
         if not cursor:
@@ -159,7 +159,7 @@ def test_the_total_is_exact_or_says_that_it_is_not(world: World) -> None:
     """A filter that the index does not know cannot be counted without reading everything."""
     for n in range(5):
         die(world, f"Error{n % 2}")
-    letters = world.backend.dead_letters
+    letters = world.backend.dead_letters.service
     page = letters.list(limit=2)
     assert (page.total, page.is_exact) == (5, True)
     filtered = letters.list(DeadLetterFilter(error_type="Error0"), limit=2)
@@ -172,9 +172,9 @@ def test_a_page_ends_where_its_documents_grow_too_large(world: World) -> None:
     """Lambda answers with 6 MB at most; the cursor leads on."""
     for _ in range(6):
         die(world, args=["x" * 900_000])
-    first = world.backend.dead_letters.list(limit=50)
+    first = world.backend.dead_letters.service.list(limit=50)
     assert (len(first.jobs), bool(first.cursor), first.total) == (4, True, 6)
-    assert len(world.backend.dead_letters.list(limit=50, cursor=first.cursor).jobs) == 2
+    assert len(world.backend.dead_letters.service.list(limit=50, cursor=first.cursor).jobs) == 2
 
 
 def test_one_request_looks_at_a_bounded_number_of_rows(world: World, monkeypatch: Any) -> None:
@@ -182,9 +182,11 @@ def test_one_request_looks_at_a_bounded_number_of_rows(world: World, monkeypatch
     monkeypatch.setattr("ojs_aws.services.jobs.list_walk.MAX_EXAMINED", 3)
     for _ in range(5):
         die(world)
-    page = world.backend.dead_letters.list(DeadLetterFilter(error_type="Rare"))
+    page = world.backend.dead_letters.service.list(DeadLetterFilter(error_type="Rare"))
     assert (page.jobs, page.is_exact) == ((), False)
-    last = world.backend.dead_letters.list(DeadLetterFilter(error_type="Rare"), cursor=page.cursor)
+    last = world.backend.dead_letters.service.list(
+        DeadLetterFilter(error_type="Rare"), cursor=page.cursor
+    )
     assert (last.jobs, last.cursor) == ((), "")
 
 
@@ -192,7 +194,7 @@ def test_one_request_looks_at_a_bounded_number_of_rows(world: World, monkeypatch
 def test_a_foreign_cursor_is_refused(world: World, cursor: str) -> None:
     """One of another queue too."""
     with pytest.raises(InvalidRequestError, match="cursor"):
-        world.backend.dead_letters.list(DeadLetterFilter(queue="default"), cursor=cursor)
+        world.backend.dead_letters.service.list(DeadLetterFilter(queue="default"), cursor=cursor)
 
 
 def test_the_statistics_count_by_queue_and_by_error(world: World) -> None:
@@ -200,7 +202,7 @@ def test_the_statistics_count_by_queue_and_by_error(world: World) -> None:
     first = die(world, "DbError", queue="billing")
     die(world, "DbError", queue="email")
     last = die(world, "TimeoutError", queue="email")
-    stats = world.backend.dead_letters.stats()
+    stats = world.backend.dead_letters.service.stats()
     assert (stats.total, stats.is_exact, stats.by_queue) == (3, True, {"billing": 1, "email": 2})
     assert (stats.by_error_type, stats.sampled) == ({"DbError": 2, "TimeoutError": 1}, 3)
     assert (stats.oldest_at, stats.newest_at) == (first.discarded_at, last.discarded_at)
@@ -211,9 +213,9 @@ def test_one_request_looks_into_a_bounded_number_of_queues(world: World) -> None
     for number in range(250):
         world.registry.ensure(f"a{number:03d}", world.clock.now())
     dead = die(world, queue="z")
-    first = world.backend.dead_letters.list()
+    first = world.backend.dead_letters.service.list()
     assert (first.jobs, first.cursor) == ((), "a200!")
-    last = world.backend.dead_letters.list(cursor=first.cursor)
+    last = world.backend.dead_letters.service.list(cursor=first.cursor)
     assert (ids(last.jobs), last.cursor) == ([dead.id], "")
 
 
@@ -221,7 +223,7 @@ def test_the_statistics_of_many_queues_count_the_first_ones_and_say_so(world: Wo
     """A request has an end, however many queues there are."""
     for number in range(60):
         die(world, queue=f"q{number:02d}")
-    stats = world.backend.dead_letters.stats()
+    stats = world.backend.dead_letters.service.stats()
     assert (stats.total, stats.is_exact, max(stats.by_queue)) == (49, False, "q48")
 
 
@@ -231,7 +233,7 @@ def test_the_statistics_of_many_queues_count_the_first_ones_and_say_so(world: Wo
 def test_dlq_003_a_dead_letter_may_be_changed_on_its_way_back(world: World) -> None:
     """DLQ-R002, section 6.3: another queue, metadata and policy merged, the rest as it was."""
     dead = die(world, meta={"a": 1, "b": 2}, retry=KEPT | {"initial_interval": "PT7S"})
-    again = world.backend.dead_letters.retry(
+    again = world.backend.dead_letters.service.retry(
         dead.id,
         {"queue": "second", "meta": {"b": 3, "c": 4}, "retry": {"max_attempts": 5}, "priority": 9},
     )
@@ -239,9 +241,9 @@ def test_dlq_003_a_dead_letter_may_be_changed_on_its_way_back(world: World) -> N
     assert rendered["meta"] == {"a": 1, "b": 3, "c": 4}
     assert rendered["retry"] == KEPT | {"initial_interval": "PT7S", "max_attempts": 5}
     assert (again.queue, again.priority, again.retry.max_attempts) == ("second", 9, 5)
-    (claimed,) = world.backend.fetch(FetchRequest(("second",)))
+    (claimed,) = world.backend.jobs.fetch(FetchRequest(("second",)))
     assert (claimed.id, claimed.attempt) == (dead.id, 1)
-    assert world.backend.fetch(FetchRequest(("default",))) == []
+    assert world.backend.jobs.fetch(FetchRequest(("default",))) == []
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def test_an_override_that_no_envelope_could_have_changes_nothing(
     """The field is named, and the job stays discarded."""
     dead = die(world)
     with pytest.raises(InvalidRequestError) as refused:
-        world.backend.dead_letters.retry(dead.id, override)
+        world.backend.dead_letters.service.retry(dead.id, override)
     assert refused.value.details["field"] == field
     assert world.store.jobs[dead.id] == dead
 
@@ -273,7 +275,7 @@ def test_an_undeclared_queue_is_no_way_back() -> None:
     world = World(settings=Settings(allow_undeclared_queues=False))
     dead = die(world)
     with pytest.raises(NotFoundError, match="other"):
-        world.backend.dead_letters.retry(dead.id, {"queue": "other"})
+        world.backend.dead_letters.service.retry(dead.id, {"queue": "other"})
     assert world.store.jobs[dead.id] == dead
 
 
@@ -281,22 +283,22 @@ def test_a_large_document_is_not_changed_in_place(world: World) -> None:
     """But its queue may be."""
     dead = die(world, args=["x" * 200_000])
     with pytest.raises(PayloadTooLargeError):
-        world.backend.dead_letters.retry(dead.id, {"meta": {"a": 1}})
-    assert world.backend.dead_letters.retry(dead.id, {"queue": "second"}).queue == "second"
+        world.backend.dead_letters.service.retry(dead.id, {"meta": {"a": 1}})
+    assert world.backend.dead_letters.service.retry(dead.id, {"queue": "second"}).queue == "second"
 
 
 def test_dlq_r001_many_are_enqueued_again_with_an_outcome_each(world: World) -> None:
     """Section 6.2: those of a filter, their messages together; the others stay."""
     chosen = [die(world, "DbError") for _ in range(3)]
     other = die(world, "Other")
-    report = world.backend.dead_letter_bulk(
+    report = world.backend.dead_letters.bulk(
         BulkAction.RETRY, DeadLetterFilter(error_type="DbError")
     )
     assert {o.job_id for o in report.outcomes} == set(ids(chosen))
     assert (report.done, report.cursor) == (3, "")
     assert {world.store.jobs[job.id].state for job in chosen} == {JobState.AVAILABLE}
     assert world.store.jobs[other.id].state is JobState.DISCARDED
-    assert len(world.backend.fetch(FetchRequest(("default",), count=9))) == 3
+    assert len(world.backend.jobs.fetch(FetchRequest(("default",), count=9))) == 3
 
 
 def test_many_are_enqueued_in_bounded_steps(world: World) -> None:
@@ -305,7 +307,7 @@ def test_many_are_enqueued_in_bounded_steps(world: World) -> None:
     done: list[str] = []
     cursor = ""
     for _ in range(5):
-        report = world.backend.dead_letter_bulk(BulkAction.RETRY, DeadLetterFilter(), 2, cursor)
+        report = world.backend.dead_letters.bulk(BulkAction.RETRY, DeadLetterFilter(), 2, cursor)
         done += [outcome.job_id for outcome in report.outcomes]
         cursor = report.cursor
         if not cursor:
@@ -315,11 +317,11 @@ def test_many_are_enqueued_in_bounded_steps(world: World) -> None:
 
 def test_each_named_job_has_its_outcome(world: World) -> None:
     """Done, no longer discarded, unknown; in the order asked for, each once."""
-    dead, alive = die(world), world.backend.push(Job("demo.echo", [1])).record
+    dead, alive = die(world), world.backend.jobs.push(Job("demo.echo", [1])).record
     assert alive is not None
     unknown = "01990000-0000-7000-8000-ffffffffffff"
     wanted = [dead.id, alive.id, unknown, dead.id]
-    report = world.backend.dead_letter_bulk(BulkAction.RETRY, wanted)
+    report = world.backend.dead_letters.bulk(BulkAction.RETRY, wanted)
     assert [(o.job_id, o.status) for o in report.outcomes] == [
         (dead.id, BulkStatus.DONE),
         (alive.id, BulkStatus.SKIPPED),
@@ -332,19 +334,19 @@ def test_one_failing_write_does_not_keep_the_others_from_theirs(world: World) ->
     """The failed one is reported, and a repetition finds it where it was."""
     dead = [die(world) for _ in range(3)]
     before = len(world.faults.calls)
-    report = world.backend.dead_letter_bulk(BulkAction.DELETE, ids(dead[:1]))
+    report = world.backend.dead_letters.bulk(BulkAction.DELETE, ids(dead[:1]))
     delete_at = before + world.faults.calls[before:].index("delete")
     assert report.done == 1
     world = World()
     dead = [die(world) for _ in range(3)]
     world.faults.spoiled, world.faults.fault = delete_at, next(iter(Fault))
     statuses = [
-        o.status for o in world.backend.dead_letter_bulk(BulkAction.DELETE, ids(dead)).outcomes
+        o.status for o in world.backend.dead_letters.bulk(BulkAction.DELETE, ids(dead)).outcomes
     ]
     assert statuses.count(BulkStatus.DONE) >= 2
     world.faults.spoiled = None
-    world.backend.dead_letter_bulk(BulkAction.DELETE, ids(dead))
-    assert world.backend.dead_letters.list().jobs == ()
+    world.backend.dead_letters.bulk(BulkAction.DELETE, ids(dead))
+    assert world.backend.dead_letters.service.list().jobs == ()
 
 
 def test_many_are_removed_for_good(world: World) -> None:
@@ -353,20 +355,20 @@ def test_many_are_removed_for_good(world: World) -> None:
     limit = Instant(world.clock.at)
     world.clock.advance(s=5)
     young = die(world)
-    report = world.backend.dead_letter_bulk(BulkAction.DELETE, DeadLetterFilter(until=limit))
+    report = world.backend.dead_letters.bulk(BulkAction.DELETE, DeadLetterFilter(until=limit))
     assert (report.done, set(world.store.jobs)) == (1, {young.id})
     with pytest.raises(NotFoundError):
-        world.backend.dead_letters.get(old.id)
+        world.backend.dead_letters.service.get(old.id)
 
 
 @pytest.mark.parametrize("limit", [0, 101, -1])
 def test_bulk_operations_are_bounded(world: World, limit: int) -> None:
     """In what a limit and a list of ids may ask for."""
     with pytest.raises(InvalidRequestError, match="limit"):
-        world.backend.dead_letter_bulk(BulkAction.RETRY, DeadLetterFilter(), limit)
+        world.backend.dead_letters.bulk(BulkAction.RETRY, DeadLetterFilter(), limit)
     many = [f"01990000-0000-7000-8000-{n:012d}" for n in range(101)]
     with pytest.raises(InvalidRequestError, match="ids"):
-        world.backend.dead_letter_bulk(BulkAction.DELETE, many)
+        world.backend.dead_letters.bulk(BulkAction.DELETE, many)
 
 
 # ------------------------------------------------------------------------------- pruning, replay
@@ -378,12 +380,12 @@ def test_dlq_004_dlq_005_the_oldest_beyond_the_number_kept_are_removed() -> None
     dead = [die(world) for _ in range(5)]
     other = die(world, queue="other")
     world.clock.advance(s=300)
-    assert world.backend.dead_letter_upkeep.tick().pruned == 3
+    assert world.backend.dead_letters.upkeep.tick().pruned == 3
     assert set(world.store.jobs) == {dead[3].id, dead[4].id, other.id}
     die(world)
-    assert world.backend.dead_letter_upkeep.tick().pruned == 0
+    assert world.backend.dead_letters.upkeep.tick().pruned == 0
     world.clock.advance(s=300)
-    assert world.backend.dead_letter_upkeep.tick().pruned == 1
+    assert world.backend.dead_letters.upkeep.tick().pruned == 1
 
 
 RULE = {
@@ -405,10 +407,10 @@ def test_dlq_r003_a_rule_replays_what_it_is_for_after_its_delay() -> None:
     dead, other = die(world, "ConnectionError"), die(world, "Other")
     for _ in range(11):
         world.clock.advance(s=300)
-        assert world.backend.dead_letter_upkeep.tick().replayed == 0
+        assert world.backend.dead_letters.upkeep.tick().replayed == 0
     for count in (1, 2):
         world.clock.advance(s=3600)
-        assert world.backend.dead_letter_upkeep.tick().replayed == 1
+        assert world.backend.dead_letters.upkeep.tick().replayed == 1
         again = world.store.jobs[dead.id]
         assert (again.state, again.attempt) == (JobState.AVAILABLE, 0)
         meta = json.loads(render_job(again)["meta"])
@@ -418,7 +420,7 @@ def test_dlq_r003_a_rule_replays_what_it_is_for_after_its_delay() -> None:
         fail(world, again, "ConnectionError")
     for _ in range(30):
         world.clock.advance(s=3600)
-        assert world.backend.dead_letter_upkeep.tick().replayed == 0
+        assert world.backend.dead_letters.upkeep.tick().replayed == 0
     states = {world.store.jobs[job.id].state for job in (dead, other)}
     assert states == {JobState.DISCARDED}
 
@@ -429,10 +431,10 @@ def test_what_a_rule_has_looked_at_is_not_looked_at_again() -> None:
     for _ in range(20):
         die(world, "Other")
     world.clock.advance(s=300)
-    world.backend.dead_letter_upkeep.tick()
+    world.backend.dead_letters.upkeep.tick()
     world.clock.advance(s=300)
     before = len(world.faults.calls)
-    world.backend.dead_letter_upkeep.tick()
+    world.backend.dead_letters.upkeep.tick()
     assert "load" not in world.faults.calls[before:]
 
 
@@ -441,12 +443,12 @@ def test_an_operators_retry_starts_the_count_again() -> None:
     world = with_rules(RULE | {"max_replays": 1, "delay": "PT0S"})
     dead = die(world, "ConnectionError")
     world.clock.advance(s=300)
-    world.backend.dead_letter_upkeep.tick()
+    world.backend.dead_letters.upkeep.tick()
     fail(world, dead, "ConnectionError")
-    assert world.backend.dead_letters.retry(dead.id).replay is None
+    assert world.backend.dead_letters.service.retry(dead.id).replay is None
     fail(world, dead, "ConnectionError")
     world.clock.advance(s=300)
-    assert world.backend.dead_letter_upkeep.tick().replayed == 1
+    assert world.backend.dead_letters.upkeep.tick().replayed == 1
 
 
 @pytest.mark.parametrize(
@@ -479,8 +481,8 @@ def test_rules_that_are_switched_off_do_nothing() -> None:
 
 def test_state_029_a_cancelled_job_cannot_be_retried(world: World) -> None:
     """409, with its state."""
-    record = world.backend.push(Job("demo.echo", [1])).record
+    record = world.backend.jobs.push(Job("demo.echo", [1])).record
     assert record is not None
-    world.backend.cancel(record.id)
+    world.backend.jobs.cancel(record.id)
     with pytest.raises(ConflictError, match="cancelled"):
-        world.backend.dead_letters.retry(record.id)
+        world.backend.dead_letters.service.retry(record.id)

@@ -29,7 +29,7 @@ def world() -> World:
 
 def give_back(world: World, job: JobRecord, error: Any = REASON) -> JobRecord:
     """Requeue a claimed job."""
-    return world.backend.fail.requeue(job.id, WORKER, error, which=attempt_of(job))
+    return world.backend.jobs.fail.requeue(job.id, WORKER, error, which=attempt_of(job))
 
 
 @pytest.mark.parametrize("error", [REASON, None])
@@ -102,7 +102,7 @@ def test_an_operators_retry_counts_anew(world: World) -> None:
     give_back(world, fetch(world)[0])
     (job,) = fetch(world)
     fail(world, job)
-    again = world.backend.dead_letters.retry(job.id)
+    again = world.backend.dead_letters.service.retry(job.id)
     assert (again.attempt, again.uncounted_attempts) == (0, 0)
     (job,) = fetch(world)
     assert fail(world, job).state is JobState.DISCARDED
@@ -113,7 +113,7 @@ def test_only_the_holder_gives_a_job_back(world: World) -> None:
     push(world)
     (first,) = fetch(world)
     with pytest.raises(ConflictError):
-        world.backend.fail.requeue(first.id, "w2", None)
+        world.backend.jobs.fail.requeue(first.id, "w2", None)
     give_back(world, first)
     with pytest.raises(ConflictError) as refused:
         give_back(world, first)
@@ -131,7 +131,7 @@ def test_a_repeated_fail_does_not_end_an_attempt_after_a_requeue(world: World) -
     give_back(world, first)
     (second,) = fetch(world)
     with pytest.raises(ConflictError):
-        world.backend.fail(first.id, WORKER, ERROR, which=attempt_of(first))
+        world.backend.jobs.fail(first.id, WORKER, ERROR, which=attempt_of(first))
     assert world.store.jobs[first.id] == second
 
 
@@ -187,5 +187,5 @@ def test_a_requeue_is_not_counted_as_a_retry(world: World) -> None:
     tally = Tally()
     tally.count(job, after)
     assert tally.counts[TallyKind.RETRIED] == 0
-    tally.count(job, world.backend.info(job.id))
+    tally.count(job, world.backend.jobs.info(job.id))
     assert not tally

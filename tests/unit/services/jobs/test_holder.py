@@ -39,8 +39,8 @@ def by_reservation_end(world: World, job: JobRecord) -> None:
 
 def by_manual_retry(world: World, job: JobRecord) -> None:
     """An operator retried the discarded job, whose attempts are counted from 0 again."""
-    world.backend.fail(job.id, WORKER, parse_object('{"message": "no", "retryable": false}'))
-    world.backend.dead_letters.retry(job.id)
+    world.backend.jobs.fail(job.id, WORKER, parse_object('{"message": "no", "retryable": false}'))
+    world.backend.dead_letters.service.retry(job.id)
 
 
 AGAIN = [by_retry, by_reservation_end, by_manual_retry]
@@ -63,11 +63,11 @@ def test_a_repeated_fail_does_not_end_the_next_attempt(world: World, again: Agai
     """Its answer was lost, and the worker resends it when it holds the job again."""
     first, second = twice_claimed(world, again)
     with pytest.raises(ConflictError) as refused:
-        world.backend.fail(first.id, WORKER, ERROR, which=attempt_of(first))
+        world.backend.jobs.fail(first.id, WORKER, ERROR, which=attempt_of(first))
     assert refused.value.details["current_state"] == "active"
     assert refused.value.details["current_attempt"] == second.attempt
     assert world.store.jobs[first.id] == second
-    done = world.backend.ack(second.id, WORKER, None, which=attempt_of(second))
+    done = world.backend.jobs.ack(second.id, WORKER, None, which=attempt_of(second))
     assert done.state is JobState.COMPLETED
 
 
@@ -77,7 +77,7 @@ def test_a_late_ack_does_not_complete_the_next_attempt(world: World, again: Agai
     first, second = twice_claimed(world, again)
     for result in (None, RawJson("1"), RawJson('"' + "x" * 200_000 + '"')):
         with pytest.raises(ConflictError):
-            world.backend.ack(first.id, WORKER, result, which=attempt_of(first))
+            world.backend.jobs.ack(first.id, WORKER, result, which=attempt_of(first))
     assert world.store.jobs[first.id] == second
 
 
@@ -89,12 +89,14 @@ def test_a_late_beat_does_not_extend_the_next_attempt(world: World, again: Again
     fetch(world)
     world.clock.advance(s=1)
     named = {first.id: attempt_of(first)}
-    beat = world.backend.heartbeat(
+    beat = world.backend.workers.heartbeat(
         WORKER, [first.id, other.id], None, WorkerReport(), attempts=named
     )
     assert (beat.lost, beat.extended) == ((first.id,), (other.id,))
     assert world.store.jobs[first.id] == second
-    beat = world.backend.heartbeat(WORKER, [first.id], attempts={first.id: attempt_of(second)})
+    beat = world.backend.workers.heartbeat(
+        WORKER, [first.id], attempts={first.id: attempt_of(second)}
+    )
     assert beat.extended == (first.id,)
 
 
@@ -103,12 +105,14 @@ def test_late_progress_is_ignored_and_a_late_checkpoint_refused(world: World, ag
     """PRG-007 says so of progress; a checkpoint would mislead the next attempt."""
     first, second = twice_claimed(world, again)
     report, late = ProgressReport(fraction=0.5), attempt_of(first)
-    noted = world.backend.progress(first.id, WORKER, report, RawJson("1"), which=late)
+    noted = world.backend.outcomes.progress(first.id, WORKER, report, RawJson("1"), which=late)
     assert noted == (second, False)
     with pytest.raises(ConflictError):
-        world.backend.checkpoints.save(first.id, WORKER, RawJson("1"), which=late)
+        world.backend.outcomes.checkpoints.save(first.id, WORKER, RawJson("1"), which=late)
     assert world.store.jobs[first.id] == second
-    saved = world.backend.checkpoints.save(first.id, WORKER, RawJson("2"), which=attempt_of(second))
+    saved = world.backend.outcomes.checkpoints.save(
+        first.id, WORKER, RawJson("2"), which=attempt_of(second)
+    )
     assert saved.checkpoint.state == "2"
 
 
@@ -117,11 +121,11 @@ def test_the_number_of_an_attempt_alone_is_checked_too(world: World, again: Agai
     """For clients that know no reservation ids."""
     first, second = twice_claimed(world, again)
     with pytest.raises(ConflictError):
-        world.backend.fail(first.id, None, ERROR, which=AttemptRef(attempt=1))
+        world.backend.jobs.fail(first.id, None, ERROR, which=AttemptRef(attempt=1))
     with pytest.raises(ConflictError):
-        world.backend.ack(first.id, None, None, which=AttemptRef(attempt=1))
+        world.backend.jobs.ack(first.id, None, None, which=AttemptRef(attempt=1))
     assert world.store.jobs[first.id] == second
-    done = world.backend.ack(first.id, None, None, which=AttemptRef(attempt=2))
+    done = world.backend.jobs.ack(first.id, None, None, which=AttemptRef(attempt=2))
     assert done.state is JobState.COMPLETED
 
 
@@ -138,4 +142,4 @@ def test_each_claim_has_a_reservation_id_of_its_own(world: World) -> None:
 def test_a_report_that_says_nothing_of_its_attempt_is_not_checked(world: World) -> None:
     """As official clients send it: the worker and the job's state decide."""
     first, _ = twice_claimed(world, by_retry)
-    assert world.backend.ack(first.id, WORKER, None).state is JobState.COMPLETED
+    assert world.backend.jobs.ack(first.id, WORKER, None).state is JobState.COMPLETED

@@ -31,7 +31,7 @@ def world() -> World:
 
 def push(world: World, **attributes: Any) -> str:
     """Push a job; its id."""
-    record = world.backend.push(Job("demo.echo", [1], **attributes)).record
+    record = world.backend.jobs.push(Job("demo.echo", [1], **attributes)).record
     assert record is not None
     return record.id
 
@@ -39,7 +39,7 @@ def push(world: World, **attributes: Any) -> str:
 def fetch(world: World, count: int = 1) -> list[str]:
     """Fetch jobs."""
     request = FetchRequest(("default",), count, "w")
-    return [job.id for job in world.backend.fetch(request)]
+    return [job.id for job in world.backend.jobs.fetch(request)]
 
 
 def gone(world: World, job_id: str) -> Callable[[], object]:
@@ -103,7 +103,7 @@ def test_a_heartbeat_says_that_a_job_that_is_removed_meanwhile_is_lost(world: Wo
     fetch(world)
     world.clock.advance(s=1)
     before(world.store, "save", gone(world, job_id))
-    beat = world.backend.heartbeat("w", [job_id])
+    beat = world.backend.workers.heartbeat("w", [job_id])
     assert list(beat.lost) == [job_id]
 
 
@@ -112,7 +112,7 @@ def test_results_of_many_leave_out_a_job_that_is_removed_meanwhile(world: World)
     job_id = push(world, expires_at="+PT1S")
     world.clock.advance(s=2)
     before(world.store, "save", gone(world, job_id))
-    assert world.backend.results.many([job_id]) == {job_id: None}
+    assert world.backend.outcomes.results.many([job_id]) == {job_id: None}
 
 
 @pytest.mark.parametrize("states", [(JobState.AVAILABLE,), (JobState.CANCELLED,)])
@@ -122,11 +122,11 @@ def test_a_purge_counts_no_job_that_is_gone_or_changed_meanwhile(
     """Somebody else purges at the same time, or something is written to an ended job."""
     job_id = push(world)
     if states == (JobState.CANCELLED,):
-        world.backend.cancel(job_id)
+        world.backend.jobs.cancel(job_id)
         before(world.store, "delete", lambda: changed(world, job_id))
     else:
         before(world.store, "save", gone(world, job_id))
-    purged = world.backend.purge_queue(Purge(queue="default", states=states))
+    purged = world.backend.queues.purge(Purge(queue="default", states=states))
     assert (purged.deleted, purged.cancelled) == (0, 0)
 
 
@@ -154,7 +154,7 @@ def test_a_workflow_is_shown_though_a_job_of_it_is_removed_meanwhile(world: Worl
     held, other = fetch(world, 2)
     world.clock.advance(s=3600)
     before(world.store, "save", gone(world, held))
-    shown = world.backend.workflows.get(made.id)
+    shown = world.backend.workflows.service.get(made.id)
     assert [job.id for job in shown.jobs.values()] == [other]
 
 
@@ -163,7 +163,7 @@ def test_a_workflow_is_cancelled_though_a_job_of_it_is_removed_meanwhile(world: 
     made = create(world, {"type": "group", "name": "g", "jobs": [step(), step()]}).view.workflow
     first, second = sorted(world.store.jobs)
     before(world.store, "save", gone(world, first))
-    world.backend.workflows.cancel(made.id)
+    world.backend.workflows.service.cancel(made.id)
     assert world.store.jobs[second].state is JobState.CANCELLED
 
 
@@ -173,10 +173,10 @@ def test_a_dead_letter_that_an_operator_retries_meanwhile_is_not_pruned(
 ) -> None:
     """It is a job again, and that is no error."""
     dead = die(world)
-    upkeep = world.backend.dead_letter_upkeep
+    upkeep = world.backend.dead_letters.upkeep
     upkeep.max_count = 0
     world.clock.advance(s=300)
-    before(world.store, "delete", lambda: world.backend.dead_letters.retry(dead.id))
+    before(world.store, "delete", lambda: world.backend.dead_letters.service.retry(dead.id))
     report = upkeep.tick()
     assert (report.pruned, report.failed) == (0, 0)
     assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
@@ -186,7 +186,7 @@ def test_a_dead_letter_that_an_operator_retries_meanwhile_is_not_pruned(
 def test_dead_letters_that_cannot_be_counted_do_not_stop_the_next_queue(world: World) -> None:
     """Whatever the error is."""
     dead = [die(world, queue=queue) for queue in ("a", "b")]
-    upkeep = world.backend.dead_letter_upkeep
+    upkeep = world.backend.dead_letters.upkeep
     upkeep.max_count = 0
     world.clock.advance(s=300)
     before(world.store, "count", refuse(ValueError("unreadable")))
@@ -205,5 +205,5 @@ def test_a_dead_letter_that_cannot_be_replayed_does_not_stop_the_next(
     world.clock.advance(s=300)
     act = gone(world, first.id) if is_gone else refuse(ValueError("unreadable"))
     before(world.store, "save", act)
-    assert world.backend.dead_letter_upkeep.tick().replayed == 1
+    assert world.backend.dead_letters.upkeep.tick().replayed == 1
     assert (first.id in caplog.text) is not is_gone

@@ -22,7 +22,7 @@ def world() -> World:
     world = World()
     for queue in QUEUES:
         for _ in range(3):
-            world.backend.push(Job("demo.echo", [1], queue=queue))
+            world.backend.jobs.push(Job("demo.echo", [1], queue=queue))
     return world
 
 

@@ -20,7 +20,7 @@ Next = Callable[[Job], Awaitable[Job | None]]
 
 def push_with(world: World, *middleware: object) -> Push:
     """PUSH with a chain of its own."""
-    return replace(world.backend.push, enqueuing=Enqueuer(EnqueueChain(middleware)))
+    return replace(world.backend.jobs.push, enqueuing=Enqueuer(EnqueueChain(middleware)))
 
 
 def test_a_middleware_sees_the_job_before_and_after_it_is_stored() -> None:

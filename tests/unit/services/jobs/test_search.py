@@ -33,7 +33,7 @@ def push(world: World, **attributes: Any) -> JobRecord:
     """Push a job; a second passes."""
     given: dict[str, Any] = {"type": "demo.echo", "args": [1]} | attributes
     world.registry.ensure(given.get("queue", "default"), world.clock.now())
-    record = world.backend.push(Job(**given)).record
+    record = world.backend.jobs.push(Job(**given)).record
     assert record is not None
     world.clock.advance(s=1)
     return record
@@ -41,7 +41,7 @@ def push(world: World, **attributes: Any) -> JobRecord:
 
 def claim(world: World, record: JobRecord) -> JobRecord:
     """Fetch the only ready job of a queue."""
-    (claimed,) = world.backend.fetch(FetchRequest((record.queue,), worker_id="w"))
+    (claimed,) = world.backend.jobs.fetch(FetchRequest((record.queue,), worker_id="w"))
     assert claimed.id == record.id
     return claimed
 
@@ -51,7 +51,7 @@ def die(world: World, **attributes: Any) -> JobRecord:
     record = push(world, retry={"max_attempts": 1}, **attributes)
     claim(world, record)
     error = parse_object(encode({"type": "Broken", "message": "it broke"}))
-    dead = world.backend.fail(record.id, "w", error)
+    dead = world.backend.jobs.fail(record.id, "w", error)
     world.clock.advance(s=1)
     return dead
 
@@ -60,15 +60,15 @@ def one_of_each(world: World) -> dict[JobState, str]:
     """A job in each of the eight states, all of one queue."""
     done = push(world)
     claim(world, done)
-    world.backend.ack(done.id, "w", None)
+    world.backend.jobs.ack(done.id, "w", None)
     dead = die(world)
     again = push(world, retry={"max_attempts": 9, "initial_interval": "PT1H", "jitter": False})
     claim(world, again)
-    world.backend.fail(again.id, "w", parse_object(encode({"type": "x", "message": "m"})))
+    world.backend.jobs.fail(again.id, "w", parse_object(encode({"type": "x", "message": "m"})))
     active = push(world)
     claim(world, active)
     gone = push(world)
-    world.backend.cancel(gone.id)
+    world.backend.jobs.cancel(gone.id)
     return {
         S.COMPLETED: done.id,
         S.DISCARDED: dead.id,
@@ -83,7 +83,7 @@ def one_of_each(world: World) -> dict[JobState, str]:
 
 def found(world: World, limit: int = 100, **wanted: Any) -> list[str]:
     """The ids that a filter finds."""
-    return [job.id for job in world.backend.job_search.find(JobFilter(**wanted), limit).jobs]
+    return [job.id for job in world.backend.jobs.search.find(JobFilter(**wanted), limit).jobs]
 
 
 @pytest.mark.parametrize("state", list(JobState))
@@ -91,14 +91,14 @@ def test_adm_003_jobs_are_found_by_state(world: World, state: JobState) -> None:
     """Each state, though three of them share a list; and counted without being read."""
     ids = one_of_each(world)
     assert found(world, states=frozenset({state})) == [ids[state]]
-    count = world.backend.job_search.count(JobFilter(states=frozenset({state})))
+    count = world.backend.jobs.search.count(JobFilter(states=frozenset({state})))
     assert (count.rows, count.is_exact) == (1, True)
 
 
 def test_without_a_filter_every_job_of_every_queue_is_found(world: World) -> None:
     """Queue by queue; and page by page the same, each exactly once."""
     ids = {*one_of_each(world).values(), push(world, queue="email").id, push(world, queue="a").id}
-    search = world.backend.job_search
+    search = world.backend.jobs.search
     assert set(found(world)) == ids
     for size in (1, 3):
         pages: list[str] = []
@@ -139,7 +139,7 @@ def test_what_time_has_decided_is_found_by_its_new_state(world: World) -> None:
     assert found(world, states=frozenset({S.SCHEDULED})) == []
     stored = world.store.jobs[record.id]
     assert (stored.state, stored.version) == (S.SCHEDULED, record.version)
-    assert not world.backend.job_search.count(JobFilter(states=frozenset({S.AVAILABLE}))).is_exact
+    assert not world.backend.jobs.search.count(JobFilter(states=frozenset({S.AVAILABLE}))).is_exact
 
 
 def test_a_search_looks_at_a_bounded_number_of_rows(
@@ -155,7 +155,7 @@ def test_a_search_looks_at_a_bounded_number_of_rows(
     pages: list[list[str]] = []
     cursor = ""
     while True:
-        page = world.backend.job_search.find(JobFilter(type="rare.one"), 10, cursor)
+        page = world.backend.jobs.search.find(JobFilter(type="rare.one"), 10, cursor)
         assert page.examined <= 30
         pages.append([job.id for job in page.jobs])
         cursor = page.cursor
@@ -171,12 +171,12 @@ def test_empty_lists_are_bounded_as_well(world: World, monkeypatch: pytest.Monke
     for number in range(5):
         world.registry.ensure(f"q{number}", world.clock.now())
     last = push(world, queue="z")
-    page = world.backend.job_search.find(JobFilter(), 10)
+    page = world.backend.jobs.search.find(JobFilter(), 10)
     assert (page.jobs, bool(page.cursor)) == ((), True)
     seen: list[str] = []
     cursor = page.cursor
     while cursor:
-        page = world.backend.job_search.find(JobFilter(), 10, cursor)
+        page = world.backend.jobs.search.find(JobFilter(), 10, cursor)
         seen += [job.id for job in page.jobs]
         cursor = page.cursor
     assert seen == [last.id]
@@ -186,7 +186,7 @@ def test_empty_lists_are_bounded_as_well(world: World, monkeypatch: pytest.Monke
 def test_a_cursor_of_something_else_is_refused(world: World, cursor: str) -> None:
     """Before anything is read."""
     with pytest.raises(InvalidRequestError, match="cursor"):
-        world.backend.job_search.find(JobFilter(queue="default"), 10, cursor)
+        world.backend.jobs.search.find(JobFilter(queue="default"), 10, cursor)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_adm_007_discarded_jobs_are_retried_in_bulk(world: World) -> None:
     """Those of the filter and no others; each has a message again."""
     wanted = {die(world, queue="billing").id for _ in range(3)}
     other = die(world, queue="email")
-    report = world.backend.job_bulk(BulkAction.RETRY, JobFilter(queue="billing"))
+    report = world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(queue="billing"))
     assert {outcome.job_id for outcome in report.outcomes} == wanted
     assert (report.done, report.cursor) == (3, "")
     assert {world.store.jobs[each].state for each in wanted} == {S.AVAILABLE}
@@ -220,13 +220,13 @@ def test_a_job_that_fails_again_meanwhile_is_not_retried_twice(world: World) -> 
     cursor, retried = "", 0
     for _ in range(10):
         wanted = JobFilter(queue="default")
-        report = world.backend.job_bulk(BulkAction.RETRY, wanted, 1, cursor)
+        report = world.backend.bulk.by_filter(BulkAction.RETRY, wanted, 1, cursor)
         retried += report.done
         world.clock.advance(s=1)
         if report.done:
-            world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+            world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
             error = parse_object(encode({"type": "x", "message": "m"}))
-            world.backend.fail(report.outcomes[0].job_id, "w", error)
+            world.backend.jobs.fail(report.outcomes[0].job_id, "w", error)
         cursor = report.cursor
         if not cursor:
             break
@@ -240,7 +240,7 @@ def test_a_bulk_change_only_meets_jobs_that_it_can_be_done_to(
     """Retry: discarded; cancel: what has not ended; delete: what has. Nothing else is touched."""
     ids = one_of_each(world)
     before = dict(world.store.jobs)
-    report = world.backend.job_bulk(action, JobFilter(queue="default"))
+    report = world.backend.bulk.by_filter(action, JobFilter(queue="default"))
     met = {outcome.job_id for outcome in report.outcomes}
     states = {
         BulkAction.RETRY: {S.DISCARDED},
@@ -266,9 +266,9 @@ def test_adm_r005_a_dry_run_changes_nothing(world: World, action: BulkAction) ->
     """And says what would be changed."""
     one_of_each(world)
     before = dict(world.store.jobs)
-    dry = world.backend.job_bulk(action, JobFilter(queue="default"), 1000, is_dry=True)
+    dry = world.backend.bulk.by_filter(action, JobFilter(queue="default"), 1000, is_dry=True)
     assert world.store.jobs == before
-    real = world.backend.job_bulk(action, JobFilter(queue="default"))
+    real = world.backend.bulk.by_filter(action, JobFilter(queue="default"))
     assert {each.job_id for each in dry.outcomes} == {each.job_id for each in real.outcomes}
 
 
@@ -276,11 +276,11 @@ def test_everything_is_never_meant_by_saying_nothing(world: World) -> None:
     """An empty filter is refused, and so is a state that the change is impossible in."""
     push(world)
     with pytest.raises(InvalidRequestError, match="empty"):
-        world.backend.job_bulk(BulkAction.CANCEL, JobFilter())
+        world.backend.bulk.by_filter(BulkAction.CANCEL, JobFilter())
     with pytest.raises(InvalidRequestError, match="active"):
-        world.backend.job_bulk(BulkAction.RETRY, JobFilter(states=frozenset({S.ACTIVE})))
+        world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(states=frozenset({S.ACTIVE})))
     with pytest.raises(InvalidRequestError, match="limit"):
-        world.backend.job_bulk(BulkAction.CANCEL, JobFilter(queue="default"), 101)
+        world.backend.bulk.by_filter(BulkAction.CANCEL, JobFilter(queue="default"), 101)
 
 
 @pytest.mark.parametrize("fault", [Fault.FAILS_BEFORE, Fault.FAILS_AFTER])
@@ -290,12 +290,12 @@ def test_one_failing_write_does_not_stop_the_others(world: World, fault: Fault) 
         die(world)
     world.faults.spoiled = len(world.faults.calls) + 2  # the queue is named, one read, then writes
     world.faults.fault = fault
-    report = world.backend.job_bulk(BulkAction.RETRY, JobFilter(queue="default"))
+    report = world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(queue="default"))
     assert world.faults.calls[world.faults.spoiled] == "save"
     statuses = sorted(str(outcome.status) for outcome in report.outcomes)
     assert statuses == ["done", "done", "failed"]
     world.faults.spoiled = None
-    again = world.backend.job_bulk(BulkAction.RETRY, JobFilter(queue="default"))
+    again = world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(queue="default"))
     assert again.done == (fault is Fault.FAILS_BEFORE)
     assert {job.state for job in world.store.jobs.values()} == {S.AVAILABLE}
 
@@ -310,7 +310,7 @@ def test_a_job_that_somebody_changed_meanwhile_is_skipped(world: World) -> None:
             world.store.jobs[dead.id] = again
 
     world.faults.afterwards = retried
-    report = world.backend.job_bulk(BulkAction.DELETE, JobFilter(queue="default"))
+    report = world.backend.bulk.by_filter(BulkAction.DELETE, JobFilter(queue="default"))
     assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
     assert world.store.jobs[dead.id].state is S.AVAILABLE
 
@@ -319,11 +319,11 @@ def test_a_job_that_somebody_changed_meanwhile_is_skipped(world: World) -> None:
 def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
     """Its instants and failures in order; those before an operator's retry are kept apart."""
     dead = die(world)
-    world.backend.dead_letters.retry(dead.id)
+    world.backend.dead_letters.service.retry(dead.id)
     world.clock.advance(s=1)
     claim(world, dead)
     world.clock.advance(s=1)
-    world.backend.ack(dead.id, "w", None)
+    world.backend.jobs.ack(dead.id, "w", None)
     entries = history_of(world.store.jobs[dead.id])
     told = [(entry.what, entry.is_past_life) for entry in entries]
     assert told == [

@@ -33,14 +33,14 @@ def push(world: World, limit: dict[str, Any] | None = None, **attributes: Any) -
     job = Job("demo.echo", [], **attributes)
     if limit is not None:
         job["rate_limit"] = limit
-    record = world.backend.push(job).record
+    record = world.backend.jobs.push(job).record
     assert record is not None
     return record.id
 
 
 def fetch(world: World, count: int = 1) -> list[str]:
     """Fetch jobs."""
-    return [job.id for job in world.backend.fetch(FetchRequest(("default",), count, "w"))]
+    return [job.id for job in world.backend.jobs.fetch(FetchRequest(("default",), count, "w"))]
 
 
 def active(world: World, key: str) -> int:
@@ -60,22 +60,22 @@ def test_rl_001_a_job_waits_until_another_has_ended(world: World) -> None:
         assert world.store.jobs[second].state is JobState.AVAILABLE
         match end:
             case "ack":
-                world.backend.ack(first, "w", None)
+                world.backend.jobs.ack(first, "w", None)
             case "fail":
-                world.backend.fail(first, "w", ERROR)
+                world.backend.jobs.fail(first, "w", ERROR)
             case "cancel":
-                world.backend.cancel(first)
+                world.backend.jobs.cancel(first)
             case "expire":
                 world.clock.advance(s=1801)
-                world.backend.info(first)
+                world.backend.jobs.info(first)
         assert active(world, "api") == 0, end
         taken = fetch(world)
         assert len(taken) == 1, end
         assert active(world, "api") == 1, end
-        world.backend.ack(taken[0], "w", None)
+        world.backend.jobs.ack(taken[0], "w", None)
         for job_id in (first, second):
             with suppress(OjsError):
-                world.backend.cancel(job_id)
+                world.backend.jobs.cancel(job_id)
 
 
 def test_rl_002_each_key_has_a_bucket_of_its_own(world: World) -> None:
@@ -111,7 +111,7 @@ def test_a_retried_attempt_counts_as_a_start(world: World) -> None:
     """The backoff is independent of the limit (section 8.3)."""
     job = push(world, {"key": "k", "rate": {"limit": 1, "period": "PT1H"}})
     assert fetch(world) == [job]
-    world.backend.fail(job, "w", ERROR)
+    world.backend.jobs.fail(job, "w", ERROR)
     world.clock.advance(s=60)
     assert fetch(world) == []
     world.clock.advance(s=3600)
@@ -132,7 +132,7 @@ def test_a_whole_queue_is_limited_whatever_its_jobs_say(world: World) -> None:
     jobs = [push(world, {"key": "k", "concurrency": 9}) for _ in range(3)]
     assert fetch(world, 3) == jobs[:2]
     assert (active(world, "queue:default"), active(world, "k")) == (2, 2)
-    world.backend.ack(jobs[0], "w", None)
+    world.backend.jobs.ack(jobs[0], "w", None)
     assert (active(world, "queue:default"), active(world, "k")) == (1, 1)
     assert fetch(world, 3) == jobs[2:]
     world.backend.limits.unlimit_queue("default")
@@ -145,7 +145,7 @@ def test_lambda_workers_are_limited_and_their_messages_wait(world: World) -> Non
     for _ in range(3):
         push(world, {"key": "k", "rate": {"limit": 1, "period": "PT4S"}})
     received = world.messages.receive("default", 10, 120)
-    claimed = world.backend.fetch.claim_messages("default", received, "lambda")
+    claimed = world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     assert [each.record is not None for each in claimed].count(True) == 1
     assert all(each.keep_message for each in claimed)
     world.clock.advance(ms=3900)
@@ -156,7 +156,7 @@ def test_lambda_workers_are_limited_and_their_messages_wait(world: World) -> Non
     assert (
         sum(
             each.record is not None
-            for each in world.backend.fetch.claim_messages("default", again, "lambda")
+            for each in world.backend.jobs.fetch.claim_messages("default", again, "lambda")
         )
         == 1
     )
@@ -166,17 +166,17 @@ def test_lambda_workers_are_limited_and_their_messages_wait(world: World) -> Non
 def test_who_waits_for_the_limit_of_a_queue_is_woken_when_it_ends(world: World, how: str) -> None:
     """Lambda workers: their messages may be set aside for a quarter of an hour."""
     backend = world.backend
-    backend.queue_config.change("default", {"rate_limit": {"limit": 1, "period": "PT1H"}})
+    backend.queues.config.change("default", {"rate_limit": {"limit": 1, "period": "PT1H"}})
     for _ in range(3):
         push(world)
     received = world.messages.receive("default", 10, 120)
-    backend.fetch.claim_messages("default", received, "lambda")
+    backend.jobs.fetch.claim_messages("default", received, "lambda")
     world.clock.advance(s=5)
     assert world.messages.receive("default", 10, 120) == []
     if how == "unlimit":
         backend.limits.unlimit_queue("default")
     else:
-        backend.queue_config.change("default", {"rate_limit": None})
+        backend.queues.config.change("default", {"rate_limit": None})
     assert len(world.messages.receive("default", 10, 120)) == 2
 
 
@@ -201,7 +201,7 @@ def test_a_job_may_rather_be_scheduled_than_wait(world: World) -> None:
     assert record.scheduled_at == opened + 3_600_000
     assert "enqueued_at" not in render_job(record)
     assert decode(render_job(record)["scheduled_at"]) == format_instant(record.scheduled_at)
-    world.backend.ack(first, "w", None)
+    world.backend.jobs.ack(first, "w", None)
     world.clock.advance(s=3599)
     assert fetch(world) == []
     world.clock.advance(s=1)
@@ -214,9 +214,9 @@ def test_a_job_type_is_limited_wherever_its_jobs_are(world: World) -> None:
     jobs = [push(world) for _ in range(3)] + [push(world, {"key": "k", "concurrency": 9})]
     elsewhere = push(world, queue="other")
     assert fetch(world, 5) == jobs[:2]
-    assert world.backend.fetch(FetchRequest(("other",), 1, "w")) == []
-    world.backend.ack(jobs[0], "w", None)
-    other = world.backend.fetch(FetchRequest(("other",), 1, "w"))
+    assert world.backend.jobs.fetch(FetchRequest(("other",), 1, "w")) == []
+    world.backend.jobs.ack(jobs[0], "w", None)
+    other = world.backend.jobs.fetch(FetchRequest(("other",), 1, "w"))
     assert [job.id for job in other] == [elsewhere]
     assert active(world, "type:demo.echo") == 2
     world.backend.limits.lift("type:demo.echo")
@@ -233,12 +233,12 @@ def test_other_types_pass_by_one_that_waits(world: World) -> None:
     world.backend.limits.override("type:demo.echo", {"concurrency": 0})
     for _ in range(30):
         push(world)
-    record = world.backend.push(Job("demo.other", [])).record
+    record = world.backend.jobs.push(Job("demo.other", [])).record
     assert record is not None
     received = [each for _ in range(4) for each in world.messages.receive("default", 10, 120)]
     mine = [each for each in received if each.message.job_id == record.id]
     others = [each for each in received if each.message.job_id != record.id][:5]
-    outcomes = world.backend.fetch.claim_messages("default", [*others, *mine], "lambda")
+    outcomes = world.backend.jobs.fetch.claim_messages("default", [*others, *mine], "lambda")
     claimed = [each.record.id for each in outcomes if each.record is not None]
     assert claimed == [record.id]
 
@@ -276,7 +276,7 @@ def test_rl_r003_a_handler_that_was_refused_holds_its_key_back(world: World) -> 
     assert fetch(world) == [job]
     until = format_instant(Instant(world.clock.at + 30_000))
     error = parse_object(f'{{"type": "Limited", "message": "429", "rate_limit_until": "{until}"}}')
-    world.backend.fail(job, "w", error)
+    world.backend.jobs.fail(job, "w", error)
     assert fetch(world, 2) == [other]
     world.clock.advance(s=30)
     assert waiting in fetch(world, 2)
@@ -288,7 +288,7 @@ def test_an_error_that_names_no_instant_is_only_an_error(world: World, until: ob
     job = push(world, {"key": "api", "concurrency": 1})
     fetch(world)
     text = json.dumps({"message": "429", "details": {"rate_limit_until": until}})
-    world.backend.fail(job, "w", parse_object(text))
+    world.backend.jobs.fail(job, "w", parse_object(text))
     assert world.store.jobs[job].state is JobState.RETRYABLE
     assert world.store.buckets["api"].blocked_until is None
 
@@ -304,7 +304,7 @@ def test_rl_006_a_bucket_reports_once_that_it_is_exhausted_and_released(
     for look in range(4):
         before = world.store.buckets["api"]
         if look == 3:
-            world.backend.ack(jobs[0], "w", None)
+            world.backend.jobs.ack(jobs[0], "w", None)
         fetch(world)
         told += events_of(before, world.store.buckets["api"], commit)
     assert [event.type for event in told] == ["rate_limit.exceeded", "rate_limit.released"]
@@ -347,20 +347,20 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
                 case "fetch":
                     fetch(world)
                 case "ack":
-                    world.backend.ack(first, "w", None)
+                    world.backend.jobs.ack(first, "w", None)
                 case "fail":
-                    world.backend.fail(first, "w", ERROR)
+                    world.backend.jobs.fail(first, "w", ERROR)
                 case "cancel":
-                    world.backend.cancel(first)
+                    world.backend.jobs.cancel(first)
         world.faults.spoiled = None
         states = [job.state for job in world.store.jobs.values()]
         assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
         ended = 0
         for _ in range(20):
             world.clock.advance(s=1801)
-            world.backend.sweep.tick()
+            world.backend.upkeep.sweep.tick()
             for job_id in fetch(world, 5):
-                world.backend.ack(job_id, "w", None)
+                world.backend.jobs.ack(job_id, "w", None)
                 ended += 1
         assert active(world, "api") == 0
         assert all(world.store.jobs[each].state.is_terminal for each in (first, second))
@@ -373,11 +373,11 @@ def test_the_sweep_sends_no_second_message_for_a_job_that_waits(world: World) ->
     for _ in range(5):
         world.clock.advance(s=90)
         received = world.messages.receive("default", 10, 120)
-        world.backend.fetch.claim_messages("default", received, "lambda")
-        world.backend.sweep.tick()
+        world.backend.jobs.fetch.claim_messages("default", received, "lambda")
+        world.backend.upkeep.sweep.tick()
         assert world.messages.backlog("default").total == 3
     world.messages.queues.clear()
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert world.messages.backlog("default").visible == 3
 
 
@@ -398,13 +398,13 @@ def test_messages_do_not_multiply_while_jobs_wait_for_a_slow_limit(
     begun = 0
     for _ in range(90):
         while received := world.messages.receive("default", 10, 120):
-            outcomes = world.backend.fetch.claim_messages("default", received, "lambda")
+            outcomes = world.backend.jobs.fetch.claim_messages("default", received, "lambda")
             for message, outcome in zip(received, outcomes, strict=True):
                 if outcome.record is not None:
                     begun += 1
-                    world.backend.ack(outcome.record.id, "lambda", None, has_message=False)
+                    world.backend.jobs.ack(outcome.record.id, "lambda", None, has_message=False)
                     world.messages.delete("default", [message.handle])
-        world.backend.sweep.tick()
+        world.backend.upkeep.sweep.tick()
         assert len(world.messages.queues["default"]) <= 99
         world.clock.advance(s=60)
     assert begun == 2
@@ -426,7 +426,7 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
         with suppress(OjsError, ProcessDiedError):
             match operation:
                 case "report":
-                    world.backend.fail(jobs[0], "w", error)
+                    world.backend.jobs.fail(jobs[0], "w", error)
                 case "stop":
                     world.backend.limits.override("api", {"concurrency": 0, "expires_at": until})
                     fetch(world, 2)
@@ -438,8 +438,8 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
         assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
         for _ in range(20):
             world.clock.advance(s=1801)
-            world.backend.sweep.tick()
+            world.backend.upkeep.sweep.tick()
             for job_id in fetch(world, 5):
-                world.backend.ack(job_id, "w", None)
+                world.backend.jobs.ack(job_id, "w", None)
         assert active(world, "api") == 0
         assert all(world.store.jobs[each].state.is_terminal for each in jobs)

@@ -78,7 +78,7 @@ def test_a_large_backlog_is_delayed_and_not_hidden(
     )
     monkeypatch.setattr(type(world.messages), "backlog", lambda *_: Backlog(delayed=500_000))
     received = world.messages.receive("default", 10, 120)
-    world.backend.fetch.claim_messages("default", received, "lambda")
+    world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     monkeypatch.undo()
     assert world.messages.backlog("default") == Backlog(delayed=10)
 
@@ -93,10 +93,10 @@ def test_a_hundred_jobs_under_a_limit_cost_few_receives() -> None:
     while begun < 100 and seconds < 120:
         while received := world.messages.receive("default", 10, 120):
             receives += len(received)
-            for each in world.backend.fetch.claim_messages("default", received, "lambda"):
+            for each in world.backend.jobs.fetch.claim_messages("default", received, "lambda"):
                 if each.record is not None:
                     begun += 1
-                    world.backend.ack(each.record.id, "lambda", None)
+                    world.backend.jobs.ack(each.record.id, "lambda", None)
         world.clock.advance(s=1)
         seconds += 1
     assert begun == 100
@@ -110,13 +110,13 @@ def test_a_worker_that_ends_a_limited_job_wakes_the_next() -> None:
     for _ in range(2):
         push(world, {"key": "k", "concurrency": 1})
     received = world.messages.receive("default", 10, 120)
-    first, _ = world.backend.fetch.claim_messages("default", received, "lambda")
+    first, _ = world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     assert first.record is not None
     assert world.messages.receive("default", 10, 120) == []
-    world.backend.ack(first.record.id, "lambda", None)
+    world.backend.jobs.ack(first.record.id, "lambda", None)
     world.backend.job_messages.pass_on(first.record, Instant(world.clock.at))
     woken = world.messages.receive("default", 10, 120)
-    (next_,) = world.backend.fetch.claim_messages("default", woken, "lambda")
+    (next_,) = world.backend.jobs.fetch.claim_messages("default", woken, "lambda")
     assert next_.record is not None
     assert next_.record.id != first.record.id
 
@@ -126,12 +126,12 @@ def test_a_message_that_wakes_nobody_is_deleted() -> None:
     world = World()
     push(world, {"key": "k", "concurrency": 1})
     received = world.messages.receive("default", 10, 120)
-    (only,) = world.backend.fetch.claim_messages("default", received, "lambda")
+    (only,) = world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     assert only.record is not None
-    world.backend.ack(only.record.id, "lambda", None)
+    world.backend.jobs.ack(only.record.id, "lambda", None)
     world.backend.job_messages.pass_on(only.record, Instant(world.clock.at))
     woken = world.messages.receive("default", 10, 120)
-    (nobody,) = world.backend.fetch.claim_messages("default", woken, "lambda")
+    (nobody,) = world.backend.jobs.fetch.claim_messages("default", woken, "lambda")
     assert (nobody.record, nobody.keep_message) == (None, False)
 
 
@@ -140,7 +140,7 @@ def test_places_of_windows_wake_nobody() -> None:
     world = World()
     push(world, {"key": "k", "rate": {"limit": 1, "period": "PT1S"}})
     received = world.messages.receive("default", 10, 120)
-    (only,) = world.backend.fetch.claim_messages("default", received, "lambda")
+    (only,) = world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     assert only.record is not None
     calls = len(world.faults.calls)
     world.backend.job_messages.pass_on(only.record, Instant(world.clock.at))

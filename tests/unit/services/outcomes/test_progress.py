@@ -34,24 +34,24 @@ def world() -> World:
 
 def claim(world: World, worker: str = "w", **terms: Any) -> JobRecord:
     """The next job, in a worker's hands."""
-    (job,) = world.backend.fetch(FetchRequest(("default",), worker_id=worker, **terms))
+    (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id=worker, **terms))
     return job
 
 
 def active(world: World, **attributes: Any) -> JobRecord:
     """A job in the hands of worker w."""
-    world.backend.push(Job("data.import", [1], **attributes))
+    world.backend.jobs.push(Job("data.import", [1], **attributes))
     return claim(world)
 
 
 def report(world: World, job: JobRecord, text: str, worker: str | None = "w") -> bool:
     """Report progress; whether it was noted."""
-    return world.backend.progress(job.id, worker, read_report(parse_object(text)))[1]
+    return world.backend.outcomes.progress(job.id, worker, read_report(parse_object(text)))[1]
 
 
 def shown(world: World, job: JobRecord) -> Progress | None:
     """The progress as of now."""
-    return world.backend.progress.read(job.id).current_progress
+    return world.backend.outcomes.progress.read(job.id).current_progress
 
 
 # ---------------------------------------------------------------------------------- progress
@@ -105,7 +105,7 @@ def test_progress_with_a_checkpoint_is_one_version(world: World) -> None:
     """Found by the simulation: one write counted as two, and one of them was never reported."""
     job = active(world)
     whole = read_report(parse_object('{"progress": 0.5}'))
-    after, is_noted = world.backend.progress(job.id, "w", whole, RawJson("[1]"))
+    after, is_noted = world.backend.outcomes.progress(job.id, "w", whole, RawJson("[1]"))
     assert is_noted
     assert after.checkpoint is not None
     assert (after.version, after.checkpoint.state) == (job.version + 1, "[1]")
@@ -115,7 +115,7 @@ def test_each_attempt_starts_without_progress(world: World) -> None:
     """Section 5.3; and a failed attempt keeps what it reported (PRG-006)."""
     job = active(world, retry={"max_attempts": 3, "initial_interval": "PT1S", "jitter": False})
     report(world, job, '{"progress": 0.73}')
-    world.backend.fail(job.id, "w", ERROR)
+    world.backend.jobs.fail(job.id, "w", ERROR)
     known = shown(world, job)
     assert known is not None
     assert known.fraction == 0.73
@@ -133,7 +133,7 @@ def test_a_completed_job_is_done_if_it_ever_reported(world: World) -> None:
     silent, told = active(world), active(world)
     report(world, told, '{"progress": 0.87}')
     for job in (silent, told):
-        world.backend.ack(job.id, "w", None)
+        world.backend.jobs.ack(job.id, "w", None)
     known = shown(world, told)
     assert known is not None
     assert known.fraction == 1.0
@@ -144,13 +144,13 @@ def test_a_completed_job_is_done_if_it_ever_reported(world: World) -> None:
 def test_a_report_that_comes_too_late_is_ignored(world: World, state: str) -> None:
     """PRG-007: no error, and nothing changes."""
     if state == "available":
-        record = world.backend.push(Job("data.import", [])).record
+        record = world.backend.jobs.push(Job("data.import", [])).record
         assert record is not None
         job, worker = record, "w"
     else:
         job, worker = active(world), "w"
         if state == "completed":
-            world.backend.ack(job.id, "w", None)
+            world.backend.jobs.ack(job.id, "w", None)
         else:
             worker = "other"
     before = world.store.jobs[job.id]
@@ -161,7 +161,7 @@ def test_a_report_that_comes_too_late_is_ignored(world: World, state: str) -> No
 def test_a_report_of_no_job_is_refused(world: World) -> None:
     """Section 10.2."""
     with pytest.raises(NotFoundError):
-        world.backend.progress(UNKNOWN, "w", read_report(parse_object('{"progress": 1}')))
+        world.backend.outcomes.progress(UNKNOWN, "w", read_report(parse_object('{"progress": 1}')))
 
 
 def test_a_report_is_a_heartbeat(world: World) -> None:
@@ -170,23 +170,23 @@ def test_a_report_is_a_heartbeat(world: World) -> None:
     for _ in range(4):
         world.clock.advance(s=9)
         assert report(world, job, '{"progress": 0.1}')
-        world.backend.sweep.tick()
+        world.backend.upkeep.sweep.tick()
     assert world.store.jobs[job.id].state is JobState.ACTIVE
-    assert world.backend.fetch(FetchRequest(("default",), worker_id="thief")) == []
+    assert world.backend.jobs.fetch(FetchRequest(("default",), worker_id="thief")) == []
     world.clock.advance(s=11)
-    assert world.backend.info(job.id).state is JobState.AVAILABLE
+    assert world.backend.jobs.info(job.id).state is JobState.AVAILABLE
 
 
 def test_a_report_shows_that_a_worker_lives_which_promised_heartbeats(world: World) -> None:
     """It would count as dead after three of them otherwise."""
-    world.backend.push(Job("data.import", []))
+    world.backend.jobs.push(Job("data.import", []))
     job = claim(world, heartbeat_interval_ms=5000)
     world.clock.advance(s=14)
     report(world, job, '{"progress": 0.1}')
     world.clock.advance(s=14)
-    assert world.backend.info(job.id).state is JobState.ACTIVE
+    assert world.backend.jobs.info(job.id).state is JobState.ACTIVE
     world.clock.advance(s=60)
-    assert world.backend.info(job.id).state is JobState.AVAILABLE
+    assert world.backend.jobs.info(job.id).state is JobState.AVAILABLE
 
 
 def test_a_chatty_handler_does_not_extend_with_every_report(world: World) -> None:
@@ -222,7 +222,9 @@ def test_progress_makes_one_event_a_second(world: World) -> None:
 # -------------------------------------------------------------------------------- checkpoints
 def save(world: World, job: JobRecord, text: str, worker: str | None = "w") -> int:
     """Save a checkpoint; its number."""
-    return world.backend.checkpoints.save(job.id, worker, RawJson(text)).checkpoint.sequence
+    return world.backend.outcomes.checkpoints.save(
+        job.id, worker, RawJson(text)
+    ).checkpoint.sequence
 
 
 @pytest.mark.parametrize("text", ['{"a": [1.50, null]}', "[]", '"cursor"', "0", "null", "false"])
@@ -230,18 +232,18 @@ def test_any_value_is_a_checkpoint_and_comes_back(world: World, text: str) -> No
     """DUR-001, DUR-002: digit for digit."""
     job = active(world)
     assert save(world, job, text) == 1
-    assert world.backend.checkpoints.get(job.id).checkpoint.state == text
+    assert world.backend.outcomes.checkpoints.get(job.id).checkpoint.state == text
 
 
 def test_the_latest_checkpoint_counts_and_the_numbers_go_on(world: World) -> None:
     """DUR-003, DUR-008: also over a deletion."""
     job = active(world)
     assert [save(world, job, str(value)) for value in range(3)] == [1, 2, 3]
-    assert world.backend.checkpoints.get(job.id).checkpoint.state == "2"
-    assert world.backend.checkpoints.delete(job.id)
-    assert not world.backend.checkpoints.delete(job.id)
+    assert world.backend.outcomes.checkpoints.get(job.id).checkpoint.state == "2"
+    assert world.backend.outcomes.checkpoints.delete(job.id)
+    assert not world.backend.outcomes.checkpoints.delete(job.id)
     with pytest.raises(NotFoundError, match="no checkpoint"):
-        world.backend.checkpoints.get(job.id)
+        world.backend.outcomes.checkpoints.get(job.id)
     assert save(world, job, "9") == 4
 
 
@@ -250,7 +252,7 @@ def test_the_next_attempt_gets_the_checkpoint(world: World) -> None:
     job = active(world, retry={"max_attempts": 5, "initial_interval": "PT1S", "jitter": False})
     assert "checkpoint" not in render_job(job)
     save(world, job, '{"row": 14000}')
-    world.backend.fail(job.id, "w", ERROR)
+    world.backend.jobs.fail(job.id, "w", ERROR)
     world.clock.advance(s=2)
     second = render_job(claim(world))
     assert parse_object(second["checkpoint"])["state"].raw == '{"row": 14000}'
@@ -264,8 +266,8 @@ def test_a_report_may_carry_a_checkpoint(world: World) -> None:
     """ojs-progress, section 6.4: both in one write."""
     job = active(world)
     said = read_report(parse_object('{"progress": 0.5}'))
-    world.backend.progress(job.id, "w", said, RawJson('{"row": 5}'))
-    assert world.backend.checkpoints.get(job.id).checkpoint.state == '{"row": 5}'
+    world.backend.outcomes.progress(job.id, "w", said, RawJson('{"row": 5}'))
+    assert world.backend.outcomes.checkpoints.get(job.id).checkpoint.state == '{"row": 5}'
     known = shown(world, job)
     assert known is not None
     assert known.fraction == 0.5
@@ -277,22 +279,22 @@ def test_a_job_that_is_over_has_no_checkpoint(world: World, end: str) -> None:
     job = active(world, retry={"max_attempts": 1})
     save(world, job, "1")
     if end == "ack":
-        world.backend.ack(job.id, "w", None)
+        world.backend.jobs.ack(job.id, "w", None)
     elif end == "cancel":
-        world.backend.cancel(job.id)
+        world.backend.jobs.cancel(job.id)
     else:
-        world.backend.fail(job.id, "w", ERROR)
+        world.backend.jobs.fail(job.id, "w", ERROR)
     assert world.store.jobs[job.id].checkpoint is None
     with pytest.raises(NotFoundError):
-        world.backend.checkpoints.get(job.id)
+        world.backend.outcomes.checkpoints.get(job.id)
 
 
 def test_a_dead_letter_keeps_its_checkpoint_for_the_operators_retry(world: World) -> None:
     """Section 6.3; decision 26 says why this outweighs section 5.2."""
     job = active(world, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
     save(world, job, '{"row": 5}')
-    world.backend.fail(job.id, "w", ERROR)
-    world.backend.dead_letters.retry(job.id)
+    world.backend.jobs.fail(job.id, "w", ERROR)
+    world.backend.dead_letters.service.retry(job.id)
     assert render_job(claim(world))["last_checkpoint"] == '{"row": 5}'
 
 
@@ -300,13 +302,13 @@ def test_a_dead_letter_keeps_its_checkpoint_for_the_operators_retry(world: World
 def test_only_the_holder_of_an_active_job_saves(world: World, state: str) -> None:
     """DUR-007, section 4.2: nothing changes otherwise."""
     if state == "available":
-        record = world.backend.push(Job("data.import", [])).record
+        record = world.backend.jobs.push(Job("data.import", [])).record
         assert record is not None
         job = record
     else:
         job = active(world)
         if state == "completed":
-            world.backend.ack(job.id, "w", None)
+            world.backend.jobs.ack(job.id, "w", None)
     before = world.store.jobs[job.id]
     with pytest.raises(ConflictError):
         save(world, job, "1", "other" if state == "stolen" else "w")
@@ -317,17 +319,19 @@ def test_a_checkpoint_may_be_set_before_the_first_attempt_not_at_the_end(
     world: World,
 ) -> None:
     """What PUT does, as the conformance cases use it."""
-    record = world.backend.push(Job("data.import", [])).record
+    record = world.backend.jobs.push(Job("data.import", [])).record
     assert record is not None
-    saved = world.backend.checkpoints.save(record.id, None, RawJson("7"), only_active=False)
+    saved = world.backend.outcomes.checkpoints.save(
+        record.id, None, RawJson("7"), only_active=False
+    )
     assert saved.job.state is JobState.AVAILABLE
     job = claim(world)
     assert render_job(job)["last_checkpoint"] == "7"
     with pytest.raises(ConflictError):
-        world.backend.checkpoints.save(job.id, "other", RawJson("8"), only_active=False)
-    world.backend.ack(job.id, "w", None)
+        world.backend.outcomes.checkpoints.save(job.id, "other", RawJson("8"), only_active=False)
+    world.backend.jobs.ack(job.id, "w", None)
     with pytest.raises(ConflictError, match="over"):
-        world.backend.checkpoints.save(job.id, None, RawJson("8"), only_active=False)
+        world.backend.outcomes.checkpoints.save(job.id, None, RawJson("8"), only_active=False)
 
 
 def test_a_checkpoint_has_a_megabyte_at_most(world: World) -> None:
@@ -336,4 +340,4 @@ def test_a_checkpoint_has_a_megabyte_at_most(world: World) -> None:
     save(world, job, f'"{"x" * (1_048_576 - 2)}"')
     with pytest.raises(PayloadTooLargeError, match="1048576"):
         save(world, job, f'"{"x" * (1_048_576 - 1)}"')
-    assert world.backend.checkpoints.get(job.id).checkpoint.sequence == 1
+    assert world.backend.outcomes.checkpoints.get(job.id).checkpoint.sequence == 1

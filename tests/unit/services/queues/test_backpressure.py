@@ -20,13 +20,13 @@ from tests.simulation.world import World
 def world() -> World:
     """A backend with a queue of two."""
     made = World()
-    made.backend.queue_config.change("small", {"max_size": 2})
+    made.backend.queues.config.change("small", {"max_size": 2})
     return made
 
 
 def push(world: World, **attributes: Any) -> PushResult:
     """Push a job to it."""
-    return world.backend.push(Job("demo.echo", [], **{"queue": "small", **attributes}))
+    return world.backend.jobs.push(Job("demo.echo", [], **{"queue": "small", **attributes}))
 
 
 def depth(world: World) -> int:
@@ -36,14 +36,14 @@ def depth(world: World) -> int:
 
 def tell(world: World, before: JobRecord | None, job_id: str) -> None:
     """Let the stream tell of a job's change."""
-    world.backend.backpressure.follow([(before, world.store.jobs.get(job_id))])
+    world.backend.queues.backpressure.follow([(before, world.store.jobs.get(job_id))])
 
 
 def test_bp_001_a_full_queue_rejects_and_stores_nothing(world: World) -> None:
     """BP-001 and BP-002; jobs that wait or run count as well as those that are ready."""
     push(world, scheduled_at="+PT1H")
     push(world)
-    world.backend.fetch(FetchRequest(("small",)))
+    world.backend.jobs.fetch(FetchRequest(("small",)))
     with pytest.raises(QueueFullError) as refused:
         push(world)
     error = refused.value.as_dict()
@@ -62,7 +62,7 @@ def test_a_job_that_ended_leaves_its_place(world: World) -> None:
     jobs = [push(world).record for _ in range(2)]
     assert jobs[0] is not None
     before = world.store.jobs[jobs[0].id]
-    world.backend.cancel(jobs[0].id)
+    world.backend.jobs.cancel(jobs[0].id)
     tell(world, before, jobs[0].id)
     assert depth(world) == 1
     push(world)
@@ -74,28 +74,28 @@ def test_a_job_that_push_counted_is_not_counted_again(world: World) -> None:
     assert job is not None
     tell(world, None, job.id)
     assert depth(world) == 1
-    world.backend.cancel(job.id)
+    world.backend.jobs.cancel(job.id)
     tell(world, job, job.id)
     assert depth(world) == 0
     stranger = Job("demo.echo", [], queue="small")
-    record = world.backend.transacting(stranger).pushed.record
+    record = world.backend.jobs.transact(stranger).pushed.record
     assert record is not None
-    world.backend.backpressure.follow([(None, record)])
+    world.backend.queues.backpressure.follow([(None, record)])
     assert depth(world) == 1
 
 
 def test_a_batch_gets_all_its_places_or_none(world: World) -> None:
     """ojs-backpressure, section 9.3; the places of other queues in it are given back."""
-    world.backend.queue_config.change("also", {"max_size": 5})
+    world.backend.queues.config.change("also", {"max_size": 5})
     batch = [Job("demo.echo", [], queue=queue) for queue in ("also", "small", "small", "small")]
     with pytest.raises(QueueFullError):
-        world.backend.push.all(batch)
+        world.backend.jobs.push.all(batch)
     assert world.store.jobs == {}
     assert {name: each.jobs for name, each in world.depths.depths.items()} == {
         "small": 0,
         "also": 0,
     }
-    world.backend.push.all(batch[:3])
+    world.backend.jobs.push.all(batch[:3])
     assert depth(world) == 2
 
 
@@ -130,20 +130,20 @@ def test_a_write_of_which_nobody_knows_keeps_its_place(world: World) -> None:
     with pytest.raises(QueueFullError):
         push(world)
     settings = world.book.all()
-    assert world.backend.depth_recount.tick(settings) == {}
+    assert world.backend.queues.depth_recount.tick(settings) == {}
     world.clock.advance(s=60)
-    assert world.backend.depth_recount.tick(settings) == {"small": 2}
+    assert world.backend.queues.depth_recount.tick(settings) == {"small": 2}
     push(world)
 
 
 def test_a_queue_that_is_busy_is_not_recounted(world: World) -> None:
     """What is on its way would be counted twice."""
     settings = world.book.all()
-    world.backend.depth_recount.tick(settings)
+    world.backend.queues.depth_recount.tick(settings)
     job = push(world).record
     assert job is not None
     world.depths.add("small", 7)
-    assert world.backend.depth_recount.tick(settings) == {}
+    assert world.backend.queues.depth_recount.tick(settings) == {}
     assert depth(world) == 8
 
 
@@ -152,7 +152,7 @@ def test_a_tick_that_comes_twice_recounts_nothing(world: World) -> None:
     settings = world.book.all()
     world.depths.take("small", 1, 2)
     for _ in range(3):
-        assert world.backend.depth_recount.tick(settings) == {}
+        assert world.backend.queues.depth_recount.tick(settings) == {}
         world.clock.advance(s=1)
     assert depth(world) == 1
 
@@ -163,7 +163,7 @@ def test_a_push_that_is_repeated_finds_its_jobs_in_a_queue_that_is_full(
     world: World, jobs: int, *, unique: bool
 ) -> None:
     """Found by the simulation: it was answered that nothing was stored, and its jobs were there."""
-    world.backend.queue_config.change("small", {"max_size": jobs})
+    world.backend.queues.config.change("small", {"max_size": jobs})
     world.clock.advance(s=5)
     more: dict[str, Any] = {"unique": {"keys": ["args"]}} if unique else {}
     texts = [
@@ -172,7 +172,9 @@ def test_a_push_that_is_repeated_finds_its_jobs_in_a_queue_that_is_full(
     ]
     for _ in range(2):
         sent = [Job.from_json(job.to_json()) for job in texts]
-        stored = world.backend.push.all(sent) if jobs > 1 else [world.backend.push(sent[0])]
+        stored = (
+            world.backend.jobs.push.all(sent) if jobs > 1 else [world.backend.jobs.push(sent[0])]
+        )
         assert [each.record.id for each in stored if each.record] == [job.id for job in texts]
     assert depth(world) == jobs
     assert len(world.store.jobs) == jobs
@@ -184,11 +186,11 @@ def test_a_bound_counts_the_jobs_that_are_there(world: World) -> None:
     """And lets none in while there are too many; without a bound nothing is counted."""
     for _ in range(3):
         push(world, queue="late")
-    world.backend.queue_config.change("late", {"max_size": 3})
+    world.backend.queues.config.change("late", {"max_size": 3})
     world.clock.advance(s=5)
     with pytest.raises(QueueFullError):
         push(world, queue="late")
-    world.backend.queue_config.change("late", {"max_size": 0})
+    world.backend.queues.config.change("late", {"max_size": 0})
     world.clock.advance(s=5)
     push(world, queue="late")
     assert "late" not in world.depths.depths
@@ -196,7 +198,7 @@ def test_a_bound_counts_the_jobs_that_are_there(world: World) -> None:
 
 def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
     """With how full it is; crossing it is reported once, and falling below it again too."""
-    world.backend.queue_config.change("warned", {"max_size": 4, "warning_threshold": 0.5})
+    world.backend.queues.config.change("warned", {"max_size": 4, "warning_threshold": 0.5})
     fills = [push(world, queue="warned").fill for _ in range(3)]
     assert [fill.is_high for fill in fills if fill] == [False, True, True]
     assert fills[2] is not None
@@ -204,7 +206,7 @@ def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
     told = world.pressures.told["warned"]
     assert (told.is_warned, told.depth, told.bound) == (True, 2, 4)
     for job in list(world.store.jobs.values())[:2]:
-        world.backend.cancel(job.id)
+        world.backend.jobs.cancel(job.id)
         tell(world, job, job.id)
     assert world.pressures.told["warned"].is_warned is False
 
@@ -238,14 +240,14 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
     """A record of the stream that comes twice lets one job too many in, until the recount."""
     job = push(world).record
     assert job is not None
-    world.backend.cancel(job.id)
+    world.backend.jobs.cancel(job.id)
     for _ in range(2):
         tell(world, job, job.id)
     assert depth(world) == -1
     settings = world.book.all()
-    world.backend.depth_recount.tick(settings)
+    world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
-    assert world.backend.depth_recount.tick(settings) == {"small": -1}
+    assert world.backend.queues.depth_recount.tick(settings) == {"small": -1}
     assert world.depths.depths["small"] == Depth(0, world.depths.depths["small"].version)
 
 
@@ -254,19 +256,19 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
     job = push(world).record
     assert job is not None
     push(world)
-    world.backend.cancel(job.id)
+    world.backend.jobs.cancel(job.id)
     settings = world.book.all()
-    world.backend.depth_recount.tick(settings)
+    world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
-    assert world.backend.depth_recount.tick(settings) == {"small": 1}
+    assert world.backend.queues.depth_recount.tick(settings) == {"small": 1}
     push(world)
     tell(world, job, job.id)
     push(world)
     live = [each for each in world.store.jobs.values() if not each.state.is_terminal]
     assert (depth(world), len(live)) == (2, 3)
-    world.backend.depth_recount.tick(settings)
+    world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
-    assert world.backend.depth_recount.tick(settings) == {"small": -1}
+    assert world.backend.queues.depth_recount.tick(settings) == {"small": -1}
     with pytest.raises(QueueFullError):
         push(world)
 
@@ -274,14 +276,14 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
 def recount(world: World) -> dict[str, int]:
     """Let the tick look after the counters."""
     used = {job.queue for job in world.store.jobs.values()}
-    return world.backend.depth_recount.tick(world.book.all(), lambda: used)
+    return world.backend.queues.depth_recount.tick(world.book.all(), lambda: used)
 
 
 def test_a_bound_of_the_default_policy_counts_the_jobs_that_are_there(world: World) -> None:
     """From the next tick on, for each queue without a bound of its own."""
     for _ in range(3):
         push(world, queue="late")
-    world.backend.queue_config.change("_default", {"max_size": 3})
+    world.backend.queues.config.change("_default", {"max_size": 3})
     assert recount(world) == {}
     assert world.depths.depths["late"].jobs == 3
     world.clock.advance(s=5)
@@ -293,7 +295,7 @@ def test_a_bound_of_the_default_policy_is_recounted_like_any_other(world: World)
     """A push before the first tick, or one that died, leaves no wrong number for good."""
     push(world, queue="late")
     push(world, queue="late")
-    world.backend.queue_config.change("_default", {"max_size": 3})
+    world.backend.queues.config.change("_default", {"max_size": 3})
     world.clock.advance(s=5)
     push(world, queue="late")
     assert world.depths.depths["late"].jobs == 1
@@ -305,9 +307,9 @@ def test_a_bound_of_the_default_policy_is_recounted_like_any_other(world: World)
 
 def test_a_queue_that_gives_up_its_bound_has_that_of_the_default_policy(world: World) -> None:
     """And goes on being counted: the jobs that are there keep their places."""
-    world.backend.queue_config.change("_default", {"max_size": 3})
+    world.backend.queues.config.change("_default", {"max_size": 3})
     world.clock.advance(s=5)
     push(world)
     push(world)
-    world.backend.queue_config.change("small", {"max_size": None})
+    world.backend.queues.config.change("small", {"max_size": None})
     assert depth(world) == 2

@@ -18,7 +18,7 @@ REFUSED = BackendError("refused")
 def world() -> World:
     """A backend with a queue of two."""
     made = World()
-    made.backend.queue_config.change("small", {"max_size": 2})
+    made.backend.queues.config.change("small", {"max_size": 2})
     return made
 
 
@@ -48,10 +48,10 @@ def test_a_job_that_is_refused_for_its_id_takes_no_place(world: World) -> None:
 
 def test_a_batch_that_gets_no_place_in_one_queue_takes_none(world: World) -> None:
     """The counter of the second queue cannot be written."""
-    world.backend.queue_config.change("also", {"max_size": 5})
+    world.backend.queues.config.change("also", {"max_size": 5})
     tried = refuse(world.depths, "take", queue="small")
     with pytest.raises(BackendError):
-        world.backend.push.all([Job("a", [], queue=queue) for queue in ("also", "small")])
+        world.backend.jobs.push.all([Job("a", [], queue=queue) for queue in ("also", "small")])
     assert tried
     assert world.depths.depths["also"].jobs == 0
 
@@ -85,11 +85,11 @@ def test_a_producer_is_rejected_though_that_cannot_be_written_down(world: World)
 
 def test_a_queue_that_cannot_be_recounted_does_not_stop_the_next(world: World) -> None:
     """Whatever the error is."""
-    world.backend.queue_config.change("also", {"max_size": 5})
+    world.backend.queues.config.change("also", {"max_size": 5})
     world.depths.add("small", 2)
     settings = world.book.all()
-    world.backend.depth_recount.tick(settings)
+    world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
     tried = refuse(world.depths, "load", ValueError("unreadable"), queue="also")
-    assert world.backend.depth_recount.tick(settings) == {"small": 2}
+    assert world.backend.queues.depth_recount.tick(settings) == {"small": 2}
     assert tried == ["also"]

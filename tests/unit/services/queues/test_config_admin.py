@@ -34,14 +34,14 @@ def world() -> World:
 
 def push(world: World, queue: str = "q", **attributes: Any) -> JobRecord:
     """Push a job."""
-    record = world.backend.push(any_job("demo.echo", [], queue=queue, **attributes)).record
+    record = world.backend.jobs.push(any_job("demo.echo", [], queue=queue, **attributes)).record
     assert record is not None
     return record
 
 
 def configure(world: World, queue: str = "q", **config: Any) -> dict[str, Any]:
     """Set something, and wait until every process follows it."""
-    configured = world.backend.queue_config.change(queue, config)
+    configured = world.backend.queues.config.change(queue, config)
     world.clock.advance(s=AGE_S)
     return configured.config
 
@@ -74,7 +74,7 @@ def test_a_repeated_push_finds_its_job_whatever_its_queue_now_says(
     configure(world, default_retry=before)
     first = push(world, id=job_id)
     configure(world, default_retry=after, default_timeout=60)
-    again = world.backend.push(Job("demo.echo", [], id=job_id, queue="q"))
+    again = world.backend.jobs.push(Job("demo.echo", [], id=job_id, queue="q"))
     assert not again.is_new
     assert again.record is not None
     assert again.record.retry == first.retry
@@ -90,7 +90,7 @@ def test_a_reservation_lasts_as_long_as_its_queue_says(world: World) -> None:
     push(world, visibility_timeout_ms=7000)
 
     def lasts(request: FetchRequest) -> int:
-        (job,) = world.backend.fetch(request)
+        (job,) = world.backend.jobs.fetch(request)
         assert job.reservation is not None
         return job.reservation.expires_at - world.clock.at
 
@@ -107,10 +107,10 @@ def test_concurrency_and_rate_are_the_limit_of_the_queue(world: World) -> None:
     configure(world, concurrency=1)
     push(world)
     push(world)
-    assert len(world.backend.fetch(FetchRequest(("q",), count=2))) == 1
+    assert len(world.backend.jobs.fetch(FetchRequest(("q",), count=2))) == 1
     world.backend.limits.limit_queue("q", {"concurrency": 2})
-    assert world.backend.queue_config.get("q").config["concurrency"] == 2
-    assert len(world.backend.fetch(FetchRequest(("q",), count=2))) == 1
+    assert world.backend.queues.config.get("q").config["concurrency"] == 2
+    assert len(world.backend.jobs.fetch(FetchRequest(("q",), count=2))) == 1
     config = configure(world, rate_limit={"limit": 5, "period": "PT1M"})
     assert config["concurrency"] == 2
     assert config["rate_limit"] == {"limit": 5, "period": "PT1M"}
@@ -126,7 +126,7 @@ def test_a_queue_takes_only_the_types_it_allows(world: World) -> None:
     assert refused.value.code == "JOB_TYPE_NOT_ALLOWED"
     assert world.store.jobs == {}
     for allowed in ("payment.charge", "demo.ping"):
-        assert world.backend.push(Job(allowed, [], queue="q")).record is not None
+        assert world.backend.jobs.push(Job(allowed, [], queue="q")).record is not None
 
 
 def test_the_default_policy_holds_where_a_queue_says_nothing(world: World) -> None:
@@ -146,7 +146,7 @@ def test_the_default_policy_holds_where_a_queue_says_nothing(world: World) -> No
     assert own.timeout_ms == 33_000
     assert (own.kept.completed_s, own.kept.discarded_s) == (86_400, 2 * 86_400)
     for queue in ("fresh", "own"):
-        (job,) = world.backend.fetch(FetchRequest((queue,), count=2))
+        (job,) = world.backend.jobs.fetch(FetchRequest((queue,), count=2))
         assert job.reservation is not None
         assert job.reservation.expires_at - world.clock.at == 22_000
 
@@ -154,16 +154,16 @@ def test_the_default_policy_holds_where_a_queue_says_nothing(world: World) -> No
 def test_a_refused_change_changes_nothing(world: World) -> None:
     """Not even the part of it that could be followed."""
     configure(world, max_size=5)
-    before = world.backend.queue_config.get("q")
+    before = world.backend.queues.config.get("q")
     with pytest.raises(InvalidRequestError):
-        world.backend.queue_config.change("q", {"max_size": 9, "concurrency": "many"})
-    assert world.backend.queue_config.get("q") == before
+        world.backend.queues.config.change("q", {"max_size": 9, "concurrency": "many"})
+    assert world.backend.queues.config.get("q") == before
 
 
 def test_settings_older_than_five_seconds_are_read_again(world: World) -> None:
     """Not before; and while they cannot be read the old ones hold."""
     push(world)
-    world.backend.queue_config.change("q", {"default_timeout": 9})
+    world.backend.queues.config.change("q", {"default_timeout": 9})
     assert push(world).timeout_ms == 1_800_000
     world.clock.advance(s=AGE_S)
     assert push(world).timeout_ms == 9000
@@ -180,33 +180,33 @@ def test_settings_older_than_five_seconds_are_read_again(world: World) -> None:
 
 def test_a_queue_can_be_created_once(world: World) -> None:
     """Section 9.2; one that is there, used or declared, is a conflict."""
-    made = world.backend.queue_config.create("new", {"max_size": 10})
+    made = world.backend.queues.config.create("new", {"max_size": 10})
     assert (made.config["max_size"], made.settings.created_at) == (10, world.clock.at)
-    assert "new" in [info.name for info in world.backend.queues.list()]
+    assert "new" in [info.name for info in world.backend.queues.service.list()]
     push(world, "used", scheduled_at="+PT1H")  # the registry learns of it by that
     for name in ("new", "used", "default"):
         with pytest.raises(ConflictError):
-            world.backend.queue_config.create(name, {})
+            world.backend.queues.config.create(name, {})
     for wrong in ("Not A Queue", None, 5):
         with pytest.raises(InvalidRequestError):
-            world.backend.queue_config.create(wrong, {})
+            world.backend.queues.config.create(wrong, {})
     with pytest.raises(InvalidRequestError):
-        world.backend.queue_config.create("half", {"max_size": "many"})
+        world.backend.queues.config.create("half", {"max_size": "many"})
     with pytest.raises(NotFoundError):
-        world.backend.queues.get("half")
+        world.backend.queues.service.get("half")
 
 
 def test_where_only_declared_queues_are_allowed_no_other_can_be_set() -> None:
     """By whichever operation."""
     world = World(settings=Settings(allow_undeclared_queues=False))
     for call in (
-        lambda: world.backend.queue_config.create("other", {}),
-        lambda: world.backend.queue_config.change("other", {"max_size": 1}),
+        lambda: world.backend.queues.config.create("other", {}),
+        lambda: world.backend.queues.config.change("other", {"max_size": 1}),
         lambda: push(world, "other"),
     ):
         with pytest.raises(NotFoundError):
             call()
-    assert world.backend.queue_config.change("default", {"max_size": 1}).config["max_size"] == 1
+    assert world.backend.queues.config.change("default", {"max_size": 1}).config["max_size"] == 1
 
 
 def test_a_draining_queue_takes_no_jobs_and_gives_those_it_has(world: World) -> None:
@@ -214,13 +214,13 @@ def test_a_draining_queue_takes_no_jobs_and_gives_those_it_has(world: World) -> 
     push(world, scheduled_at="+PT1M")
     ready = push(world)
     world.registry.ensure("q", world.clock.now())
-    world.backend.queue_config.drain("q")
+    world.backend.queues.config.drain("q")
     world.clock.advance(s=AGE_S)
     with pytest.raises(QueueDrainingError) as refused:
         push(world)
     assert (refused.value.status, refused.value.details["queue"]) == (409, "q")
-    assert [job.id for job in world.backend.fetch(FetchRequest(("q",), count=5))] == [ready.id]
-    world.backend.queue_config.undrain("q")
+    assert [job.id for job in world.backend.jobs.fetch(FetchRequest(("q",), count=5))] == [ready.id]
+    world.backend.queues.config.undrain("q")
     world.clock.advance(s=AGE_S)
     push(world)
 
@@ -230,23 +230,23 @@ def test_a_queue_with_jobs_left_is_not_deleted(world: World) -> None:
     configure(world, max_size=5)
     job = push(world)
     with pytest.raises(ConflictError) as refused:
-        world.backend.queue_config.delete("q", {"strategy": "reject"})
+        world.backend.queues.config.delete("q", {"strategy": "reject"})
     assert refused.value.details["depth"] == 1
-    world.backend.cancel(job.id)
-    answer = world.backend.queue_config.delete("q", {"strategy": "reject"})
+    world.backend.jobs.cancel(job.id)
+    answer = world.backend.queues.config.delete("q", {"strategy": "reject"})
     assert answer["state"] == "deleted"
     with pytest.raises(NotFoundError):
-        world.backend.queue_config.get("q")
+        world.backend.queues.config.get("q")
     assert world.depths.depths == {}
 
 
 def test_a_deleted_queue_begins_anew_with_its_next_job(world: World) -> None:
     """Without the settings that it had."""
     configure(world, default_timeout=9, visibility_timeout=9, concurrency=1)
-    world.backend.queue_config.delete("q", {"strategy": "reject"})
+    world.backend.queues.config.delete("q", {"strategy": "reject"})
     world.clock.advance(s=AGE_S)
     assert push(world).timeout_ms == 1_800_000
-    assert world.backend.queue_config.get("q").own == {}
+    assert world.backend.queues.config.get("q").own == {}
     assert (world.store.queue_limits, world.store.queue_visibility) == ({}, {})
 
 
@@ -255,7 +255,7 @@ def test_a_deletion_says_what_becomes_of_the_jobs(world: World, strategy: str | 
     """And a declared queue is not deleted at all."""
     configure(world)
     with pytest.raises(Exception, match="strategy") as refused:
-        world.backend.queue_config.delete("q", {} if strategy is None else {"strategy": strategy})
+        world.backend.queues.config.delete("q", {} if strategy is None else {"strategy": strategy})
     assert getattr(refused.value, "details", {})["field"] == "strategy"
     with pytest.raises(ConflictError, match="declared"):
-        world.backend.queue_config.delete("default", {"strategy": "reject"})
+        world.backend.queues.config.delete("default", {"strategy": "reject"})

@@ -24,7 +24,7 @@ def world() -> World:
 
 def push(world: World, queue: str) -> None:
     """Enqueue a job."""
-    world.backend.push(Job("a.b", [], queue=queue))
+    world.backend.jobs.push(Job("a.b", [], queue=queue))
 
 
 def looks(world: World) -> int:
@@ -41,7 +41,7 @@ def test_undeclared_queues_are_made_up_to_a_number(world: World) -> None:
         push(world, "d")
     assert refused.value.details == {"queue": "d", "max_undeclared_queues": 3}
     with pytest.raises(NotFoundError):
-        world.backend.push.all([Job("a.b", [], queue="a"), Job("a.b", [], queue="d")])
+        world.backend.jobs.push.all([Job("a.b", [], queue="a"), Job("a.b", [], queue="d")])
     assert len(world.store.jobs) == jobs
     for queue in ("a", "default"):
         push(world, queue)
@@ -82,8 +82,8 @@ def test_a_deleted_queue_makes_room(world: World) -> None:
     with pytest.raises(NotFoundError):
         push(world, "d")
     [job_id] = [job.id for job in world.store.jobs.values() if job.queue == "a"]
-    world.backend.cancel(job_id)
-    world.backend.queue_config.delete("a", {"strategy": "reject"})
+    world.backend.jobs.cancel(job_id)
+    world.backend.queues.config.delete("a", {"strategy": "reject"})
     world.clock.advance(s=61)
     push(world, "d")
 

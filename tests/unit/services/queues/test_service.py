@@ -32,7 +32,7 @@ def world() -> World:
 
 def push(world: World, **attributes: object) -> str:
     """Push a job."""
-    record = world.backend.push(Job("demo.echo", [], **attributes)).record  # type: ignore[arg-type]
+    record = world.backend.jobs.push(Job("demo.echo", [], **attributes)).record  # type: ignore[arg-type]
     assert record is not None
     return record.id
 
@@ -40,56 +40,56 @@ def push(world: World, **attributes: object) -> str:
 def test_a_paused_queue_takes_jobs_and_gives_none(world: World) -> None:
     """Until it is resumed; active jobs go on (ojs-admin-api, section 6.3)."""
     first = push(world)
-    assert [job.id for job in world.backend.fetch(REQUEST)] == [first]
-    info = world.backend.queues.pause("default")
+    assert [job.id for job in world.backend.jobs.fetch(REQUEST)] == [first]
+    info = world.backend.queues.service.pause("default")
     assert info.paused_at == world.clock.at
     second = push(world)
-    assert world.backend.fetch(REQUEST) == []
-    world.backend.ack(first, "w", None)
+    assert world.backend.jobs.fetch(REQUEST) == []
+    world.backend.jobs.ack(first, "w", None)
     world.clock.advance(s=10)
-    assert world.backend.queues.pause("default").paused_at == world.clock.at - 10_000
-    world.backend.queues.resume("default")
-    assert [job.id for job in world.backend.fetch(REQUEST)] == [second]
+    assert world.backend.queues.service.pause("default").paused_at == world.clock.at - 10_000
+    world.backend.queues.service.resume("default")
+    assert [job.id for job in world.backend.jobs.fetch(REQUEST)] == [second]
 
 
 def test_a_queue_may_be_paused_before_it_is_used(world: World) -> None:
     """And is known from then on; a resume of one that nobody knows is an error."""
-    world.backend.queues.pause("later")
-    assert [info.name for info in world.backend.queues.list()] == ["default", "later"]
-    world.backend.queues.resume("later")
+    world.backend.queues.service.pause("later")
+    assert [info.name for info in world.backend.queues.service.list()] == ["default", "later"]
+    world.backend.queues.service.resume("later")
     with pytest.raises(NotFoundError):
-        world.backend.queues.resume("never")
+        world.backend.queues.service.resume("never")
     with pytest.raises(NotFoundError):
-        world.backend.queues.get("never")
+        world.backend.queues.service.get("never")
     with pytest.raises(InvalidRequestError):
-        world.backend.queues.pause("Not a queue")
+        world.backend.queues.service.pause("Not a queue")
 
 
 def test_an_undeclared_queue_is_not_made_by_a_pause() -> None:
     """Where only declared ones are allowed."""
     world = World(settings=Settings(allow_undeclared_queues=False))
     with pytest.raises(NotFoundError):
-        world.backend.queues.pause("other")
-    world.backend.queues.pause("default")
-    world.backend.queues.resume("default")
+        world.backend.queues.service.pause("other")
+    world.backend.queues.service.pause("default")
+    world.backend.queues.service.resume("default")
 
 
 def test_triggers_are_switched_off_and_on(world: World) -> None:
     """So that a paused queue invokes nobody."""
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     assert world.triggers.off == {"trigger-1"}
-    world.backend.queues.pause("default")
-    world.backend.queues.resume("default")
+    world.backend.queues.service.pause("default")
+    world.backend.queues.service.resume("default")
     assert world.triggers.off == set()
-    assert world.backend.queues.get("default").triggers == ()
+    assert world.backend.queues.service.get("default").triggers == ()
 
 
 def test_a_trigger_that_was_off_before_stays_off(world: World) -> None:
     """A pause gives back what it took."""
     world.triggers.by_queue["default"].append("by-hand")
     world.triggers.off = {"by-hand"}
-    world.backend.queues.pause("default")
-    world.backend.queues.resume("default")
+    world.backend.queues.service.pause("default")
+    world.backend.queues.service.resume("default")
     assert world.triggers.off == {"by-hand"}
 
 
@@ -100,16 +100,16 @@ def test_whatever_fails_in_a_resume_the_workers_are_woken(
 ) -> None:
     """The sweep switches the triggers on that a resume left off."""
     push(world)
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
     with suppress(OjsError, ProcessDiedError):
-        world.backend.queues.resume("default")
+        world.backend.queues.service.resume("default")
     world.faults.spoiled = None
     if world.registry.infos["default"].paused_at is not None:
-        world.backend.queues.resume("default")
-    world.backend.sweep.tick()
+        world.backend.queues.service.resume("default")
+    world.backend.upkeep.sweep.tick()
     assert world.triggers.off == set()
-    assert len(world.backend.fetch(REQUEST)) == 1
+    assert len(world.backend.jobs.fetch(REQUEST)) == 1
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -121,23 +121,23 @@ def test_whatever_fails_in_a_pause_the_triggers_are_off(
     push(world)
     world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
     with suppress(OjsError, ProcessDiedError):
-        world.backend.queues.pause("default")
+        world.backend.queues.service.pause("default")
     world.faults.spoiled = None
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     is_paused = world.registry.infos["default"].paused_at is not None
     assert world.triggers.off == ({"trigger-1"} if is_paused else set())
-    world.backend.queues.resume("default")
-    world.backend.sweep.tick()
+    world.backend.queues.service.resume("default")
+    world.backend.upkeep.sweep.tick()
     assert world.triggers.off == set()
 
 
 def test_a_trigger_that_is_deployed_during_a_pause_is_switched_off(world: World) -> None:
     """With the next sweep, and on again with the resume."""
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     world.triggers.by_queue["default"].append("new")
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert world.triggers.off == {"trigger-1", "new"}
-    world.backend.queues.resume("default")
+    world.backend.queues.service.resume("default")
     assert world.triggers.off == set()
 
 
@@ -148,18 +148,18 @@ def test_a_resume_that_comes_into_a_pause_wins(world: World) -> None:
     def switch(ids: Sequence[str], *, is_on: bool) -> None:
         if not is_on:
             world.triggers.switch = original  # type: ignore[method-assign]
-            world.backend.queues.resume("default")
+            world.backend.queues.service.resume("default")
         original(ids, is_on=is_on)
 
     world.triggers.switch = switch  # type: ignore[method-assign]
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     assert world.registry.infos["default"].paused_at is None
     assert world.triggers.off == set()
 
 
 def test_a_long_pause_asks_for_its_triggers_every_ten_minutes(world: World) -> None:
     """Not with every sweep: Lambda takes few such calls."""
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     world.clock.advance(s=601)
     asked = 0
     running = world.triggers.running
@@ -171,7 +171,7 @@ def test_a_long_pause_asks_for_its_triggers_every_ten_minutes(world: World) -> N
 
     world.triggers.running = count  # type: ignore[method-assign]
     for _ in range(20):
-        world.backend.sweep.tick()
+        world.backend.upkeep.sweep.tick()
         world.clock.advance(s=60)
     assert asked == 2
 
@@ -181,15 +181,15 @@ def test_a_worker_that_is_invoked_all_the_same_sets_its_messages_aside(world: Wo
     for _ in range(3):
         push(world)
     world.triggers.by_queue.clear()
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     received = world.messages.receive("default", 10, 120)
-    claimed = world.backend.fetch.claim_messages("default", received, "lambda")
+    claimed = world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     assert [(each.record, each.keep_message) for each in claimed] == [(None, True)] * 3
     world.clock.advance(s=600)
     assert world.messages.receive("default", 10, 120) == []
-    world.backend.queues.resume("default")
+    world.backend.queues.service.resume("default")
     again = world.messages.receive("default", 10, 120)
-    taken = world.backend.fetch.claim_messages("default", again, "lambda")
+    taken = world.backend.jobs.fetch.claim_messages("default", again, "lambda")
     assert len({each.record.id for each in taken if each.record}) == 3
 
 
@@ -198,10 +198,10 @@ def test_a_resume_sends_no_messages_where_they_are_there(world: World) -> None:
     world.triggers.by_queue.clear()
     for _ in range(5):
         push(world)
-    world.backend.queues.pause("default")
-    world.backend.queues.resume("default")
+    world.backend.queues.service.pause("default")
+    world.backend.queues.service.resume("default")
     assert world.messages.backlog("default").visible == 5
-    world.backend.queues.resume("default")
+    world.backend.queues.service.resume("default")
     assert world.messages.backlog("default").visible == 5
     assert MAX_WOKEN == 1000
 
@@ -212,10 +212,10 @@ def test_messages_do_not_multiply_with_each_resume(world: World) -> None:
         push(world)
     world.triggers.by_queue.clear()
     for _ in range(20):
-        world.backend.queues.pause("default")
+        world.backend.queues.service.pause("default")
         received = world.messages.receive("default", 10, 120)
-        world.backend.fetch.claim_messages("default", received, "lambda")
-        world.backend.queues.resume("default")
+        world.backend.jobs.fetch.claim_messages("default", received, "lambda")
+        world.backend.queues.service.resume("default")
         assert len(world.messages.queues["default"]) <= MOST_PER_JOB * 3
 
 
@@ -225,11 +225,11 @@ def test_a_resume_wakes_workers_however_many_jobs_are_scheduled(world: World) ->
     for _ in range(2 * MOST_PER_JOB):
         push(world, scheduled_at="+PT10M")
     push(world)
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     received = world.messages.receive("default", 10, 120)
-    world.backend.fetch.claim_messages("default", received, "lambda")
+    world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     assert world.messages.backlog("default").visible == 0
-    world.backend.queues.resume("default")
+    world.backend.queues.service.resume("default")
     assert world.messages.backlog("default").visible == 1
 
 
@@ -240,16 +240,16 @@ def test_statistics_count_each_state_once(world: World) -> None:
     push(world, scheduled_at="+PT1H")
     push(world, pending=True)
     world.clock.advance(ms=40)
-    for job in world.backend.fetch(FetchRequest(("default",), 3, "w")):
+    for job in world.backend.jobs.fetch(FetchRequest(("default",), 3, "w")):
         world.clock.advance(ms=100)
         if job.id == done:
-            world.backend.ack(done, "w", None)
+            world.backend.jobs.ack(done, "w", None)
         if job.id == failed:
-            world.backend.fail(failed, "w", ERROR)
+            world.backend.jobs.fail(failed, "w", ERROR)
         if job.id == cancelled:
-            world.backend.cancel(cancelled)
+            world.backend.jobs.cancel(cancelled)
     push(world)
-    stats = world.backend.queue_statistics("default")
+    stats = world.backend.queues.statistics("default")
     expected = {
         "available": 1,
         "scheduled": 1,
@@ -274,10 +274,10 @@ def test_statistics_count_each_state_once(world: World) -> None:
     assert (stats.hour.runs.average_ms, stats.hour.waits.average_ms) == (100, 40)
     assert not stats.minute
     world.clock.advance(s=60)
-    later = world.backend.queue_statistics("default")
+    later = world.backend.queues.statistics("default")
     assert later.hour == later.minute == stats.hour
     world.clock.advance(s=3600)
-    assert not world.backend.queue_statistics("default").hour
+    assert not world.backend.queues.statistics("default").hour
 
 
 def test_a_queue_says_what_it_did_since_midnight(world: World) -> None:
@@ -288,7 +288,7 @@ def test_a_queue_says_what_it_did_since_midnight(world: World) -> None:
     for _ in range(2):
         push(world)
         world.clock.advance(s=2 * 3600)
-    assert world.backend.queue_statistics.today("default").counts == {TallyKind.ENQUEUED: 1}
+    assert world.backend.queues.statistics.today("default").counts == {TallyKind.ENQUEUED: 1}
 
 
 def test_a_count_that_reached_its_bound_is_named(
@@ -301,7 +301,7 @@ def test_a_count_that_reached_its_bound_is_named(
         return Count(1 if name is JobList.READY else 0, is_exact=name is not JobList.READY)
 
     monkeypatch.setattr(world.store, "count", bounded)
-    counts = world.backend.queue_statistics.counts("default")
+    counts = world.backend.queues.statistics.counts("default")
     assert (counts.counts["available"], counts.estimated) == (1, ("available",))
-    stats = world.backend.queue_statistics("default")
+    stats = world.backend.queues.statistics("default")
     assert stats.counts.estimated == ("available",)

@@ -43,36 +43,36 @@ def test_a_queue_is_paused_though_its_triggers_cannot_be_switched_off(
 ) -> None:
     """The sweep switches them off."""
     tried, restore = refuse(world.triggers, name)
-    assert world.backend.queues.pause(QUEUE).paused_at is not None
+    assert world.backend.queues.service.pause(QUEUE).paused_at is not None
     assert tried
     assert world.triggers.off == set()
     restore()
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert world.triggers.off == {"trigger-1"}
 
 
 def test_a_trigger_that_cannot_be_noted_is_not_switched_off(world: World) -> None:
     """Nobody would switch it on again."""
-    world.backend.queues.pause(QUEUE)
+    world.backend.queues.service.pause(QUEUE)
     world.triggers.by_queue[QUEUE].append("new")
     tried, restore = refuse(world.registry, "note_triggers")
-    world.backend.queues.finish(world.registry.infos[QUEUE])
+    world.backend.queues.service.finish(world.registry.infos[QUEUE])
     assert tried
     assert world.triggers.off == {"trigger-1"}
     restore()
-    world.backend.queues.finish(world.registry.infos[QUEUE])
+    world.backend.queues.service.finish(world.registry.infos[QUEUE])
     assert world.triggers.off == {"trigger-1", "new"}
 
 
 def test_a_queue_is_resumed_though_its_triggers_stay_noted(world: World) -> None:
     """They are switched on once more by the sweep."""
-    world.backend.queues.pause(QUEUE)
+    world.backend.queues.service.pause(QUEUE)
     tried, restore = refuse(world.registry, "forget_triggers")
-    world.backend.queues.resume(QUEUE)
+    world.backend.queues.service.resume(QUEUE)
     assert tried
     assert world.triggers.off == set()
     restore()
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert world.registry.infos[QUEUE].triggers == ()
 
 
@@ -80,11 +80,11 @@ def test_a_resume_sends_a_message_for_each_job_where_the_queue_is_missing(world:
     """As it is after a restore; sending makes it."""
     world.triggers.by_queue.clear()
     for _ in range(3):
-        world.backend.push(Job("demo.echo", []))
-    world.backend.queues.pause(QUEUE)
+        world.backend.jobs.push(Job("demo.echo", []))
+    world.backend.queues.service.pause(QUEUE)
     before = world.messages.backlog(QUEUE).total
     tried, restore = refuse(world.messages, "backlog", QueueMissingError("no such queue"))
-    world.backend.queues.resume(QUEUE)
+    world.backend.queues.service.resume(QUEUE)
     assert tried
     restore()
     assert world.messages.backlog(QUEUE).total == before + 3

@@ -71,7 +71,7 @@ def push(backend: Backend, args: Any = (1,), **unique: Any) -> PushResult:
     }
     job = Job("demo.unique", [*args], **options)
     job["unique"] = BY_TYPE | unique
-    return backend.push(job)
+    return backend.jobs.push(job)
 
 
 def id_of(pushed: PushResult) -> str:
@@ -82,12 +82,12 @@ def id_of(pushed: PushResult) -> str:
 
 def state(backend: Backend, job_id: str) -> str:
     """The state of a job, as INFO shows it."""
-    return str(backend.info(job_id).state)
+    return str(backend.jobs.info(job_id).state)
 
 
 def fetch(backend: Backend) -> None:
     """A worker takes a job."""
-    assert len(backend.fetch(FetchRequest(("default",), worker_id="w"))) == 1
+    assert len(backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))) == 1
 
 
 def test_op_008_a_duplicate_is_rejected_by_default(backend: Backend) -> None:
@@ -104,7 +104,7 @@ def test_op_008_a_duplicate_is_rejected_by_default(backend: Backend) -> None:
 def test_env_048_without_a_policy_nothing_is_a_duplicate(backend: Backend) -> None:
     """Two identical jobs; and they do not count for a unique one either."""
     for _ in range(2):
-        assert backend.push(Job("demo.unique", [1])).is_new
+        assert backend.jobs.push(Job("demo.unique", [1])).is_new
     assert push(backend).is_new
 
 
@@ -129,7 +129,7 @@ def test_replace_cancels_the_existing_job(backend: Backend, is_active: bool) -> 
     assert second.is_new
     assert state(backend, id_of(first)) == "cancelled"
     assert state(backend, id_of(second)) == "available"
-    (job,) = backend.fetch(FetchRequest(("default",), worker_id="w2"))
+    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w2"))
     assert job.id == id_of(second)
     with pytest.raises(DuplicateError):
         push(backend)
@@ -138,12 +138,12 @@ def test_replace_cancels_the_existing_job(backend: Backend, is_active: bool) -> 
 def test_replace_except_schedule_keeps_the_scheduled_job_and_its_time(backend: Backend) -> None:
     """Section 5.3: it has the new arguments and metadata, and nothing else of the new job."""
     first = push(backend, meta={"a": 1}, scheduled_at="+PT1H")
-    due = backend.info(id_of(first)).scheduled_at
+    due = backend.jobs.info(id_of(first)).scheduled_at
     second = push(
         backend, [2], on_conflict="replace_except_schedule", meta={"b": 2}, scheduled_at="+PT2H"
     )
     assert (second.is_new, second.is_update, id_of(second)) == (False, True, id_of(first))
-    job = backend.info(id_of(first))
+    job = backend.jobs.info(id_of(first))
     document = decode(job.document, max_depth=9)  # type: ignore[arg-type]
     assert isinstance(document, dict)
     assert (document["args"], document["meta"], job.state) == ([2], {"b": 2}, "scheduled")
@@ -181,7 +181,7 @@ def test_a_repeated_push_finds_its_own_job(backend: Backend, strategy: str) -> N
     assert (id_of(first), id_of(again), again.is_new) == (ID, ID, False)
     assert not again.is_duplicate
     fetch(backend)
-    backend.ack(ID, "w", None)
+    backend.jobs.ack(ID, "w", None)
     push(backend, on_conflict=strategy)
     late = push(backend, id=ID, on_conflict=strategy)
     assert late.record is not None
@@ -201,7 +201,7 @@ def test_a_job_that_ended_keeps_nobody_out(backend: Backend) -> None:
     fetch(backend)
     with pytest.raises(DuplicateError):
         push(backend)
-    backend.ack(id_of(push(backend, on_conflict="ignore")), "w", None)
+    backend.jobs.ack(id_of(push(backend, on_conflict="ignore")), "w", None)
     assert push(backend).is_new
 
 
@@ -209,12 +209,12 @@ def test_a_retryable_job_does_until_it_is_discarded(backend: Backend) -> None:
     """Section 9; section 14, case 10."""
     first = push(backend, retry={"max_attempts": 2, "jitter": False})
     fetch(backend)
-    assert backend.fail(id_of(first), "w", ERROR).state == "retryable"
+    assert backend.jobs.fail(id_of(first), "w", ERROR).state == "retryable"
     with pytest.raises(DuplicateError):
         push(backend)
     backend.clock.advance(s=5)  # type: ignore[attr-defined]
     fetch(backend)
-    backend.fail(id_of(first), "w", ERROR)
+    backend.jobs.fail(id_of(first), "w", ERROR)
     assert push(backend).is_new
 
 
@@ -239,7 +239,7 @@ def test_terminal_states_count_when_the_policy_says_so(backend: Backend) -> None
     every = ["available", "active", "completed"]
     first = push(backend)
     fetch(backend)
-    backend.ack(id_of(first), "w", None)
+    backend.jobs.ack(id_of(first), "w", None)
     again = push(backend, on_conflict="ignore", states=every)
     assert (again.is_duplicate, id_of(again)) == (True, id_of(first))
     with pytest.raises(DuplicateError):
@@ -284,11 +284,11 @@ def test_mw_enc_024_a_clients_own_key_counts_instead_of_the_arguments(backend: B
     """Encrypted arguments differ each time; the key was made from the plain ones."""
     policy: dict[str, Any] = {"keys": ["type", "args"]}
     key, other = {"unique_key": "5e" * 32}, {"unique_key": "mine"}
-    backend.push(Job("demo.secret", ["x1"], unique=policy, custom_attributes=key))
+    backend.jobs.push(Job("demo.secret", ["x1"], unique=policy, custom_attributes=key))
     with pytest.raises(DuplicateError):
-        backend.push(Job("demo.secret", ["y2"], unique=policy, custom_attributes=key))
+        backend.jobs.push(Job("demo.secret", ["y2"], unique=policy, custom_attributes=key))
     with pytest.raises(InvalidRequestError, match="unique_key"):
-        backend.push(Job("demo.secret", ["y2"], unique=policy, custom_attributes=other))
+        backend.jobs.push(Job("demo.secret", ["y2"], unique=policy, custom_attributes=other))
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_an_invalid_policy_is_refused_by_its_name_and_stores_nothing(
     job = Job("demo.unique", [{"user": 1}], id=ID)
     job["unique"] = policy
     with pytest.raises(InvalidRequestError) as error:
-        backend.push(job)
+        backend.jobs.push(job)
     assert error.value.details["field"] == field
     assert backend.ports.store.load(ID) is None
 
@@ -329,7 +329,7 @@ def test_a_batch_with_a_duplicate_is_refused_whole(backend: Backend) -> None:
     push(backend)
     batch = jobs(None, BY_TYPE, None)
     with pytest.raises(DuplicateError) as error:
-        backend.push.all(batch)
+        backend.jobs.push.all(batch)
     assert error.value.details["index"] == 1
     assert backend.ports.store.load_many([job.id for job in batch]) == {}
 
@@ -338,10 +338,10 @@ def test_a_batch_may_ignore_duplicates(backend: Backend) -> None:
     """The others are stored; repeated, the batch finds all of them again."""
     first = push(backend)
     batch = jobs(None, BY_TYPE | {"on_conflict": "ignore"}, None)
-    results = backend.push.all(batch)
+    results = backend.jobs.push.all(batch)
     assert [pushed.is_new for pushed in results] == [True, False, True]
     assert id_of(results[1]) == id_of(first)
-    again = backend.push.all(batch)
+    again = backend.jobs.push.all(batch)
     assert [id_of(pushed) for pushed in again] == [id_of(pushed) for pushed in results]
     assert not any(pushed.is_new for pushed in again)
 
@@ -350,9 +350,9 @@ def test_a_batch_of_which_a_part_was_stored_by_another_is_refused(backend: Backe
     """Its ids are taken: it is no repetition of that request."""
     policy = BY_TYPE | {"on_conflict": "ignore"}
     batch = jobs(None, policy, None)
-    backend.push.all(batch[:2])
+    backend.jobs.push.all(batch[:2])
     with pytest.raises(DuplicateError, match=batch[0].id):
-        backend.push.all(batch)
+        backend.jobs.push.all(batch)
     assert backend.ports.store.load(batch[2].id) is None
 
 
@@ -360,8 +360,8 @@ def test_a_batch_may_replace_and_update(backend: Backend) -> None:
     """All in the one transaction."""
     first = push(backend)
     other: dict[str, Any] = {"keys": ["type", "queue"]}
-    due = backend.push(Job("demo.unique", [1], queue="b", unique=other, scheduled_at="+PT1H"))
-    results = backend.push.all(
+    due = backend.jobs.push(Job("demo.unique", [1], queue="b", unique=other, scheduled_at="+PT1H"))
+    results = backend.jobs.push.all(
         [
             Job("demo.unique", [2], unique=BY_TYPE | {"on_conflict": "replace"}),
             Job(
@@ -375,19 +375,19 @@ def test_a_batch_may_replace_and_update(backend: Backend) -> None:
     )
     assert [pushed.is_update for pushed in results] == [False, True, False]
     assert state(backend, id_of(first)) == "cancelled"
-    assert '"args":[3]' in str(backend.info(id_of(due)).document)
+    assert '"args":[3]' in str(backend.jobs.info(id_of(due)).document)
 
 
 def test_duplicates_within_a_batch(backend: Backend) -> None:
     """Ignored, or refused: which of them would be the existing one?"""
     ignore = BY_TYPE | {"on_conflict": "ignore"}
-    results = backend.push.all(jobs(ignore, ignore))
+    results = backend.jobs.push.all(jobs(ignore, ignore))
     assert [pushed.is_duplicate for pushed in results] == [False, True]
     assert id_of(results[0]) == id_of(results[1])
-    backend.cancel(id_of(results[0]))
+    backend.jobs.cancel(id_of(results[0]))
     for policy in (BY_TYPE, BY_TYPE | {"on_conflict": "replace"}):
         with pytest.raises(DuplicateError) as error:
-            backend.push.all(jobs(policy, policy))
+            backend.jobs.push.all(jobs(policy, policy))
         assert error.value.details["index"] == 1
 
 
@@ -396,8 +396,8 @@ def test_more_unique_jobs_than_a_transaction_holds_are_stored_all_the_same(
 ) -> None:
     """By a log; the same batch again finds them."""
     batch = [Job(f"demo.unique{n}", [], unique=BY_TYPE) for n in range(51)]
-    assert all(pushed.is_new for pushed in backend.push.all(batch))
-    again = backend.push.all([job.copy() for job in batch])
+    assert all(pushed.is_new for pushed in backend.jobs.push.all(batch))
+    again = backend.jobs.push.all([job.copy() for job in batch])
     assert not any(pushed.is_new for pushed in again)
 
 

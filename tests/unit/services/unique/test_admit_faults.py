@@ -42,7 +42,7 @@ def push(world: World, job_id: str, strategy: str, args: list[Any], **more: Any)
     """Push a job of the one key."""
     unique: dict[str, Any] = {"keys": ["type"], "on_conflict": strategy}
     job = Job("a.b", [*args], id=job_id, unique=unique, **more)
-    return attempt(lambda: world.backend.push(job))
+    return attempt(lambda: world.backend.jobs.push(job))
 
 
 def live(world: World) -> list[str]:
@@ -59,7 +59,7 @@ def play(world: World, strategy: str, *, is_scheduled: bool) -> tuple[Any, Any]:
     if is_scheduled:
         unique: dict[str, Any] = {"keys": ["type"], "on_conflict": strategy}
         batch = [Job("a.b", [2], id=SECOND, unique=unique), Job("c.d", [3], id=OTHER)]
-        return first, attempt(lambda: world.backend.push.all(batch))
+        return first, attempt(lambda: world.backend.jobs.push.all(batch))
     return first, push(world, SECOND, strategy, [2])
 
 
@@ -94,10 +94,10 @@ def heal(world: World) -> None:
     world.faults.spoiled = None
     for _ in range(3):
         world.clock.advance(s=61)
-        world.backend.sweep.tick()
-        while jobs := world.backend.fetch(FetchRequest(("default",), 5, "healer")):
+        world.backend.upkeep.sweep.tick()
+        while jobs := world.backend.jobs.fetch(FetchRequest(("default",), 5, "healer")):
             for job in jobs:
-                world.backend.ack(job.id, "healer", None)
+                world.backend.jobs.ack(job.id, "healer", None)
 
 
 steps = st.one_of(
@@ -142,18 +142,18 @@ def step(world: World, number: int, what: str, how: list[Any]) -> None:
         case "advance":
             world.clock.advance(s=how[0])
         case "fetch":
-            world.backend.fetch(FetchRequest(("default",), 1, "w", 15_000))
+            world.backend.jobs.fetch(FetchRequest(("default",), 1, "w", 15_000))
         case "ack" | "fail" | "cancel" if held:
             job = held[0]
             match what:
                 case "ack":
-                    world.backend.ack(job.id, "w", None)
+                    world.backend.jobs.ack(job.id, "w", None)
                 case "fail":
-                    world.backend.fail(job.id, "w", ERROR)
+                    world.backend.jobs.fail(job.id, "w", ERROR)
                 case _:
-                    world.backend.cancel(job.id)
+                    world.backend.jobs.cancel(job.id)
         case "sweep":
-            world.backend.sweep.tick()
+            world.backend.upkeep.sweep.tick()
         case "spoil":
             world.faults.spoiled = len(world.faults.calls) + how[0]
             world.faults.fault = how[1]
@@ -163,10 +163,10 @@ def test_an_operators_retry_is_no_enqueue() -> None:
     """Uniqueness is checked when a job is enqueued (section 9.2), and only then."""
     world = World()
     push(world, FIRST, "reject", [1], retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
-    world.backend.fetch(FetchRequest(("default",), 1, "w"))
-    world.backend.fail(FIRST, "w", ERROR)
+    world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    world.backend.jobs.fail(FIRST, "w", ERROR)
     push(world, SECOND, "reject", [2])
-    world.backend.dead_letters.retry(FIRST)
+    world.backend.dead_letters.service.retry(FIRST)
     assert sorted(live(world)) == [FIRST, SECOND]
     with pytest.raises(ConflictError):
-        world.backend.push(Job("a.b", [3], id=OTHER, unique={"keys": ["type"]}))
+        world.backend.jobs.push(Job("a.b", [3], id=OTHER, unique={"keys": ["type"]}))

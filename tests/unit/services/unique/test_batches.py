@@ -54,7 +54,7 @@ def world_of() -> World:
 
 def push_all(world: World, jobs: list[Job]) -> Any:
     """Push a batch; what it came to."""
-    return outcome(lambda: world.backend.push.all([job.copy() for job in jobs]))
+    return outcome(lambda: world.backend.jobs.push.all([job.copy() for job in jobs]))
 
 
 def outcome(call: Callable[[], Any]) -> Any:
@@ -86,7 +86,7 @@ def recover(world: World) -> None:
     """Time passes, and the sweep runs."""
     world.faults.spoiled = None
     world.clock.advance(s=61)
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
 
 
 def test_unique_jobs_beyond_a_transaction_are_stored() -> None:
@@ -96,14 +96,14 @@ def test_unique_jobs_beyond_a_transaction_are_stored() -> None:
     assert [one.is_new for one in pushed] == [True] * MANY
     for at in range(1000, 1000 + MANY):
         with pytest.raises(DuplicateError):
-            world.backend.push(unique(at + 500, "reject", key=at))
+            world.backend.jobs.push(unique(at + 500, "reject", key=at))
     assert len(world.store.jobs) == MANY
 
 
 def test_a_rejected_job_keeps_all_of_the_batch_out_and_locks_nothing() -> None:
     """With its index and the job that it met."""
     world = world_of()
-    world.backend.push(unique(7, "reject"))
+    world.backend.jobs.push(unique(7, "reject"))
     jobs = batch_of("reject")
     jobs[30] = unique(1030, "reject", key=7)
     refused = push_all(world, jobs)
@@ -111,13 +111,13 @@ def test_a_rejected_job_keeps_all_of_the_batch_out_and_locks_nothing() -> None:
     assert (refused.details["index"], refused.details["existing_job_id"]) == (30, name(7))
     assert list(world.store.jobs) == [name(7)]
     for at in (1000, 1000 + MANY - 1):
-        assert world.backend.push(unique(at + 500, "reject", key=at)).is_new
+        assert world.backend.jobs.push(unique(at + 500, "reject", key=at)).is_new
 
 
 def test_a_batch_is_refused_when_nothing_is_at_work_for_it_any_more() -> None:
     """A thread that went on after the answer could be frozen with its process."""
     world = world_of()
-    world.backend.push(unique(7, "reject"))
+    world.backend.jobs.push(unique(7, "reject"))
     jobs = batch_of("reject", first_key=7)
     is_refused, done = threading.Event(), list[str]()
     reserve = world.unique.reserve
@@ -130,10 +130,10 @@ def test_a_batch_is_refused_when_nothing_is_at_work_for_it_any_more() -> None:
 
     world.unique.reserve = slowly  # type: ignore[method-assign]
     batch_push = replace(world.backend.batch_push, spread=InThreads().each)
-    check = world.backend.push.check
+    check = world.backend.jobs.push.check
     wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
     with pytest.raises(DuplicateError):
-        batch_push.store_all(wanted, world.backend.push.new_jobs.same)
+        batch_push.store_all(wanted, world.backend.jobs.push.new_jobs.same)
     at_the_end = [*done]
     is_refused.set()
     assert at_the_end == [jobs[1].id]
@@ -165,7 +165,7 @@ def test_what_a_job_of_the_batch_does_to_the_holder_of_its_key(
     more: dict[str, Any] = {"scheduled_at": "+PT1H"} if is_scheduled else {}
     small, large = world_of(), world_of()
     for world in (small, large):
-        world.backend.push(unique(7, strategy, **more))
+        world.backend.jobs.push(unique(7, strategy, **more))
     jobs = batch_of(strategy, first_key=7)
     single, many = push_all(small, jobs[:1]), push_all(large, jobs)
     if strategy == "reject":
@@ -193,7 +193,7 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
 
     def begin() -> World:
         world = world_of()
-        world.backend.push(unique(7, strategy, **more))
+        world.backend.jobs.push(unique(7, strategy, **more))
         world.faults.calls.clear()
         return world
 
@@ -239,7 +239,7 @@ def test_whoever_wants_a_key_meanwhile_gets_it_or_the_batch_does(strategy: str) 
             if number == at and not answers:
                 answers.append(None)
                 rival = unique(1, strategy, key=1030)
-                answers[0] = outcome(lambda: world.backend.push(rival))
+                answers[0] = outcome(lambda: world.backend.jobs.push(rival))
 
         world.faults.afterwards = meanwhile
         answer = push_all(world, jobs)
@@ -261,26 +261,26 @@ def test_the_keys_are_free_when_the_jobs_have_ended() -> None:
     """No lock of a batch outlives its job, nor one of a batch that never was."""
     world = world_of()
     push_all(world, batch_of("reject"))
-    while fetched := world.backend.fetch(FetchRequest(("default",), 50, "w")):
+    while fetched := world.backend.jobs.fetch(FetchRequest(("default",), 50, "w")):
         for job in fetched:
-            world.backend.ack(job.id, "w", None)
+            world.backend.jobs.ack(job.id, "w", None)
     assert [one.is_new for one in push_all(world, batch_of("reject", 3000))] == [True] * MANY
     for at in range(1001, 1000 + MANY):
-        assert world.backend.push(unique(at + 5000, "reject", key=at)).is_new
+        assert world.backend.jobs.push(unique(at + 5000, "reject", key=at)).is_new
 
 
 def store(world: World, jobs: list[Job]) -> list[str]:
     """Store a batch; the ids of the jobs that it came to."""
-    check = world.backend.push.check
+    check = world.backend.jobs.push.check
     wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
-    stored = world.backend.batch_push.store_all(wanted, world.backend.push.new_jobs.same)
+    stored = world.backend.batch_push.store_all(wanted, world.backend.jobs.push.new_jobs.same)
     return [one.record.id for one in stored]
 
 
 def fetch_holder(world: World, jobs: list[Job]) -> None:
     """A worker starts the job that is to be replaced."""
     del jobs
-    world.backend.fetch(FetchRequest(("default",), 1, "w"))
+    world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
 
 
 def store_copy(world: World, jobs: list[Job]) -> None:
@@ -301,7 +301,7 @@ def test_a_replacement_begins_again_when_another_one_was_first(
 
     def begin() -> World:
         world = world_of()
-        world.backend.push(unique(7, "replace", **more))
+        world.backend.jobs.push(unique(7, "replace", **more))
         world.faults.calls.clear()
         return world
 
@@ -333,10 +333,10 @@ def test_a_late_copy_of_a_batch_takes_no_key_from_a_later_job(strategy: str) -> 
     later = unique(8, "replace_except_schedule", key=7, scheduled_at="+PT1H")
     for at in (0, 1, 3):  # once it looked for its jobs, for them again, and at the lock's holder
         world = world_of()
-        world.backend.push(unique(6, "reject", key=7))
+        world.backend.jobs.push(unique(6, "reject", key=7))
         world.faults.calls.clear()
         policy = parse_unique_policy(later["unique"])
-        wanted = WantedJob(world.backend.push.check(later.copy()), policy)
+        wanted = WantedJob(world.backend.jobs.push.check(later.copy()), policy)
 
         def meanwhile(
             number: int, world: World = world, at: int = at, wanted: WantedJob = wanted
@@ -344,7 +344,7 @@ def test_a_late_copy_of_a_batch_takes_no_key_from_a_later_job(strategy: str) -> 
             if number == at:
                 world.faults.afterwards = lambda _: None
                 store(world, jobs)
-                same = world.backend.new_jobs.same
+                same = world.backend.jobs.new_jobs.same
                 let = world.backend.batch_push.unique().admit([wanted], same)
                 assert let[0].is_new
 

@@ -23,7 +23,7 @@ POLICY = {"max_attempts": 20, "jitter": False}
 
 def push(world: World, **attributes: object) -> str:
     """Push a job; its id."""
-    record = world.backend.push(Job("a.b", [], retry=POLICY, **attributes)).record  # type: ignore[arg-type]
+    record = world.backend.jobs.push(Job("a.b", [], retry=POLICY, **attributes)).record  # type: ignore[arg-type]
     assert record is not None
     return record.id
 
@@ -40,33 +40,33 @@ def play(world: World) -> None:
     push(world, scheduled_at="+PT5M")
     push(world, scheduled_at="+PT40M")
     pending = push(world, pending=True)
-    backend.push.all([Job("a.b", [n], retry=POLICY) for n in range(2)])
-    backend.activate(pending)
-    outcomes = backend.fetch.claim_messages("default", receive(world), "w1", 60_000)
+    backend.jobs.push.all([Job("a.b", [n], retry=POLICY) for n in range(2)])
+    backend.jobs.activate(pending)
+    outcomes = backend.jobs.fetch.claim_messages("default", receive(world), "w1", 60_000)
     for outcome in outcomes:
         if outcome.record is not None:
             with suppress(OjsError):
-                backend.heartbeat("w1", [outcome.record.id])
-                backend.fail(outcome.record.id, "w1", ERROR)
+                backend.workers.heartbeat("w1", [outcome.record.id])
+                backend.jobs.fail(outcome.record.id, "w1", ERROR)
     world.clock.advance(s=120)
-    backend.sweep.tick()
-    for job in backend.fetch(FetchRequest(("default",), 2, "w2", 30_000)):
-        backend.fail(job.id, "w2", ERROR)
-    backend.cancel(first)
+    backend.upkeep.sweep.tick()
+    for job in backend.jobs.fetch(FetchRequest(("default",), 2, "w2", 30_000)):
+        backend.jobs.fail(job.id, "w2", ERROR)
+    backend.jobs.cancel(first)
     world.clock.advance(s=300)
-    backend.sweep.tick()
-    backend.fetch(FetchRequest(("default",), 1, "w3", 30_000))  # and is never heard of again
+    backend.upkeep.sweep.tick()
+    backend.jobs.fetch(FetchRequest(("default",), 1, "w3", 30_000))  # and is never heard of again
 
 
 def heal(world: World, minutes: int) -> None:
     """Sweep each minute; a Lambda worker completes what its messages lead to."""
     for _ in range(minutes):
-        world.backend.sweep.tick()
+        world.backend.upkeep.sweep.tick()
         while received := receive(world):
-            outcomes = world.backend.fetch.claim_messages("default", received, "w9", 60_000)
+            outcomes = world.backend.jobs.fetch.claim_messages("default", received, "w9", 60_000)
             for message, outcome in zip(received, outcomes, strict=True):
                 if outcome.record is not None:
-                    world.backend.ack(outcome.record.id, "w9", None, has_message=False)
+                    world.backend.jobs.ack(outcome.record.id, "w9", None, has_message=False)
                 if outcome.record is not None or not outcome.keep_message:
                     world.messages.delete("default", [message.handle])
         world.clock.advance(s=60)
@@ -101,7 +101,7 @@ def test_a_queue_that_lost_all_its_messages_gets_them_again(part: int) -> None:
 def test_a_lost_message_delays_a_ready_job_by_minutes() -> None:
     """At most five until an idle queue is looked at, and two more: counted, not hoped."""
     world = World()
-    world.backend.sweep.tick()  # the queue was idle
+    world.backend.upkeep.sweep.tick()  # the queue was idle
     world.clock.advance(s=1)
     job_id = push(world)
     world.messages.queues.clear()
@@ -116,7 +116,7 @@ def test_a_job_of_a_killed_lambda_worker_does_not_wait_for_its_message() -> None
     world = World()
     job_id = push(world)
     received = world.messages.receive("default", 10, 6 * 900)
-    world.backend.fetch.claim_messages("default", received, "killed", 65_000)
+    world.backend.jobs.fetch.claim_messages("default", received, "killed", 65_000)
     began = world.clock.at
     while world.store.jobs[job_id].state is not JobState.COMPLETED:
         heal(world, 1)

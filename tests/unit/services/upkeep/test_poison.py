@@ -82,7 +82,7 @@ def world(store: PoisonedStore) -> World:
 def push(world: World, queue: str = "default", **attributes: Any) -> str:
     """Push a job to a queue that the sweep knows; its id."""
     world.registry.note(queue, Instant(world.clock.at))
-    record = world.backend.push(Job("a.b", [], queue=queue, **attributes)).record
+    record = world.backend.jobs.push(Job("a.b", [], queue=queue, **attributes)).record
     assert record is not None
     return record.id
 
@@ -90,7 +90,7 @@ def push(world: World, queue: str = "default", **attributes: Any) -> str:
 def fetch(world: World, *queues: str, count: int = 1) -> list[str]:
     """Fetch jobs."""
     request = FetchRequest(queues or ("default",), count, "w")
-    return [job.id for job in world.backend.fetch(request)]
+    return [job.id for job in world.backend.jobs.fetch(request)]
 
 
 # ------------------------------------------------------------------------------------------- FETCH
@@ -170,7 +170,7 @@ def test_the_message_of_a_job_whose_claim_fails_comes_back_later(
     poison, other = push(world), push(world)
     store.poisoned.add(poison)
     received = world.messages.receive("default", 10, 900)
-    outcomes = world.backend.fetch.claim_messages("default", received, "lambda", 900_000)
+    outcomes = world.backend.jobs.fetch.claim_messages("default", received, "lambda", 900_000)
     assert outcomes[0] == Claimed(None, keep_message=True)
     assert outcomes[1].record is not None
     assert outcomes[1].record.id == other
@@ -190,7 +190,7 @@ def test_a_job_whose_write_fails_does_not_stop_the_sweep(
     store.poisoned.add(poison)
     world.messages.queues.clear()
     world.clock.advance(s=90)
-    report = world.backend.sweep.tick()
+    report = world.backend.upkeep.sweep.tick()
     assert (report.settled, report.failed, report.jobs_failed) == (1, 0, 1)
     assert store.jobs[other].state is JobState.AVAILABLE
     named = {each.message.job_id for each in world.messages.queues["default"].values()}
@@ -205,7 +205,7 @@ def test_a_queue_that_cannot_be_swept_does_not_stop_the_others(
     push(world)
     other = push(world, "other", scheduled_at="+PT5S")
     world.clock.advance(s=90)
-    report = world.backend.sweep.tick()
+    report = world.backend.upkeep.sweep.tick()
     assert (report.queues, report.failed, report.settled) == (2, 1, 1)
     assert store.jobs[other].state is JobState.AVAILABLE
 
@@ -214,12 +214,12 @@ def test_triggers_that_cannot_be_switched_do_not_stop_the_sweep(world: World) ->
     """Of one queue that is paused."""
     push(world)
     due = push(world, "other", scheduled_at="+PT5S")
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
 
     def fail(_: object) -> None:
         raise ValueError("unexpected")
 
-    sweep = world.backend.sweep
+    sweep = world.backend.upkeep.sweep
     object.__setattr__(sweep, "finish", fail)
     world.clock.advance(s=90)
     assert sweep.tick().settled == 1
@@ -233,12 +233,14 @@ def broken(*_: object, **__: object) -> Any:
 
 
 PARTS: dict[str, Callable[[World, pytest.MonkeyPatch], None]] = {
-    "cron": lambda world, patch: patch.setattr(type(world.backend.cron_scheduler), "tick", broken),
+    "cron": lambda world, patch: patch.setattr(type(world.backend.cron.scheduler), "tick", broken),
     "batches": lambda world, patch: patch.setattr(type(world.batches), "open", broken),
     "dead letters": lambda world, patch: patch.setattr(
-        type(world.backend.dead_letter_upkeep), "tick", broken
+        type(world.backend.dead_letters.upkeep), "tick", broken
     ),
-    "depths": lambda world, patch: patch.setattr(type(world.backend.depth_recount), "tick", broken),
+    "depths": lambda world, patch: patch.setattr(
+        type(world.backend.queues.depth_recount), "tick", broken
+    ),
 }
 
 
@@ -259,7 +261,7 @@ def test_a_cron_job_that_fails_unexpectedly_does_not_stop_the_others(
 ) -> None:
     """Neither in the tick, nor among alarms that came together."""
     world = World()
-    firing = world.backend.cron_scheduler
+    firing = world.backend.cron.scheduler
     fire = type(firing).fire
 
     def fired(self: Any, name: str) -> list[int]:
@@ -275,13 +277,13 @@ def test_a_dead_letter_that_cannot_be_removed_does_not_stop_pruning() -> None:
     """Nor the dead letters of other queues."""
     store = PoisonedStore(problem=ValueError("unreadable"))
     world = World(store=store)
-    upkeep = world.backend.dead_letter_upkeep
+    upkeep = world.backend.dead_letters.upkeep
     upkeep.max_count = 0
     dead = []
     for _ in range(3):
         job_id = push(world, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
         fetch(world)
-        world.backend.fail(job_id, "w", ERROR)
+        world.backend.jobs.fail(job_id, "w", ERROR)
         dead.append(job_id)
     store.poisoned.add(dead[0])
     world.clock.advance(s=600)

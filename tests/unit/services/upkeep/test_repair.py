@@ -23,7 +23,7 @@ POLICY = {"max_attempts": 20, "jitter": False, "initial_interval": "PT2M"}
 
 def push(world: World, **more: object) -> str:
     """Push a job; its id."""
-    record = world.backend.push(Job("a.b", [], retry=POLICY, **more)).record  # type: ignore[arg-type]
+    record = world.backend.jobs.push(Job("a.b", [], retry=POLICY, **more)).record  # type: ignore[arg-type]
     assert record is not None
     return record.id
 
@@ -37,7 +37,7 @@ def repaired(world: World, *, is_dry: bool = False) -> RepairReport:
     """A whole repair, request by request; the sum."""
     total, cursor = RepairReport(), ""
     while True:
-        part = world.backend.repair(cursor, is_dry=is_dry)
+        part = world.backend.upkeep.repair(cursor, is_dry=is_dry)
         total.queues += part.queues
         total.ready += part.ready
         total.waiting += part.waiting
@@ -52,10 +52,10 @@ def work(world: World, queue: str = "default") -> int:
     """A Lambda worker completes what the visible messages lead to."""
     done = 0
     while received := world.messages.receive(queue, 10, 60):
-        outcomes = world.backend.fetch.claim_messages(queue, received, "w9", 60_000)
+        outcomes = world.backend.jobs.fetch.claim_messages(queue, received, "w9", 60_000)
         for message, outcome in zip(received, outcomes, strict=True):
             if outcome.record is not None:
-                world.backend.ack(outcome.record.id, "w9", None, has_message=False)
+                world.backend.jobs.ack(outcome.record.id, "w9", None, has_message=False)
                 done += 1
             if outcome.record is not None or not outcome.keep_message:
                 world.messages.delete(queue, [message.handle])
@@ -68,11 +68,11 @@ def play(world: World) -> None:
     for queue in ("default", "email"):
         push(world, queue=queue)
         failing = push(world, queue=queue, priority=50)
-        (claimed,) = backend.fetch(FetchRequest((queue,), 1, "w1", 30_000))
+        (claimed,) = backend.jobs.fetch(FetchRequest((queue,), 1, "w1", 30_000))
         assert claimed.id == failing
-        backend.fail(failing, "w1", ERROR)
+        backend.jobs.fail(failing, "w1", ERROR)
         push(world, queue=queue, priority=60)
-        backend.fetch(FetchRequest((queue,), 1, "w2", 120_000))  # and is never heard of again
+        backend.jobs.fetch(FetchRequest((queue,), 1, "w2", 120_000))  # and is never heard of again
         push(world, queue=queue, scheduled_at="+PT10M")
         push(world, queue=queue, scheduled_at="+PT40M")
 
@@ -88,7 +88,7 @@ def test_every_job_runs_when_it_is_due_although_all_messages_are_gone() -> None:
     for minutes, expected in ((1, 0), (2, 2), (10, 1), (41, 1)):
         while world.clock.now() < START + minutes * 60_000:
             world.clock.advance(s=60)
-            world.backend.sweep.tick()
+            world.backend.upkeep.sweep.tick()
         done = work(world) + work(world, "email")
         assert done == 2 * expected, f"after {minutes} minutes"
     assert {job.state for job in world.store.jobs.values()} == {JobState.COMPLETED}
@@ -125,9 +125,9 @@ def test_many_jobs_are_repaired_in_requests_of_bounded_size() -> None:
     for _ in range(many):
         push(world)
     restored(world)
-    first = world.backend.repair()
+    first = world.backend.upkeep.repair()
     assert (first.ready, first.queues) == (PAGE * MAX_PAGES, [])
-    rest = world.backend.repair(first.cursor)
+    rest = world.backend.upkeep.repair(first.cursor)
     assert (rest.ready, rest.cursor) == (50, "")
     assert work(world) == many
 
@@ -136,11 +136,11 @@ def test_a_paused_queue_gets_its_messages_when_it_is_resumed() -> None:
     """Its workers are switched off; resuming sends what is missing."""
     world = World()
     push(world)
-    world.backend.queues.pause("default")
+    world.backend.queues.service.pause("default")
     restored(world)
     report = repaired(world)
     assert (report.ready, report.paused) == (0, 1)
-    world.backend.queues.resume("default")
+    world.backend.queues.service.resume("default")
     assert work(world) == 1
 
 
@@ -149,7 +149,7 @@ def test_far_jobs_that_the_sweep_had_armed_get_a_message_too() -> None:
     world = World()
     push(world, scheduled_at="+PT20M")
     world.clock.advance(s=600)
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     restored(world)
     assert repaired(world).waiting == 1
     world.clock.advance(s=601)
@@ -167,7 +167,7 @@ def test_sends_that_fail_end_the_request_and_the_same_request_goes_on() -> None:
 
     original, world.messages.send = world.messages.send, broken  # type: ignore[method-assign, assignment]
     with pytest.raises(BackendError, match="'default' could not be sent"):
-        world.backend.repair()
+        world.backend.upkeep.repair()
     world.messages.send = original  # type: ignore[method-assign]
     assert repaired(world).ready == 1
 
@@ -176,4 +176,4 @@ def test_sends_that_fail_end_the_request_and_the_same_request_goes_on() -> None:
 def test_a_cursor_of_somebody_else_is_refused(cursor: str) -> None:
     """And nothing is sent."""
     with pytest.raises(InvalidRequestError, match="cursor"):
-        World().backend.repair(cursor)
+        World().backend.upkeep.repair(cursor)

@@ -31,7 +31,7 @@ def world() -> World:
 def push(world: World, count: int = 1, **attributes: object) -> list[str]:
     """Push some jobs; their ids."""
     given = {"type": "demo.echo", "args": [1]} | attributes
-    pushed = [world.backend.push(Job(**given)).record for _ in range(count)]  # type: ignore[arg-type]
+    pushed = [world.backend.jobs.push(Job(**given)).record for _ in range(count)]  # type: ignore[arg-type]
     return [record.id for record in pushed if record]
 
 
@@ -39,7 +39,7 @@ def tick_for(world: World, minutes: int) -> Counter[str]:
     """Tick once a minute; what the sweeps did."""
     done: Counter[str] = Counter()
     for _ in range(minutes):
-        report = world.backend.sweep.tick()
+        report = world.backend.upkeep.sweep.tick()
         done.update(armed=report.armed, settled=report.settled, covered=report.covered)
         world.clock.advance(s=60)
     return done
@@ -101,13 +101,13 @@ def test_idle_queues_are_looked_at_each_five_minutes_and_not_all_at_once(world: 
     """A thousand queues cost a tick two calls for about a quarter of them."""
     for number in range(1000):
         world.registry.ensure(f"q{number}", world.clock.now())
-    first = world.backend.sweep.tick()
+    first = world.backend.upkeep.sweep.tick()
     assert first.queues == 1001
     looked = []
     for _ in range(20):
         world.clock.advance(s=60)
         world.faults.calls.clear()
-        report = world.backend.sweep.tick()
+        report = world.backend.upkeep.sweep.tick()
         looked.append(report.queues)
         assert len(world.faults.calls) == 3 + 2 * report.queues
     assert max(looked[5:]) < 450
@@ -120,10 +120,10 @@ def test_an_idle_queue_is_looked_at_before_a_new_job_in_it_must_be_armed(world: 
     for second in range(0, 600, 37):
         world.clock.advance(s=37)
         if second % 60 < 37:
-            world.backend.sweep.tick()
+            world.backend.upkeep.sweep.tick()
         push(world, scheduled_at=f"+PT{MAX_DELAY_S + 1}S", meta={"at": second})
     for _ in range(20):
-        assert world.backend.sweep.tick().lag_ms == 0
+        assert world.backend.upkeep.sweep.tick().lag_ms == 0
         world.clock.advance(s=60)
     assert set(sent(world).values()) == {1}
 
@@ -136,7 +136,7 @@ def test_the_cursor_waits_for_the_index(world: World) -> None:
     (late,) = push(world, scheduled_at=f"+PT{MAX_DELAY_S + 1}S")
     world.store.lagging[late] = None
     world.clock.advance(s=2)
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     world.clock.advance(s=50)
     world.store.lagging.clear()
     tick_for(world, 5)
@@ -150,7 +150,7 @@ def test_after_an_outage_the_oldest_go_first_and_not_all_at_once(
     monkeypatch.setattr(sweeping, "MAX_ARMED", 500)
     ids = [push(world, scheduled_at=f"+PT{HOUR_S + number}S")[0] for number in range(1200)]
     world.clock.advance(s=3 * HOUR_S)  # nothing ticked
-    first = world.backend.sweep.tick()
+    first = world.backend.upkeep.sweep.tick()
     assert first.armed == 500
     assert first.lag_ms == 2 * HOUR_S * 1000
     held = sorted(world.messages.queues["default"].values(), key=lambda each: each.visible_at)
@@ -158,7 +158,7 @@ def test_after_an_outage_the_oldest_go_first_and_not_all_at_once(
     at_once = [each for each in held if each.visible_at <= world.clock.at]
     assert len(at_once) == sweeping.OVERDUE_PER_S
     assert held[-1].visible_at - world.clock.at == 2000
-    assert [world.backend.sweep.tick().armed for _ in range(3)] == [500, 200, 0]
+    assert [world.backend.upkeep.sweep.tick().armed for _ in range(3)] == [500, 200, 0]
     assert sent(world) == Counter(ids)
 
 
@@ -172,7 +172,7 @@ def test_a_sweep_that_dies_anywhere_leaves_no_job_unarmed(world: World) -> None:
             world.faults.calls.clear()
             world.faults.spoiled, world.faults.fault = spoiled, fault
             with suppress(BackendError, ProcessDiedError):
-                world.backend.sweep.tick()
+                world.backend.upkeep.sweep.tick()
             world.faults.spoiled = None
             tick_for(world, 5)
             where = f"call {spoiled} {fault.value}"
@@ -185,7 +185,7 @@ def _calls_of_an_arming_tick() -> int:
     push(world, 250, scheduled_at="+PT20M")
     world.clock.advance(s=600)
     world.faults.calls.clear()
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     return len(world.faults.calls)
 
 
@@ -194,7 +194,7 @@ def test_concurrent_ticks_do_no_harm(world: World) -> None:
     (job_id,) = push(world, scheduled_at="+PT20M")
     world.clock.advance(s=600)
     (seen_by_both,) = world.registry.all()
-    sweep = world.backend.sweep
+    sweep = world.backend.upkeep.sweep
     assert sweep.tick().armed == 1
     after = world.registry.all()
     assert sweep.queue(seen_by_both, lambda: False).armed == 1
@@ -207,17 +207,17 @@ def test_an_error_in_one_queue_leaves_the_others_theirs(world: World) -> None:
     """And the queue is looked at again in the next tick."""
     world.registry.ensure("email", world.clock.now())
     world.faults.spoiled = 2
-    report = world.backend.sweep.tick()
+    report = world.backend.upkeep.sweep.tick()
     assert (report.queues, report.failed) == (2, 1)
     world.faults.spoiled = None
-    assert world.backend.sweep.tick().queues == 1
+    assert world.backend.upkeep.sweep.tick().queues == 1
 
 
 def test_a_tick_without_time_left_begins_with_the_rest_the_next_time(world: World) -> None:
     """No queue starves."""
     for name in "abcdefgh":
         world.registry.ensure(name, world.clock.now())
-    sweep, seen = world.backend.sweep, []
+    sweep, seen = world.backend.upkeep.sweep, []
     look: Callable[[QueueInfo, Callable[[], bool]], sweeping.QueueReport] = sweep.queue
 
     def slowly(info: QueueInfo, is_over: Callable[[], bool]) -> sweeping.QueueReport:
@@ -240,11 +240,11 @@ def test_unfetched_overdue_jobs_are_settled_longest_overdue_first(
     monkeypatch.setattr(sweeping, "MAX_SETTLED", 200)
     ids = [push(world, scheduled_at=f"+PT{number + 1}S")[0] for number in range(300)]
     world.clock.advance(s=400)
-    assert world.backend.sweep.tick().settled == 200
+    assert world.backend.upkeep.sweep.tick().settled == 200
     states = [world.store.jobs[job_id].state for job_id in ids]
     assert states == [JobState.AVAILABLE] * 200 + [JobState.SCHEDULED] * 100
     assert "load" not in world.faults.calls
-    assert world.backend.sweep.tick().settled == 100
+    assert world.backend.upkeep.sweep.tick().settled == 100
 
 
 def test_another_job_s_delayed_message_does_not_hide_a_lost_one(
@@ -255,10 +255,10 @@ def test_another_job_s_delayed_message_does_not_hide_a_lost_one(
     world.messages.queues.clear()
     push(world, scheduled_at="+PT14M")
     world.clock.advance(s=61)
-    assert world.backend.sweep.tick().covered == 1
+    assert world.backend.upkeep.sweep.tick().covered == 1
     assert sent(world)[ready] == 1
     world.clock.advance(s=60)
-    assert world.backend.sweep.tick().covered == 0
+    assert world.backend.upkeep.sweep.tick().covered == 0
 
 
 def test_a_paused_queue_gets_no_messages_again(world: World) -> None:
@@ -274,7 +274,7 @@ def test_the_end_of_a_tick_is_written_down(world: World) -> None:
     push(world, scheduled_at="+PT1H")
     assert world.registry.last_tick() is None
     world.clock.advance(s=HOUR_S + 5)
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     last = world.registry.last_tick()
     assert last is not None
     assert (last.at, last.lag_ms) == (world.clock.now(), 5000)
@@ -284,20 +284,20 @@ def test_the_sweep_tells_for_how_long_jobs_have_been_waiting(world: World) -> No
     """Of each queue that has some; a queue that is paused waits on purpose."""
     for queue in ("default", "email"):
         world.registry.ensure(queue, world.clock.now())
-        world.backend.push(Job("a.b", [1], queue=queue))
+        world.backend.jobs.push(Job("a.b", [1], queue=queue))
         world.clock.advance(s=10)
-    assert dict(world.backend.sweep.tick().oldest_ms) == {"default": 20_000, "email": 10_000}
-    world.backend.queues.pause("default")
-    assert dict(world.backend.sweep.tick().oldest_ms) == {"email": 10_000}
+    assert dict(world.backend.upkeep.sweep.tick().oldest_ms) == {"default": 20_000, "email": 10_000}
+    world.backend.queues.service.pause("default")
+    assert dict(world.backend.upkeep.sweep.tick().oldest_ms) == {"email": 10_000}
 
 
 def test_a_job_that_starves_behind_a_hundred_urgent_ones_shows(world: World) -> None:
     """Its age is asked for where the head of the list does not show it."""
-    world.backend.push(Job("demo.echo", [], priority=-9))
+    world.backend.jobs.push(Job("demo.echo", [], priority=-9))
     world.clock.advance(s=90)
     for _ in range(100):
-        world.backend.push(Job("demo.echo", [], priority=9))
-    assert world.backend.sweep.tick().oldest_ms == {"default": 90_000}
+        world.backend.jobs.push(Job("demo.echo", [], priority=9))
+    assert world.backend.upkeep.sweep.tick().oldest_ms == {"default": 90_000}
 
 
 def test_a_worker_that_fails_at_its_start_does_not_multiply_messages(world: World) -> None:
@@ -306,7 +306,7 @@ def test_a_worker_that_fails_at_its_start_does_not_multiply_messages(world: Worl
     for _ in range(120):
         world.messages.receive("default", 10, 5_400)
         world.messages.receive("default", 10, 5_400)
-        world.backend.sweep.tick()
+        world.backend.upkeep.sweep.tick()
         world.clock.advance(s=60)
     named = sent(world)
     assert max(named[job_id] for job_id in ids) <= 7
@@ -319,6 +319,6 @@ def test_a_lost_message_is_sent_again_although_others_wait_for_the_limit(world: 
     world.messages.queues.clear()
     push(world, 3, rate_limit=limit, scheduled_at="+PT14M")
     world.clock.advance(s=61)
-    assert world.backend.sweep.tick().covered == 1
+    assert world.backend.upkeep.sweep.tick().covered == 1
     world.clock.advance(s=60)
-    assert world.backend.sweep.tick().covered == 0
+    assert world.backend.upkeep.sweep.tick().covered == 0

@@ -22,13 +22,13 @@ def world() -> World:
     """A deployment with jobs from before there were totals."""
     world = World()
     for _ in range(3):
-        world.backend.push(Job("demo.echo", []))
+        world.backend.jobs.push(Job("demo.echo", []))
     return world
 
 
 def recount(world: World) -> TotalsRecount:
     """What another process begins with."""
-    return Backend(world.settings, world.backend.ports).totals_recount
+    return Backend(world.settings, world.backend.ports).upkeep.totals_recount
 
 
 def tick(recount: TotalsRecount, queues: Iterable[str] = ("default",)) -> None:
@@ -46,7 +46,7 @@ def test_jobs_from_before_the_upgrade_are_counted_by_the_first_tick(world: World
     assert (available(world), world.backend.statistics.totals().counted) == (0, 0)
     count_changes(world)
     world.tallies.held.clear()
-    world.backend.push(Job("demo.echo", []))
+    world.backend.jobs.push(Job("demo.echo", []))
     assert available(world) == 1
     tick(recount(world))
     assert (available(world), world.backend.statistics.totals().counted) == (4, 1)
@@ -54,7 +54,7 @@ def test_jobs_from_before_the_upgrade_are_counted_by_the_first_tick(world: World
 
 def test_the_sweep_counts_queues(world: World) -> None:
     """The tick does it."""
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert available(world) == 3
 
 
@@ -71,10 +71,10 @@ def test_a_failed_recount_does_not_fail_the_sweep(
         real(recount, *given)
 
     monkeypatch.setattr(TotalsRecount, "tick", fail_first)
-    assert world.backend.sweep.tick().known == 1
+    assert world.backend.upkeep.sweep.tick().known == 1
     assert "Could not count queues" in caplog.text
     assert world.registry.last_tick() is not None
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert available(world) == 3
 
 
@@ -100,7 +100,7 @@ def test_a_difference_that_is_gone_by_the_next_tick_changes_nothing(world: World
     process = recount(world)
     tick(process)
     world.clock.advance(s=200)
-    world.backend.push(Job("demo.echo", []))
+    world.backend.jobs.push(Job("demo.echo", []))
     tick(process)
     assert available(world) == 3
     count_changes(world)  # now it comes, and the three others

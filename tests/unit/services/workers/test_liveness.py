@@ -26,25 +26,25 @@ def world() -> World:
 
 def push(world: World, **attributes: Any) -> JobRecord:
     """Push a job."""
-    record = world.backend.push(Job("demo.echo", [1], **attributes)).record
+    record = world.backend.jobs.push(Job("demo.echo", [1], **attributes)).record
     assert record is not None
     return record
 
 
 def fetch(world: World, worker_id: str = "w1", **more: Any) -> list[JobRecord]:
     """Fetch from the default queue."""
-    return world.backend.fetch(FetchRequest(("default",), worker_id=worker_id, **more))
+    return world.backend.jobs.fetch(FetchRequest(("default",), worker_id=worker_id, **more))
 
 
 def state(world: World, job: JobRecord) -> JobState:
     """The job's state as INFO shows it."""
-    return world.backend.info(job.id).state
+    return world.backend.jobs.info(job.id).state
 
 
 def beat(world: World, job: JobRecord, worker_id: str = "w1", **more: Any) -> None:
     """A heartbeat for a job."""
     report = WorkerReport(**more) if more else None
-    world.backend.heartbeat(worker_id, [job.id], None, report)
+    world.backend.workers.heartbeat(worker_id, [job.id], None, report)
 
 
 def test_wrk_007_wrk_008_three_missed_heartbeats_give_the_job_to_another(world: World) -> None:
@@ -101,7 +101,7 @@ def test_a_client_that_never_beats_keeps_its_whole_reservation(
     fetch(world, worker_id)
     world.clock.advance(s=1799)
     assert state(world, job) is JobState.ACTIVE
-    assert world.backend.ack(job.id, worker_id or None, None).state is JobState.COMPLETED
+    assert world.backend.jobs.ack(job.id, worker_id or None, None).state is JobState.COMPLETED
 
 
 def test_a_worker_that_names_no_interval_is_expected_every_15_seconds(world: World) -> None:
@@ -134,7 +134,7 @@ def test_a_longer_extension_that_was_asked_for_is_given(world: World) -> None:
     """Who asks for two minutes is not dead after 45 seconds."""
     job = push(world)
     fetch(world)
-    world.backend.heartbeat("w1", [job.id], 120_000)
+    world.backend.workers.heartbeat("w1", [job.id], 120_000)
     world.clock.advance(s=119)
     assert state(world, job) is JobState.ACTIVE
     world.clock.advance(s=1)
@@ -145,7 +145,7 @@ def test_a_promise_counts_whatever_extension_is_asked_for(world: World) -> None:
     """Five seconds promised, a minute asked for: dead after fifteen."""
     job = push(world)
     fetch(world, heartbeat_interval_ms=5_000)
-    world.backend.heartbeat("w1", [job.id], 60_000, WorkerReport(interval_ms=5_000))
+    world.backend.workers.heartbeat("w1", [job.id], 60_000, WorkerReport(interval_ms=5_000))
     world.clock.advance(s=15)
     assert state(world, job) is JobState.AVAILABLE
 
@@ -159,13 +159,13 @@ def test_split_brain_the_report_of_a_worker_declared_dead_does_not_count(
     world.clock.advance(s=15)
     for worker in ("w1", "w1", "w2"):
         with pytest.raises(ConflictError):
-            world.backend.ack(job.id, "w1", None)
+            world.backend.jobs.ack(job.id, "w1", None)
         with pytest.raises(ConflictError):
-            world.backend.fail(job.id, "w1", ERROR)
-        assert world.backend.heartbeat("w1", [job.id]).lost == (job.id,)
+            world.backend.jobs.fail(job.id, "w1", ERROR)
+        assert world.backend.workers.heartbeat("w1", [job.id]).lost == (job.id,)
         if worker == "w1":
             fetch(world, "w2")
-    assert world.backend.ack(job.id, "w2", None).state is JobState.COMPLETED
+    assert world.backend.jobs.ack(job.id, "w2", None).state is JobState.COMPLETED
 
 
 def test_the_dead_workers_message_comes_back_once_and_serves_the_job(world: World) -> None:
@@ -174,7 +174,7 @@ def test_the_dead_workers_message_comes_back_once_and_serves_the_job(world: Worl
     fetch(world, heartbeat_interval_ms=5_000)
     world.clock.advance(s=15)
     fetch(world, "w2")
-    world.backend.ack(job.id, "w2", None)
+    world.backend.jobs.ack(job.id, "w2", None)
     assert world.messages.queues["default"] == {}
 
 
@@ -184,7 +184,7 @@ def test_the_last_attempt_of_a_dead_worker_discards_the_job(world: World) -> Non
     for worker in ("a", "b"):
         assert fetch(world, worker, heartbeat_interval_ms=1_000)
         world.clock.advance(s=3)
-    gone = world.backend.info(job.id)
+    gone = world.backend.jobs.info(job.id)
     assert (gone.state, gone.attempt, gone.is_dead_letter) == (JobState.DISCARDED, 2, True)
     assert fetch(world, "c") == []
 
@@ -196,7 +196,7 @@ def test_a_promise_that_no_worker_keeps_is_refused(world: World, interval: int) 
     with pytest.raises(InvalidRequestError, match="heartbeat_interval_ms"):
         fetch(world, heartbeat_interval_ms=interval)
     with pytest.raises(InvalidRequestError, match="heartbeat_interval_ms"):
-        world.backend.heartbeat("w1", [], None, WorkerReport(interval_ms=interval))
+        world.backend.workers.heartbeat("w1", [], None, WorkerReport(interval_ms=interval))
     assert (world.workers.workers, state(world, job)) == ({}, JobState.AVAILABLE)
 
 
@@ -218,7 +218,7 @@ def test_the_nearest_visibility_timeout_counts(
     """OP-021: the job's own, else the request's, else the queue's, else half an hour."""
     world = World(settings=Settings(queue_visibility_timeouts_s=(("media", 20),)))
     job = push(world, queue=queue, visibility_timeout_s=own_s, timeout_s=7200)
-    world.backend.fetch(FetchRequest((queue,), visibility_timeout_ms=asked_ms))
+    world.backend.jobs.fetch(FetchRequest((queue,), visibility_timeout_ms=asked_ms))
     world.clock.advance(ms=expected_s * 1000 - 1)
     assert state(world, job) is JobState.ACTIVE
     world.clock.advance(ms=1)
@@ -231,7 +231,7 @@ def test_a_heartbeat_extends_by_the_queues_visibility_timeout() -> None:
     job = push(world)
     fetch(world, "")
     world.clock.advance(s=15)
-    world.backend.heartbeat(None, [job.id])
+    world.backend.workers.heartbeat(None, [job.id])
     world.clock.advance(ms=19_999)
     assert state(world, job) is JobState.ACTIVE
     world.clock.advance(ms=1)
@@ -245,17 +245,17 @@ def test_a_heartbeat_extends_by_the_queues_visibility_timeout() -> None:
 def test_a_worker_that_says_it_drains_is_given_nothing(world: World, said: str) -> None:
     """ojs-graceful-shutdown, section 5.1; and running again, it is."""
     push(world)
-    world.backend.heartbeat("w1", [], None, WorkerReport(state=said, active_jobs=1))
+    world.backend.workers.heartbeat("w1", [], None, WorkerReport(state=said, active_jobs=1))
     assert fetch(world) == []
     assert fetch(world, "other") != []
     push(world)
-    world.backend.heartbeat("w1", [], None, WorkerReport())
+    world.backend.workers.heartbeat("w1", [], None, WorkerReport())
     assert fetch(world) != []
 
 
 def test_a_draining_worker_is_forgotten_when_it_would_count_as_dead(world: World) -> None:
     """The memory of one process must not starve a worker whose heartbeats go to another."""
     push(world)
-    world.backend.heartbeat("w1", [], None, WorkerReport(state="quiet", active_jobs=1))
+    world.backend.workers.heartbeat("w1", [], None, WorkerReport(state="quiet", active_jobs=1))
     world.clock.advance(s=45)
     assert fetch(world) != []

@@ -76,7 +76,7 @@ class Stream:
             for number, before, after in records
             if (change := following(before, after)) is not None
         ]
-        failed = follow(lambda: self.world.backend.workflow_advance, changes)
+        failed = follow(lambda: self.world.backend.workflows.advance, changes)
         return [record for record in records if record[0] in failed]
 
     def flow(self) -> None:
@@ -96,11 +96,11 @@ def stream(world: World) -> Stream:
 
 
 def create(world: World, body: dict[str, Any]) -> CreatedWorkflow:
-    return world.backend.workflows.create(definition(body))
+    return world.backend.workflows.service.create(definition(body))
 
 
 def fetch(world: World, count: int = 10) -> list[JobRecord]:
-    return world.backend.fetch(FetchRequest(("default",), count, "w"))
+    return world.backend.jobs.fetch(FetchRequest(("default",), count, "w"))
 
 
 def given_to(job: JobRecord) -> Any:
@@ -110,13 +110,13 @@ def given_to(job: JobRecord) -> Any:
 
 def end(world: World, job: JobRecord, result: str | None = None, *, fails: bool = False) -> None:
     if fails:
-        world.backend.fail(job.id, "w", ERROR)
+        world.backend.jobs.fail(job.id, "w", ERROR)
     else:
-        world.backend.ack(job.id, "w", None if result is None else RawJson(result))
+        world.backend.jobs.ack(job.id, "w", None if result is None else RawJson(result))
 
 
 def state_of(world: World, made: CreatedWorkflow) -> str:
-    return world.backend.workflows.get(made.view.workflow.id).workflow.state
+    return world.backend.workflows.service.get(made.view.workflow.id).workflow.state
 
 
 def test_a_chain_runs_step_by_step_and_hands_its_results_on(world: World, stream: Stream) -> None:
@@ -147,7 +147,7 @@ def test_what_clients_say_of_workflows_in_a_job_of_their_own_means_nothing(
     """Only the system makes a job a part of a workflow."""
     made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     said = {"workflow_id": made.view.workflow.id, "workflow_step": "0"}
-    world.backend.push(Job("x.y", custom_attributes=said))
+    world.backend.jobs.push(Job("x.y", custom_attributes=said))
     [first] = [each for each in fetch(world) if each.type == "x.y"]
     end(world, first)
     stream.flow()
@@ -176,7 +176,7 @@ def test_reading_takes_over_what_the_stream_has_not_told_yet(world: World) -> No
     made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     [first] = fetch(world)
     end(world, first)
-    view = world.backend.workflows.get(made.view.workflow.id)
+    view = world.backend.workflows.service.get(made.view.workflow.id)
     assert view.workflow.steps_completed == 1
     assert view.workflow.started_at is not None
     assert [each.type for each in fetch(world)] == ["b"]
@@ -203,7 +203,7 @@ def test_a_failed_workflow_says_which_step_and_why(world: World, stream: Stream)
     [first] = fetch(world)
     end(world, first, fails=True)
     stream.flow()
-    workflow = world.backend.workflows.get(made.view.workflow.id).workflow
+    workflow = world.backend.workflows.service.get(made.view.workflow.id).workflow
     assert workflow.state is WorkflowState.FAILED
     [failure] = workflow.failures
     assert (failure.job_id, failure.code, failure.attempt) == (first.id, "Broken", 1)
@@ -228,17 +228,17 @@ def test_cancelling_stops_what_nobody_executes_and_lets_the_rest_end(
     made = create(world, {"type": "chain", "steps": [group, job("c")]})
     [active] = fetch(world, 1)
     workflow_id = made.view.workflow.id
-    view = world.backend.workflows.cancel(workflow_id)
+    view = world.backend.workflows.service.cancel(workflow_id)
     assert view.workflow.state is WorkflowState.CANCELLED
     assert view.workflow.cancelled_count == 2
     stream.flow()
     assert fetch(world) == []
     end(world, active)
     stream.flow()
-    workflow = world.backend.workflows.get(workflow_id).workflow
+    workflow = world.backend.workflows.service.get(workflow_id).workflow
     assert (workflow.state, workflow.completed_count) == (WorkflowState.CANCELLED, 1)
     with pytest.raises(ConflictError, match="already in terminal state"):
-        world.backend.workflows.cancel(workflow_id)
+        world.backend.workflows.service.cancel(workflow_id)
 
 
 def test_an_active_job_of_a_cancelled_workflow_does_not_begin_again(
@@ -246,7 +246,7 @@ def test_an_active_job_of_a_cancelled_workflow_does_not_begin_again(
 ) -> None:
     made = create(world, {"type": "group", "jobs": [job(options={"retry": {"max_attempts": 5}})]})
     [active] = fetch(world)
-    world.backend.workflows.cancel(made.view.workflow.id)
+    world.backend.workflows.service.cancel(made.view.workflow.id)
     end(world, active, fails=True)
     stream.flow()
     assert world.store.jobs[active.id].state is JobState.CANCELLED
@@ -257,8 +257,8 @@ def test_a_returned_job_of_a_cancelled_workflow_does_not_begin_again(
 ) -> None:
     made = create(world, {"type": "group", "jobs": [job()]})
     [active] = fetch(world)
-    world.backend.workflows.cancel(made.view.workflow.id)
-    world.backend.fail.requeue(active.id, "w", None)
+    world.backend.workflows.service.cancel(made.view.workflow.id)
+    world.backend.jobs.fail.requeue(active.id, "w", None)
     stream.flow()
     assert world.store.jobs[active.id].state is JobState.CANCELLED
 
@@ -268,7 +268,7 @@ def test_many_jobs_are_cancelled_in_portions(
 ) -> None:
     monkeypatch.setattr(workflow_advancing, "MAX_CANCELS", 3)
     made = create(world, {"type": "group", "jobs": [job()] * 350})
-    world.backend.workflows.cancel(made.view.workflow.id)
+    world.backend.workflows.service.cancel(made.view.workflow.id)
     stream.flow()
     assert {each.state for each in world.store.jobs.values()} == {JobState.CANCELLED}
     assert world.workflows.kept[made.view.workflow.id].cancelled_count == 350
@@ -307,7 +307,7 @@ def test_the_same_request_again_finds_what_it_made(world: World) -> None:
 def test_there_may_be_no_such_workflow(world: World) -> None:
     for name in ("nothing", "no/slash"):
         with pytest.raises(NotFoundError):
-            world.backend.workflows.get(name)
+            world.backend.workflows.service.get(name)
 
 
 def test_each_job_passes_the_enqueue_middleware_once(world: World) -> None:
@@ -319,7 +319,7 @@ def test_each_job_passes_the_enqueue_middleware_once(world: World) -> None:
             job.meta["noted"] = True
             return await call_next(job)
 
-    world.backend.push.enqueuing.chain.add(Notes())
+    world.backend.jobs.push.enqueuing.chain.add(Notes())
     create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     stream = Stream(world)
     for _ in range(2):
@@ -336,7 +336,7 @@ def test_a_middleware_that_drops_a_job_refuses_the_workflow(world: World) -> Non
         async def enqueue(self, job: Job, call_next: Any) -> Any:
             return None if job.type == "b" else await call_next(job)
 
-    world.backend.push.enqueuing.chain.add(Drops())
+    world.backend.jobs.push.enqueuing.chain.add(Drops())
     with pytest.raises(EnqueueRejectedError) as caught:
         create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     assert caught.value.details["path"] == "$.steps[1]"
@@ -355,7 +355,7 @@ def test_a_queue_that_is_gone_when_a_step_begins_fails_the_step(
         raise NotFoundError("There is no queue.")
 
     monkeypatch.setattr(
-        type(world.backend.workflow_advance.push.job_builder.rules), "check", refuse
+        type(world.backend.workflows.advance.push.job_builder.rules), "check", refuse
     )
     stream.flow()
     workflow = world.workflows.kept[made.view.workflow.id]
@@ -542,7 +542,7 @@ def test_listing_shows_the_newest_first_and_refuses_unknown_states(world: World)
     for name in ("one", "two"):
         create(world, {"type": "group", "id": name, "jobs": [job()]})
         world.clock.advance(s=1)
-    service = world.backend.workflows
+    service = world.backend.workflows.service
     assert [each.id for each in service.list("", 10, "").workflows] == ["two", "one"]
     assert service.list("pending", 10, "").workflows == ()
     assert len(service.list("running", 1, "").workflows) == 1

@@ -40,14 +40,14 @@ def test_a_workflow_is_cancelled_although_it_goes_on_meanwhile(world: World) -> 
     """From the state that it has by then."""
     made = create(world, CHAIN).view.workflow
     (first,) = fetch(world)
-    world.backend.workflows.get(made.id)  # it has begun
+    world.backend.workflows.service.get(made.id)  # it has begun
 
     def go_on() -> None:
-        world.backend.ack(first.id, "w", None)
-        world.backend.workflows.get(made.id)
+        world.backend.jobs.ack(first.id, "w", None)
+        world.backend.workflows.service.get(made.id)
 
     before(world.workflows, "save", go_on)
-    cancelled = world.backend.workflows.cancel(made.id).workflow
+    cancelled = world.backend.workflows.service.cancel(made.id).workflow
     assert cancelled.state is WorkflowState.CANCELLED
     states = {each.state for each in world.store.jobs.values()}
     assert states == {JobState.COMPLETED, JobState.CANCELLED}
@@ -60,7 +60,7 @@ def test_two_that_tell_of_the_same_workflow_at_once_both_count(
     create(world, {"type": "group", "name": "g", "jobs": [job(), job()]})
     stream.flow()
     for each in fetch(world):
-        world.backend.ack(each.id, "w", None)
+        world.backend.jobs.ack(each.id, "w", None)
     first, second = stream.news()
     before(world.workflows, "save", lambda: stream.deliver([second]))
     assert stream.deliver([first]) == []
@@ -75,8 +75,8 @@ def test_a_step_does_not_fail_because_the_table_does_not_answer(
     create(world, CHAIN)
     (first,) = fetch(world)
     stream.flow()
-    world.backend.ack(first.id, "w", None)
-    world.backend.backpressure.terms._kept.clear()  # as in another process
+    world.backend.jobs.ack(first.id, "w", None)
+    world.backend.queues.backpressure.terms._kept.clear()  # as in another process
     records = stream.news()
     before(world.book, "load", refuse(BackendError("refused")))
     assert stream.deliver(records) == records
@@ -86,8 +86,8 @@ def test_a_step_does_not_fail_because_the_table_does_not_answer(
 
 def test_a_job_that_its_queue_does_not_take_is_named_in_the_refusal(world: World) -> None:
     """By its place in the request, whatever the reason is."""
-    world.backend.queue_config.change("q", {"max_size": 7})
-    world.backend.queue_config.drain("q")
+    world.backend.queues.config.change("q", {"max_size": 7})
+    world.backend.queues.config.drain("q")
     body = {"type": "chain", "name": "c", "steps": [job(), job(options={"queue": "q"})]}
     with pytest.raises(QueueDrainingError) as refused:
         create(world, body)

@@ -55,7 +55,7 @@ class Life:
     def __init__(self) -> None:
         self.world = World()
         self.states: list[JobRecord] = []
-        pushed = self.world.backend.push(Job("a.b", visibility_timeout_s=5, id=self.job_id))
+        pushed = self.world.backend.jobs.push(Job("a.b", visibility_timeout_s=5, id=self.job_id))
         assert pushed.record is not None
         self.note()
 
@@ -93,12 +93,12 @@ def test_a_lost_reservation_and_a_cancellation_reach_their_hooks() -> None:
             seen.append(event)
 
     life = Life()
-    life.world.backend.fetch(FetchRequest(("default",)))
+    life.world.backend.jobs.fetch(FetchRequest(("default",)))
     life.note()
     life.world.clock.advance(s=6)
-    life.world.backend.info(life.job_id)  # settles what time has decided
+    life.world.backend.jobs.info(life.job_id)  # settles what time has decided
     life.note()
-    life.world.backend.cancel(life.job_id)
+    life.world.backend.jobs.cancel(life.job_id)
     life.note()
 
     for _ in range(2):
@@ -155,7 +155,9 @@ def test_periodic_start_registers_cron_jobs() -> None:
     world = World()
     for minutes in (10, 5):
         start_periodic(starting(minutes), world.backend)
-    nightly, report = sorted(world.backend.cron.list(is_enabled=None), key=lambda each: each.name)
+    nightly, report = sorted(
+        world.backend.cron.service.list(is_enabled=None), key=lambda each: each.name
+    )
     assert (report.definition.expression, report.definition.type) == ("*/5 * * * *", "report.build")
     assert '["daily"]' in report.definition.document
     assert (nightly.definition.queue, nightly.definition.timezone) == ("slow", "Europe/Vienna")

@@ -92,7 +92,7 @@ def test_the_stream_measures_what_it_told_and_nothing_that_comes_again() -> None
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
     waiting = world.store.jobs[reply.json["id"]]
     world.clock.advance(s=2)
-    world.backend.fetch(FetchRequest(("default",)))
+    world.backend.jobs.fetch(FetchRequest(("default",)))
     records = batch([waiting, world.store.jobs[waiting.id]])
     found: list[Mapping[str, JobMetrics]] = []
     fails = [True]

@@ -67,9 +67,9 @@ def life(world: World) -> list[JobRecord]:
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": ["x" * 1000]})
     job_id = reply.json["id"]
     available = world.store.jobs[job_id]
-    world.backend.fetch(FetchRequest(("default",)))
+    world.backend.jobs.fetch(FetchRequest(("default",)))
     active = world.store.jobs[job_id]
-    world.backend.ack(job_id, None, None)
+    world.backend.jobs.ack(job_id, None, None)
     return [available, active, world.store.jobs[job_id]]
 
 
@@ -430,9 +430,9 @@ def _ended(world: World, api: Api) -> list[dict[str, Any]]:
     steps: list[JobRecord | None] = [None]
     job_id = api.post("/jobs", {"type": "demo.echo", "args": []}).json["id"]
     steps.append(world.store.jobs[job_id])
-    world.backend.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     steps.append(world.store.jobs[job_id])
-    world.backend.ack(job_id, "w", None)
+    world.backend.jobs.ack(job_id, "w", None)
     steps.append(world.store.jobs[job_id])
     return [record_of(n, *steps[n - 1 : n + 1]) for n in range(1, 4)]
 

@@ -70,7 +70,7 @@ def test_undeclared_queues_are_counted_without_those_that_were_deleted(
     world = World()
     for name in ("default", "a", "b", "c"):
         world.registry.note(name, world.clock.now())
-    world.backend.queue_config.delete("c", {"strategy": "reject"})
+    world.backend.queues.config.delete("c", {"strategy": "reject"})
     report = build_tick(world.backend)({}, Context())
     assert report["undeclared_queues"] == 2
     [metric] = [each for each in capsys.readouterr().out.splitlines() if "UndeclaredQueues" in each]

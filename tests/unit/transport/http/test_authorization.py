@@ -335,14 +335,14 @@ def test_a_key_cannot_beat_as_the_worker_of_another_key(world: World, api_of: Ap
     theirs, foreign = as_key("1", "email"), as_key("2", "other")
     api_of.authorizer = theirs
     api_of.post("/workers/heartbeat", {"worker_id": "w", "heartbeat_interval_ms": 5000})
-    world.backend.workers.direct("w", Directive.QUIET)
-    known = world.backend.workers.get("w")
+    world.backend.workers.service.direct("w", Directive.QUIET)
+    known = world.backend.workers.service.get("w")
     for more in ({"state": "terminate", "active_jobs": []}, {"state": "quiet"}, {}):
         api_of.authorizer = foreign
         reply = api_of.post("/workers/heartbeat", {"worker_id": "w", **more})
         assert (reply.status, reply.error["code"]) == (403, "permission_denied")
         assert "key:1" not in reply.text
-        assert world.backend.workers.get("w") == known
+        assert world.backend.workers.service.get("w") == known
     api_of.authorizer = theirs
     assert api_of.post("/workers/heartbeat", {"worker_id": "w"}).json["state"] == "quiet"
 
@@ -357,7 +357,7 @@ def test_a_worker_id_is_free_again_when_its_worker_is_forgotten(world: World, ap
     api_of.authorizer = as_key("1")
     api_of.post("/workers/heartbeat", {"worker_id": "ended", "state": "terminate"})
     world.clock.advance(s=60)
-    world.backend.workers.deregister("removed")
+    world.backend.workers.service.deregister("removed")
     api_of.authorizer = as_key("2")
     for name, status in (("ended", 200), ("removed", 200), ("silent", 403)):
         assert api_of.post("/workers/heartbeat", {"worker_id": name}).status == status, name

@@ -93,7 +93,7 @@ def test_state_023_state_027_state_028_nothing_leaves_a_terminal_state(
     assert api.delete(f"/jobs/{job_id}").status == 409  # OP-043, OP-049
     assert api.post(f"/jobs/{job_id}/activate").status == 409
     world.clock.advance(s=86_400)
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert fetch(api) == []
     assert world.store.jobs[job_id] == before
 
@@ -117,7 +117,7 @@ def test_state_017_018_019_op_044_047_048_cancel_ends_unended_jobs(
     assert (answer["job"]["state"], answer["previous_state"]) == ("cancelled", state)
     assert answer["job"]["cancelled_at"]
     world.clock.advance(s=7200)
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert fetch(api) == []
     assert job(api, job_id)["state"] == "cancelled"
 

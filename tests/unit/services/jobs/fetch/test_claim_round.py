@@ -23,7 +23,7 @@ def world() -> World:
 
 def push(world: World, **attributes: object) -> str:
     """Push a job; its id."""
-    record = world.backend.push(Job("a.b", [], **attributes)).record  # type: ignore[arg-type]
+    record = world.backend.jobs.push(Job("a.b", [], **attributes)).record  # type: ignore[arg-type]
     assert record is not None
     return record.id
 
@@ -35,7 +35,7 @@ def receive(world: World, limit: int = 10) -> list[ReceivedMessage]:
 
 def claim(world: World, received: list[ReceivedMessage]) -> list[Claimed]:
     """Claim as a Lambda worker does."""
-    return world.backend.fetch.claim_messages("default", received, "w1", 60_000)
+    return world.backend.jobs.fetch.claim_messages("default", received, "w1", 60_000)
 
 
 def ids(outcomes: list[Claimed]) -> list[str]:
@@ -69,7 +69,7 @@ def test_a_message_without_a_job_is_told_from_one_whose_job_is_held(world: World
     """The first is done with, the second must come back when the reservation ends."""
     gone, held, fresh = push(world), push(world), push(world)
     received = receive(world)
-    world.backend.cancel(gone)
+    world.backend.jobs.cancel(gone)
     claim(world, [each for each in received if each.message.job_id == held])
     outcomes = dict(
         zip([each.message.job_id for each in received], claim(world, received), strict=True)
@@ -114,9 +114,9 @@ def test_an_attempt_never_starts_before_the_one_before_it_ended(world: World) ->
         if number != first_claim:
             return
         world.clock.advance(s=1)
-        world.backend.fetch(FetchRequest(("default",), 1, "w2", 100))
+        world.backend.jobs.fetch(FetchRequest(("default",), 1, "w2", 100))
         world.clock.advance(s=1)
-        world.backend.info(job_id)
+        world.backend.jobs.info(job_id)
 
     world.faults.afterwards = meanwhile
     _, second = claim(world, received)
@@ -142,7 +142,7 @@ def test_whatever_fails_in_a_batch_each_job_ends_once(world: World) -> None:
             world.faults.spoiled = None
             for _ in range(8):
                 world.clock.advance(s=61)
-                world.backend.sweep.tick()
+                world.backend.upkeep.sweep.tick()
                 finish(world, receive(world))
             states = {job_id: world.store.jobs[job_id].state for job_id in jobs}
             assert set(states.values()) == {JobState.COMPLETED}, (fault, spoiled, states)
@@ -156,6 +156,6 @@ def finish(world: World, received: list[ReceivedMessage]) -> None:
         outcomes = claim(world, received) if received else []
         for message, outcome in zip(received, outcomes, strict=True):
             if outcome.record is not None:
-                world.backend.ack(outcome.record.id, "w1", None, has_message=False)
+                world.backend.jobs.ack(outcome.record.id, "w1", None, has_message=False)
             if outcome.record is not None or not outcome.keep_message:
                 world.messages.delete("default", [message.handle])

@@ -269,7 +269,7 @@ def test_a_trigger_tells_what_became_of_it(api: Api, world: World) -> None:
     job_id = triggered.json["job_id"]
     assert triggered.headers["Location"] == f"/ojs/v1/jobs/{job_id}"
     assert triggered.json["cron"]["last_occurrence"]["job_id"] == job_id
-    world.backend.fetch(FetchRequest(("low",), 1, "w"))
+    world.backend.jobs.fetch(FetchRequest(("low",), 1, "w"))
     skipped = api.post("/cron/cleanup/trigger")
     assert (skipped.status, skipped.json["triggered"]) == (200, False)
     assert (skipped.json["reason"], skipped.json["active_job_id"]) == ("overlap_skip", job_id)
@@ -322,11 +322,11 @@ def test_the_end_of_a_run_that_others_wait_for_is_noticed(api: Api, world: World
     register(api, TEMPLATE, name="other")
     held = world.store.jobs[api.post("/cron/cleanup/trigger").json["job_id"]]
     other = world.store.jobs[api.post("/cron/other/trigger").json["job_id"]]
-    world.backend.fetch(FetchRequest(("low",), 2, "w"))
+    world.backend.jobs.fetch(FetchRequest(("low",), 2, "w"))
     active = world.store.jobs[held.id]
     assert ended_run(held, active) == ""
     for job in (held, other):
-        world.backend.ack(job.id, "w", None)
+        world.backend.jobs.ack(job.id, "w", None)
     assert ended_run(active, world.store.jobs[held.id]) == "cleanup"
     assert ended_run(other, world.store.jobs[other.id]) == ""
     assert ended_run(None, active) == ""

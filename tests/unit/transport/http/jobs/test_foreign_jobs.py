@@ -69,7 +69,7 @@ def enqueue(world: World, api: Api, way: str, job: dict[str, Any]) -> Any:
     cron = {"name": "c", "cron": "* * * * *", "job_template": template}
     reply = api.post("/cron", cron)
     world.clock.advance(s=61)
-    world.backend.cron.firing.tick()
+    world.backend.cron.service.firing.tick()
     return reply
 
 

@@ -558,7 +558,7 @@ def test_health_says_whether_the_table_answers(api: Api, world: World) -> None:
 def test_health_shows_how_the_sweep_does(api: Api, world: World) -> None:
     """Its last run and its lag; a sweep that stopped shows as late."""
     assert "sweep" not in api.get("/health").json
-    world.backend.sweep.tick()
+    world.backend.upkeep.sweep.tick()
     assert api.get("/health").json["sweep"] == {
         "status": "ok",
         "last_run_at": format_instant(world.clock.now()),

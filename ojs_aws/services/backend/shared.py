@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ojs_aws.services.jobs.change import JobChanger
@@ -15,38 +15,31 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.ports import EventLog
-    from ojs_aws.services.access.client_limits import ClientRateLimits
     from ojs_aws.services.backend.ports import Ports
     from ojs_aws.services.batches.push import BatchPush
-    from ojs_aws.services.queues.rules import QueueRules
     from ojs_aws.services.unique.admit import Uniqueness
 
 
-class Foundation:
+class Shared:
     """Holds what all services share.
 
     The storing of batches is part of it: whoever misses a job may have to finish that first.
     """
 
     def __init__(self, settings: Settings, ports: Ports) -> None:
-        """Make only what all services share."""
+        """Make only what needs no other service."""
         self.settings = settings
-        self.ports = ports
+        self.ports = ports = ports.made_once()
         self.clock = ports.clock
         self.ids = ports.ids
         self.changer = JobChanger(ports.store, ports.clock, self._missing)
         self.job_messages = JobMessages(ports.messages, ports.queues)
-        self._timeout_ms = settings.default_timeout_s * 1000
-        self._visibility = VisibilityTimeouts(
+        self.default_timeout_ms = settings.default_timeout_s * 1000
+        self.visibility = VisibilityTimeouts(
             settings.default_visibility_timeout_s * 1000,
             {name: seconds * 1000 for name, seconds in settings.queue_visibility_timeouts_s},
         )
-        self._drain_state = DrainState()
-        self._limits = cache(ports.limits)
-        self._book = cache(ports.settings_book)
-        self._depths = cache(ports.depths)
-        self._tallies = cache(ports.tallies)
-        self._pressures = cache(ports.pressures)
+        self.drain_state = DrainState()
 
     def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """Return the jobs of committed batches that are not in their places yet."""
@@ -65,7 +58,7 @@ class Foundation:
         from ojs_aws.services.limits.check import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:
-            note_limits(self._limits, jobs, self.clock.now())
+            note_limits(self.ports.limits, jobs, self.clock.now())
 
         return BatchPush(
             store=self.ports.store,
@@ -87,36 +80,3 @@ class Foundation:
 
         ports = self.ports
         return Uniqueness(ports.store, ports.unique(), self.changer, self.clock, decide)
-
-    @cached_property
-    def _rules(self) -> QueueRules:
-        """Return the rules for which queues may exist."""
-        from ojs_aws.ports import QueueState
-        from ojs_aws.services.queues.rules import QueueRules, UndeclaredQueues
-
-        declared = frozenset(self.settings.queues)
-        if not self.settings.allow_undeclared_queues:
-            return QueueRules(declared, None)
-
-        def registered() -> set[str]:
-            return {info.name for info in self.ports.queues.all()} - declared
-
-        def deleted() -> list[str]:
-            return [each.queue for each in self._book().all() if each.state is QueueState.DELETED]
-
-        most = self.settings.max_undeclared_queues
-        undeclared = UndeclaredQueues(most, self.clock, registered, deleted)
-        return QueueRules(declared, undeclared)
-
-    @cached_property
-    def client_limiting(self) -> ClientRateLimits | None:
-        """Return the limit of API clients' requests; None for none."""
-        settings = self.settings
-        if not settings.client_rate_per_s:
-            return None
-        from ojs_aws.domain.limits.clients import ClientRate
-        from ojs_aws.services.access.client_limits import ClientRateLimits
-
-        per_s = settings.client_rate_per_s
-        rate = ClientRate(per_s=per_s, burst=settings.client_burst or 2 * per_s)
-        return ClientRateLimits(cache(self.ports.client_buckets), self.clock, rate)

@@ -1,0 +1,48 @@
+"""Makes the services of cron jobs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ojs_aws.services.backend.jobs import JobServices
+    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.cron.scheduler import CronScheduler
+    from ojs_aws.services.cron.service import Cron
+
+
+class CronServices:
+    """Holds cron jobs and what fires them."""
+
+    def __init__(self, shared: Shared, jobs: JobServices) -> None:
+        """Make nothing yet."""
+        self._shared = shared
+        self._jobs = jobs
+
+    @cached_property
+    def service(self) -> Cron:
+        """Return the service of cron jobs."""
+        from ojs_aws.services.cron.service import Cron
+
+        firing = self.scheduler
+        clock = self._shared.clock
+        return Cron(entries=firing.entries, firing=firing, push=self._jobs.push, clock=clock)
+
+    @cached_property
+    def scheduler(self) -> CronScheduler:
+        """Return the service that fires cron jobs."""
+        from ojs_aws.services.cron.scheduler import CronScheduler
+
+        shared, jobs = self._shared, self._jobs
+        return CronScheduler(
+            entries=shared.ports.cron(),
+            alarms=shared.ports.alarms(),
+            store=shared.ports.store,
+            push=jobs.push,
+            changer=shared.changer,
+            cancel=jobs.cancel,
+            activate=jobs.activate,
+            clock=shared.clock,
+            ids=shared.ids,
+        )

@@ -1,0 +1,163 @@
+"""Makes the services of jobs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ojs_aws.middleware.enqueuer import Enqueuer
+    from ojs_aws.services.backend.queues import QueueServices
+    from ojs_aws.services.backend.schemas import SchemaServices
+    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.jobs.ack import Ack
+    from ojs_aws.services.jobs.fail import Fail
+    from ojs_aws.services.jobs.fetch.service import Fetch
+    from ojs_aws.services.jobs.new_jobs import NewJobs
+    from ojs_aws.services.jobs.one_job import Activate, Cancel, ChangePriority, Info
+    from ojs_aws.services.jobs.push import Push
+    from ojs_aws.services.jobs.search import JobSearch
+    from ojs_aws.services.jobs.transact import Transact
+
+
+class JobServices:
+    """Holds the operations on jobs."""
+
+    def __init__(self, shared: Shared, queues: QueueServices, schemas: SchemaServices) -> None:
+        """Make nothing yet."""
+        self._shared = shared
+        self._queues = queues
+        self._schemas = schemas
+
+    @cached_property
+    def push(self) -> Push:
+        """Return the operation PUSH."""
+        return self.push_through(self._shared.ports.enqueuing())
+
+    def push_through(self, enqueuing: Enqueuer, *, is_internal: bool = False) -> Push:
+        """Return PUSH with a middleware chain of its own.
+
+        :param is_internal: the jobs come from the backend itself, as those of a workflow do.
+        """
+        from ojs_aws.services.jobs.build import JobBuilder
+        from ojs_aws.services.jobs.push import Push
+
+        shared, settings = self._shared, self._shared.settings
+        job_builder = JobBuilder(
+            clock=shared.clock,
+            ids=shared.ids,
+            rules=self._queues.rules,
+            max_envelope_bytes=settings.max_envelope_bytes,
+            default_timeout_ms=shared.default_timeout_ms,
+            schemas=lambda: self._schemas.validation,
+            terms=self._queues.push_settings,
+            is_internal=is_internal,
+        )
+        return Push(
+            clock=shared.clock,
+            enqueuing=enqueuing,
+            job_builder=job_builder,
+            new_jobs=self.new_jobs,
+            max_batch_jobs=settings.max_batch_jobs,
+        )
+
+    @cached_property
+    def new_jobs(self) -> NewJobs:
+        """Return the service that stores new jobs."""
+        from ojs_aws.services.jobs.new_jobs import NewJobs
+
+        shared = self._shared
+        return NewJobs(
+            store=shared.ports.store,
+            job_messages=shared.job_messages,
+            clock=shared.clock,
+            limits=shared.ports.limits,
+            unique=lambda: shared.unique,
+            batch_push=lambda: shared.batch_push,
+            backpressure=self._queues.backpressure,
+        )
+
+    @cached_property
+    def transact(self) -> Transact:
+        """Return the service that enqueues in an application's own transaction."""
+        from ojs_aws.services.jobs.transact import Transact
+
+        shared = self._shared
+        return Transact(self.push, shared.ports.unique, lambda: shared.unique)
+
+    @cached_property
+    def fetch(self) -> Fetch:
+        """Return the operation FETCH."""
+        from ojs_aws.services.jobs.fetch.service import Fetch
+        from ojs_aws.services.limits.check import LimitedTypes
+
+        shared, ports, settings = self._shared, self._shared.ports, self._shared.settings
+        return Fetch(
+            store=ports.store,
+            messages=ports.messages,
+            changer=shared.changer,
+            job_messages=shared.job_messages,
+            both=ports.both,
+            default_timeout_ms=shared.default_timeout_ms,
+            visibility=shared.visibility,
+            max_count=settings.max_fetch_count,
+            wait_ms=settings.fetch_wait_ms,
+            draining=shared.drain_state,
+            limits=ports.limits,
+            limited_types=LimitedTypes(ports.limits, shared.clock),
+            new_reservation_id=ports.new_reservation_id,
+        )
+
+    @cached_property
+    def ack(self) -> Ack:
+        """Return the operation ACK."""
+        from ojs_aws.services.jobs.ack import Ack
+
+        shared = self._shared
+        max_bytes = shared.settings.max_result_bytes
+        return Ack(shared.ports.store, shared.changer, shared.job_messages, max_bytes)
+
+    @cached_property
+    def fail(self) -> Fail:
+        """Return the operation FAIL."""
+        from ojs_aws.services.jobs.fail import Fail
+
+        shared, settings = self._shared, self._shared.settings
+        redacts = (settings.redact_backtraces, settings.redact_messages)
+        return Fail(shared.changer, shared.job_messages, shared.ports.limits, *redacts)
+
+    @cached_property
+    def cancel(self) -> Cancel:
+        """Return the operation CANCEL."""
+        from ojs_aws.services.jobs.one_job import Cancel
+
+        return Cancel(self._shared.changer, self._shared.job_messages)
+
+    @cached_property
+    def activate(self) -> Activate:
+        """Return the operation ACTIVATE."""
+        from ojs_aws.services.jobs.one_job import Activate
+
+        return Activate(self._shared.changer, self._shared.job_messages)
+
+    @cached_property
+    def info(self) -> Info:
+        """Return the operation INFO."""
+        from ojs_aws.services.jobs.one_job import Info
+
+        return Info(self._shared.ports.store, self._shared.changer)
+
+    @cached_property
+    def change_priority(self) -> ChangePriority:
+        """Return the service that changes the priority of jobs."""
+        from ojs_aws.services.jobs.one_job import ChangePriority
+
+        return ChangePriority(self._shared.changer)
+
+    @cached_property
+    def search(self) -> JobSearch:
+        """Return the service that finds jobs for operators."""
+        from ojs_aws.services.jobs.search import JobSearch
+
+        ports = self._shared.ports
+        return JobSearch(ports.store, ports.queues, ports.clock)

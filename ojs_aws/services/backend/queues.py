@@ -1,0 +1,127 @@
+"""Makes the services of queues."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.queues.backpressure import Backpressure
+    from ojs_aws.services.queues.config_admin import QueueConfigAdmin
+    from ojs_aws.services.queues.counters import QueueCounters
+    from ojs_aws.services.queues.depth_recount import DepthRecount
+    from ojs_aws.services.queues.purge import PurgeQueue
+    from ojs_aws.services.queues.push_settings import PushSettingsCache
+    from ojs_aws.services.queues.rules import QueueRules
+    from ojs_aws.services.queues.service import Queues
+    from ojs_aws.services.queues.stats import QueueStatistics
+
+
+class QueueServices:
+    """Holds queues, their settings, their bounds, and what is counted of them."""
+
+    def __init__(self, shared: Shared) -> None:
+        """Make nothing yet."""
+        self._shared = shared
+
+    @cached_property
+    def service(self) -> Queues:
+        """Return the service of queues."""
+        from ojs_aws.services.queues.service import Queues
+
+        ports, settings = self._shared.ports, self._shared.settings
+        return Queues(
+            registry=ports.queues,
+            store=ports.store,
+            messages=ports.messages,
+            job_messages=self._shared.job_messages,
+            triggers=ports.triggers,
+            clock=ports.clock,
+            declared=frozenset(settings.queues),
+            allow_undeclared=settings.allow_undeclared_queues,
+        )
+
+    @cached_property
+    def config(self) -> QueueConfigAdmin:
+        """Return the service of queues' settings."""
+        from ojs_aws.services.queues.config_admin import QueueConfigAdmin
+
+        ports = self._shared.ports
+        return QueueConfigAdmin(
+            book=ports.settings_book(),
+            limits=ports.limits,
+            queues=self.service,
+            statistics=lambda: self.statistics,
+            clock=ports.clock,
+            settings=self._shared.settings,
+            bounding=self.depth_recount.bound,
+        )
+
+    @cached_property
+    def rules(self) -> QueueRules:
+        """Return the rules for which queues may exist."""
+        from ojs_aws.ports import QueueState
+        from ojs_aws.services.queues.rules import QueueRules, UndeclaredQueues
+
+        ports, settings = self._shared.ports, self._shared.settings
+        declared = frozenset(settings.queues)
+        if not settings.allow_undeclared_queues:
+            return QueueRules(declared, None)
+
+        def registered() -> set[str]:
+            return {info.name for info in ports.queues.all()} - declared
+
+        def deleted() -> list[str]:
+            book = ports.settings_book()
+            return [each.queue for each in book.all() if each.state is QueueState.DELETED]
+
+        most = settings.max_undeclared_queues
+        return QueueRules(declared, UndeclaredQueues(most, ports.clock, registered, deleted))
+
+    @cached_property
+    def purge(self) -> PurgeQueue:
+        """Return the service that empties queues."""
+        from ojs_aws.services.bulk.engine import BulkEngine
+        from ojs_aws.services.queues.purge import PurgeQueue
+
+        engine = BulkEngine(self._shared.ports.store, self._shared.changer, None)
+        return PurgeQueue(engine, self.service)
+
+    @cached_property
+    def statistics(self) -> QueueStatistics:
+        """Return the service that counts a queue's jobs."""
+        from ojs_aws.services.queues.stats import QueueStatistics
+
+        ports = self._shared.ports
+        return QueueStatistics(ports.store, ports.tallies, ports.clock)
+
+    @cached_property
+    def push_settings(self) -> PushSettingsCache:
+        """Return the queues' settings for PUSH."""
+        from ojs_aws.services.queues.push_settings import PushSettingsCache
+
+        ports, settings = self._shared.ports, self._shared.settings
+        return PushSettingsCache(ports.settings_book, ports.clock, settings.queue_settings_age_ms)
+
+    @cached_property
+    def backpressure(self) -> Backpressure:
+        """Return the service that keeps the bounds of queues."""
+        from ojs_aws.services.queues.backpressure import Backpressure
+
+        ports = self._shared.ports
+        return Backpressure(ports.depths, ports.pressures, self.push_settings, ports.clock)
+
+    @cached_property
+    def depth_recount(self) -> DepthRecount:
+        """Return the service that keeps the counters of bounded queues true."""
+        from ojs_aws.services.queues.depth_recount import DepthRecount
+
+        return DepthRecount(self._shared.ports.depths, self._shared.clock)
+
+    @cached_property
+    def counters(self) -> QueueCounters:
+        """Return the service that counts what queues did."""
+        from ojs_aws.services.queues.counters import QueueCounters
+
+        return QueueCounters(self._shared.ports.tallies)

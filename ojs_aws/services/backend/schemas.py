@@ -1,0 +1,33 @@
+"""Makes the services of job types' schemas."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.schemas.registry import SchemaRegistry
+    from ojs_aws.services.schemas.validation import SchemaValidation
+
+
+class SchemaServices:
+    """Holds the registry of schemas and the check of arguments against them."""
+
+    def __init__(self, shared: Shared) -> None:
+        """Make nothing yet."""
+        self._shared = shared
+
+    @cached_property
+    def registry(self) -> SchemaRegistry:
+        """Return the registry of job types' schemas."""
+        from ojs_aws.services.schemas.registry import SchemaRegistry
+
+        return SchemaRegistry(self._shared.ports.schemas(), self._shared.clock)
+
+    @cached_property
+    def validation(self) -> SchemaValidation:
+        """Return the service that checks arguments against schemas."""
+        from ojs_aws.services.schemas.validation import SchemaValidation
+
+        return SchemaValidation(self._shared.ports.schemas(), self._shared.clock)
