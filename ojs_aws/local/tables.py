@@ -3,7 +3,7 @@
 Moto sorts the whole table for each query, and copies it for each part of each transaction. The
 local server would become slower with every job it ever had. Here a query looks only at the items
 of its partition, and a transaction that fails is undone item by item. What is answered stays
-moto's affair.
+moto's affair. So do the application's own tables.
 """
 
 from __future__ import annotations
@@ -66,10 +66,13 @@ def _query(original: Any) -> Any:
         *args: Any,
         **more: Any,
     ) -> Any:
+        wanted = (hash_key, comparison, operands, limit, start, forward, projection, index_name)
+        if not _is_ours(self) or index_name not in {None, TABLE.index.name}:
+            return original(self, *wanted, *args, **more)
         if index_name:
             conditions = dict(more.get("hash_key_conditions") or [])
-            wanted = conditions[TABLE.index.partition_key].value
-            items, key = _lists(self).get(wanted, {}), TABLE.index.sort_key
+            partition = conditions[TABLE.index.partition_key].value
+            items, key = _lists(self).get(partition, {}), TABLE.index.sort_key
         else:
             items, key = self.items.get(hash_key, {}), self.range_key_attr
         found: Iterable[Any] = items.values()
@@ -79,10 +82,19 @@ def _query(original: Any) -> Any:
             chosen = heapq.nlargest if forward is False else heapq.nsmallest
             found = chosen(limit + 1, found, key=lambda item: _place(item, key))
         setattr(self, _CANDIDATES, list(found))
-        found_by = (hash_key, comparison, operands, limit, start, forward, projection, index_name)
-        return original(self, *found_by, *args, **more)
+        try:
+            return original(self, *wanted, *args, **more)
+        finally:
+            vars(self).pop(_CANDIDATES, None)
 
     return query
+
+
+def _is_ours(table: Any) -> bool:
+    """Tell a table of the backend from one of the application, which may have any keys."""
+    keys = (table.hash_key_attr, table.range_key_attr)
+    indexes = [index.name for index in table.all_indexes()]
+    return keys == (TABLE.partition_key, TABLE.sort_key) and indexes == [TABLE.index.name]
 
 
 def _place(item: Any, key: str) -> tuple[Any, ...]:
@@ -91,7 +103,7 @@ def _place(item: Any, key: str) -> tuple[Any, ...]:
 
 def _all_items(original: Any) -> Any:
     def all_items(self: Any) -> Any:
-        candidates = self.__dict__.pop(_CANDIDATES, None)
+        candidates = vars(self).get(_CANDIDATES)
         return original(self) if candidates is None else candidates
 
     return all_items
@@ -140,7 +152,7 @@ def _add(original: Any) -> Any:
 
 def _transact(original: Any) -> Any:
     def transact_write_items(self: Any, transact_items: Any) -> Any:
-        tables = [table for table in self.tables.values() if table.stream_shard is not None]
+        tables = [each for each in self.tables.values() if each.stream_shard and _is_ours(each)]
         lengths = [len(table.stream_shard.items) for table in tables]
         for table in tables:
             setattr(table, _JOURNAL, [])

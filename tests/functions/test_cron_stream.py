@@ -168,7 +168,7 @@ def test_many_ticks_at_once_enqueue_each_occurrence_once() -> None:
         for _ in range(3):
             clock.advance(s=60)
             with ThreadPoolExecutor(8) as pool:
-                list(pool.map(lambda backend: backend.cron_scheduler.tick(), backends))
+                list(pool.map(lambda backend: backend.cron.scheduler.tick(), backends))
         clock.advance(s=10)
         backends[0].cron.scheduler.tick()
         assert [entry.run_count for entry in backends[0].cron.service.list()] == [3, 3, 3]

@@ -61,7 +61,7 @@ class MemoryBatches:
     def done(self, batch: OpenBatch) -> int:
         """Parts that are in their places."""
         if batch.id not in self.decisions:
-            raise LogLostError(f"What became of batch '{batch.id}' is not known any more.")
+            raise LogLostError(f"The outcome of batch '{batch.id}' is no longer known.")
         return self.progress.get(batch.id, 0)
 
     def advance(self, batch: OpenBatch, done: int) -> None:

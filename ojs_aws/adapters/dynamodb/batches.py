@@ -166,7 +166,7 @@ class DynamoBatches(InTable):
         """Make one consistent read."""
         item = self.get_item(item_key(_pk(batch.id), DECISION))
         if not item:
-            raise LogLostError(f"What became of batch '{batch.id}' is not known any more.")
+            raise LogLostError(f"The outcome of batch '{batch.id}' is no longer known.")
         return read_count(item, DONE)
 
     def advance(self, batch: OpenBatch, done: int) -> None:

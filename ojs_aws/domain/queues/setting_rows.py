@@ -237,7 +237,7 @@ _ROWS: Final = (
     SettingRow(
         "default_retry",
         _retry,
-        "retry policy of a job that has none; a policy that a job has is used alone",
+        "retry policy of jobs that have none; it is not merged into a policy that a job has",
         kind=dict,
     ),
     SettingRow(

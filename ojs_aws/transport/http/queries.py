@@ -70,7 +70,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "state": Parameter("state", "Only those in this state.", 32),
     "job_states": Parameter("state", "Only jobs in these states, separated by commas.", 128),
     "job_type_or_prefix": Parameter(
-        "type", "Only jobs of this type, or of all that begin so where it ends in *.", 256
+        "type", "Only jobs of this type; with * at the end, of all types with this prefix.", 256
     ),
     "order": Parameter("order", "asc or desc (the default), within each list.", 8),
     "sort": Parameter("sort", "Accepted and ignored: lists have an order of their own.", 32),

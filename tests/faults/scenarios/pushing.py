@@ -47,7 +47,7 @@ def transact(world: World) -> None:
     client = world.account.aws.clients.dynamodb
 
     def commit(backend: Any) -> None:
-        prepared = backend.transacting(Job("demo.echo", [1], id=FIRST, unique=BY_TYPE))
+        prepared = backend.jobs.transact(Job("demo.echo", [1], id=FIRST, unique=BY_TYPE))
         if prepared.actions:
             client.transact_write_items(TransactItems=prepared.actions)
 

@@ -204,24 +204,6 @@ def test_a_transaction_that_fails_leaves_nothing_in_the_stream() -> None:
         assert dynamodb_backends[ACCOUNT][REGION].get_table(NAME).stream_shard is stream
 
 
-@pytest.mark.parametrize("is_fast", [False, True])
-def test_a_failed_transaction_leaves_nothing_in_a_table_without_a_stream(is_fast: bool) -> None:
-    """Such as a table of the application, which is written together with a job."""
-    with table(is_fast=is_fast) as client:
-        client.create_table(
-            TableName="orders",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-        )
-        item = {"pk": {"S": "a"}, "sk": {"S": "b"}}
-        wrong = {"TableName": NAME, "Item": item, "ConditionExpression": "attribute_exists(pk)"}
-        order = {"Put": {"TableName": "orders", "Item": {"id": {"S": "1"}}}}
-        with pytest.raises(ClientError):
-            client.transact_write_items(TransactItems=[order, {"Put": wrong}])
-        assert client.scan(TableName="orders")["Items"] == []
-
-
 def test_moto_is_left_as_it_was() -> None:
     """Once the local server has stopped."""
     owners = (Table, Item, BaseJSONSerializer, DepthFirstTraverser, validators, *PARSERS)

@@ -351,6 +351,6 @@ def test_a_late_copy_of_a_batch_takes_no_key_from_a_later_job(strategy: str) -> 
         world.faults.afterwards = meanwhile
         late = store(world, jobs)
         assert live(world, 7) == [name(8)], at
-        outcome(lambda world=world: world.backend.push(unique(9, strategy, key=7)))  # type: ignore[misc]
+        outcome(lambda world=world: world.backend.jobs.push(unique(9, strategy, key=7)))  # type: ignore[misc]
         assert len(live(world, 7)) == 1, world.faults.calls[: at + 1]
         assert late == [job.id for job in jobs]
