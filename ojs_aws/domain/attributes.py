@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeGuard
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import json_type
 
@@ -71,7 +72,5 @@ def invalid(
     shown = f" {value[:80]!r}" if isinstance(value, str) else ""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         shown = f" {str(value)[:40]}"
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}; received {received}{shown}.",
-        details={"field": field, "expected": expected, "received": received},
-    )
+    message = f"The '{field}' attribute must be {expected}; received {received}{shown}."
+    return field_error(field, message, expected=expected, received=received)

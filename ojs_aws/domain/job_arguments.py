@@ -11,7 +11,8 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
@@ -145,10 +146,8 @@ def priority(value: int | str | None) -> int | None:
         return int(Priority[value.upper()])
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return None if value is None else int(value)
-    raise InvalidRequestError(
-        f"The 'priority' attribute must be an integer, or high, normal or low; not {value!r}.",
-        details={"field": "priority", "received": json_type(value)},
-    )
+    message = f"The 'priority' attribute must be an integer, or high, normal or low; not {value!r}."
+    raise field_error("priority", message, received=json_type(value))
 
 
 def timestamp(moment: datetime | str) -> str:

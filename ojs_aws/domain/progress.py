@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.attributes import invalid
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLargeError
+from ojs_aws.domain.error_details import field_error, too_large
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.timestamps import Instant
 
@@ -58,10 +59,8 @@ def read_report(members: Mapping[str, Member]) -> ProgressReport:
         fraction=_fraction(given), data=_data(given.get("data")), message=_message(given)
     )
     if report == ProgressReport():
-        raise InvalidRequestError(
-            "A progress report must have 'progress' or 'data'.",
-            details={"field": "progress", "expected": "a number from 0.0 to 1.0"},
-        )
+        message = "A progress report must have 'progress' or 'data'."
+        raise field_error("progress", message, expected="a number from 0.0 to 1.0")
     return report
 
 
@@ -83,13 +82,11 @@ def _data(member: Member | None) -> RawJson | None:
         return None
     if not isinstance(member.value, dict):
         raise invalid("data", "an object", member.value)
-    size = len(member.raw.encode())
-    if size > MAX_DATA_BYTES:
-        raise PayloadTooLargeError(
-            f"The 'data' of a progress report has {size} bytes; at most {MAX_DATA_BYTES} are kept.",
-            details={"field": "data", "size_bytes": size, "max_bytes": MAX_DATA_BYTES},
-            hint="Report numbers; keep what a later attempt needs in a checkpoint.",
-        )
+    size, most = len(member.raw.encode()), MAX_DATA_BYTES
+    if size > most:
+        message = f"The 'data' of a progress report has {size} bytes; at most {most} are kept."
+        hint = "Report numbers; keep what a later attempt needs in a checkpoint."
+        raise too_large("data", size, most, message, hint)
     return member.raw
 
 

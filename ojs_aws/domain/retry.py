@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import (
     InvalidPolicyError,
     InvalidRequestError,
@@ -259,10 +260,8 @@ POLICY_MEMBERS: Final = frozenset({*_READERS, *_ALIASES})
 
 
 def _malformed(field: str, expected: str, value: JsonValue) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}, not a JSON {json_type(value)}.",
-        details={"field": field, "expected": expected, "received": json_type(value)},
-    )
+    message = f"The '{field}' attribute must be {expected}, not a JSON {json_type(value)}."
+    return field_error(field, message, expected=expected, received=json_type(value))
 
 
 def _impossible(field: str, expected: str, value: float | str) -> InvalidPolicyError:

@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final, NewType
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import json_type
 
@@ -171,7 +172,5 @@ def format_duration(milliseconds: int) -> str:
 
 def _invalid(field: str, received: object, expected: str) -> InvalidRequestError:
     shown = received if isinstance(received, str) else json_type(received)
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}, not {shown[:80]!r}.",
-        details={"field": field, "expected": expected, "received": shown[:80]},
-    )
+    message = f"The '{field}' attribute must be {expected}, not {shown[:80]!r}."
+    return field_error(field, message, expected=expected, received=shown[:80])

@@ -15,6 +15,7 @@ from typing import Final
 
 from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_arguments import UNIQUE_MEMBERS
@@ -147,10 +148,8 @@ def _invalid(member: str, expected: str, value: JsonValue) -> InvalidRequestErro
     field = f"unique.{member}" if member else "unique"
     shown = f" {value[:80]!r}" if isinstance(value, str) and value else ""
     received = json_type(value)
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}; received {received}{shown}.",
-        details={"field": field, "expected": expected, "received": received},
-    )
+    message = f"The '{field}' attribute must be {expected}; received {received}{shown}."
+    return field_error(field, message, expected=expected, received=received)
 
 
 # ---------------------------------------------------------------------------------- the fingerprint

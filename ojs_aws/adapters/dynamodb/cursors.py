@@ -9,7 +9,7 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 
 MAX_LENGTH: Final = 1024
 
@@ -32,11 +32,9 @@ def decode_cursor(cursor: str, count: int) -> list[str]:
                 return list(parts)
     except (ValueError, binascii.Error, RecursionError):
         pass
-    raise InvalidRequestError(
-        "The 'cursor' parameter is not one that this server gave out.",
-        details={"field": "cursor"},
-        hint="Pass next_cursor of the previous page as it is, or start without a cursor.",
-    )
+    message = "The 'cursor' parameter is not one that this server gave out."
+    hint = "Pass next_cursor of the previous page as it is, or start without a cursor."
+    raise field_error("cursor", message, hint)
 
 
 def _are_parts(parts: object, count: int) -> bool:

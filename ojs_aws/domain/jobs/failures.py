@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import Failure
 from ojs_aws.domain.json_text import (
@@ -190,8 +191,6 @@ def _malformed(
     field: str, expected: str, value: JsonValue, *, missing: bool = False
 ) -> InvalidRequestError:
     received = "nothing" if missing else json_type(value)
-    return InvalidRequestError(
-        f"The 'error.{field}' attribute must be {expected}; received {received}.",
-        details={"field": f"error.{field}", "expected": expected, "received": received},
-        hint='Send {"error": {"type": "...", "message": "..."}}.',
-    )
+    message = f"The 'error.{field}' attribute must be {expected}; received {received}."
+    hint = 'Send {"error": {"type": "...", "message": "..."}}.'
+    return field_error(f"error.{field}", message, hint, expected=expected, received=received)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from ojs_aws.domain.error_details import wrong_state
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import (
     Document,
@@ -163,10 +164,8 @@ def is_requeue(before: JobRecord | None, after: JobRecord) -> bool:
 def cancel(job: JobRecord, now: Instant) -> JobRecord:
     """Move any non-terminal state -> cancelled (CANCEL)."""
     if job.state.is_terminal:
-        raise ConflictError(
-            f"Cannot cancel job in terminal state '{job.state}'.",
-            details={"job_id": job.id, "current_state": job.state},
-        )
+        message = f"Cannot cancel job in terminal state '{job.state}'."
+        raise wrong_state("job", job.id, job.state, message)
     return moved(job, S.CANCELLED, cancelled_at=now, next_attempt_at=None, reservation=None)
 
 
@@ -184,11 +183,9 @@ def reprioritise(job: JobRecord, priority: int) -> JobRecord:
     :raises ConflictError: it does not wait to begin: it runs, has ended, or waits for a retry.
     """
     if job.state not in _MOVABLE:
-        raise ConflictError(
-            f"The priority of a job cannot be changed in state '{job.state}'.",
-            details={"job_id": job.id, "current_state": job.state},
-            hint="It can while the job is available, scheduled or pending.",
-        )
+        message = f"The priority of a job cannot be changed in state '{job.state}'."
+        hint = "It can while the job is available, scheduled or pending."
+        raise wrong_state("job", job.id, job.state, message, hint)
     if job.priority == priority:
         return job
     return replace(job, version=job.version + 1, priority=priority)
@@ -277,7 +274,10 @@ def require(job: JobRecord, verb: str, wanted: JobState) -> None:
     :raises ConflictError: naming the state the job is in.
     """
     if job.state is not wanted:
-        raise ConflictError(
-            f"Cannot {verb} job not in '{wanted}' state. Current state: '{job.state}'.",
-            details={"job_id": job.id, "current_state": job.state, "expected_state": wanted},
-        )
+        raise not_in(job, verb, wanted)
+
+
+def not_in(job: JobRecord, verb: str, wanted: JobState) -> ConflictError:
+    """Return the error about a job that is in another state than an operation needs."""
+    message = f"Cannot {verb} job not in '{wanted}' state. Current state: '{job.state}'."
+    return wrong_state("job", job.id, job.state, message, expected_state=wanted)

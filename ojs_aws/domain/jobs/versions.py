@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 
 ANY: Final = "*"
@@ -89,7 +90,5 @@ def _holds(version: Version, operator: str, bound: Version) -> bool:
 
 def _unreadable(text: str) -> InvalidRequestError:
     expected = '"*", "2.0", or a range such as ">=1.0 <3.0"'
-    return InvalidRequestError(
-        f"{text[:80]!r} names no versions: expected {expected}.",
-        details={"field": "versions", "expected": expected},
-    )
+    message = f"{text[:80]!r} names no versions: expected {expected}."
+    return field_error("versions", message, expected=expected)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limit import Limit, OnLimit, Window
@@ -271,10 +272,8 @@ def _on_limit(value: JsonValue) -> OnLimit:
 
 
 def _malformed(field: str, expected: str, value: JsonValue) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}.",
-        details={"field": field, "expected": expected, "received": str(value)[:80]},
-    )
+    message = f"The '{field}' attribute must be {expected}."
+    return field_error(field, message, expected=expected, received=str(value)[:80])
 
 
 def _impossible(field: str, expected: str, value: JsonValue) -> InvalidPolicyError:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ojs_aws.domain.attributes import invalid
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import Members, read_config
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION, SETTINGS, span_of
@@ -38,10 +39,8 @@ def changed_members(members: Mapping[str, JsonValue], patch: JsonValue) -> Membe
             _change(after, name, name, value)
     read_config(after)
     if len(encode(after).encode()) > MAX_CONFIG_BYTES:
-        raise InvalidRequestError(
-            f"The settings of a queue have at most {MAX_CONFIG_BYTES} bytes.",
-            details={"field": "config", "max_bytes": MAX_CONFIG_BYTES},
-        )
+        message = f"The settings of a queue have at most {MAX_CONFIG_BYTES} bytes."
+        raise field_error("config", message, max_bytes=MAX_CONFIG_BYTES)
     return after
 
 
@@ -52,21 +51,17 @@ def _check_twice(patch: Mapping[str, JsonValue]) -> None:
         return
     for inside, name in BACKPRESSURE.items():
         if inside in inner and name in patch and inner[inside] != patch[name]:
-            raise InvalidRequestError(
-                f"'{name}' and 'backpressure.{inside}' are one setting, with two values here.",
-                details={"field": f"backpressure.{inside}", "expected": f"the value of {name}"},
-            )
+            message = f"'{name}' and 'backpressure.{inside}' are one setting, with two values here."
+            raise field_error(f"backpressure.{inside}", message, expected=f"the value of {name}")
 
 
 def _change(after: Members, name: str, field: str, value: JsonValue) -> None:
     """Change one member; ``field`` is how the caller named it."""
     row = SETTINGS.get(name)
     if row is None or row.check is None:
-        raise InvalidRequestError(
-            f"A queue has no setting '{field[:80]}'.",
-            details={"field": field[:80], "expected": ", ".join(_NAMES)},
-            hint="GET /ojs/v1/queues/{name}/config shows the settings with their defaults.",
-        )
+        message = f"A queue has no setting '{field[:80]}'."
+        hint = "GET /ojs/v1/queues/{name}/config shows the settings with their defaults."
+        raise field_error(field[:80], message, hint, expected=", ".join(_NAMES))
     if value is None:
         after.pop(name, None)
         return
@@ -109,8 +104,5 @@ def _parts(
     for name, member in value.items():
         field = f"{group}.{name[:80]}"
         if name not in known:
-            raise InvalidRequestError(
-                f"There is no '{field}'.",
-                details={"field": field, "expected": ", ".join(known)},
-            )
+            raise field_error(field, f"There is no '{field}'.", expected=", ".join(known))
         yield name, field, member

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.error_details import wrong_state
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import progress
@@ -126,10 +127,8 @@ def cancel(workflow: Workflow, graph: Graph, now: Instant) -> Workflow:
     :raises ConflictError: it is in a terminal state.
     """
     if workflow.state.is_terminal:
-        raise ConflictError(
-            f"Workflow '{workflow.id}' is already in terminal state '{workflow.state}'.",
-            details={"workflow_id": workflow.id, "current_state": workflow.state},
-        )
+        message = f"Workflow '{workflow.id}' is already in terminal state '{workflow.state}'."
+        raise wrong_state("workflow", workflow.id, workflow.state, message)
     states = progress.cancel(graph, workflow.states)
     told = Told("workflow.cancelled", now, {"total_steps": workflow.steps_total})
     return _next(

@@ -24,7 +24,8 @@ from ojs_aws.domain.api_keys import (
     rotated,
     verify,
 )
-from ojs_aws.domain.errors import ConflictError, NotFoundError
+from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ApiKeys, Clock, StaleKeyError
 
@@ -137,11 +138,9 @@ class KeyBook:
     def _get(self, key_id: str) -> ApiKey:
         key = self.keys.load(key_id)
         if key is None:
-            raise NotFoundError(
-                f"There is no API key '{key_id[:40]}'.",
-                details={"resource_type": "api_key", "resource_id": key_id[:40]},
-                hint="`ojs-aws keys list` shows their ids.",
-            )
+            message = f"There is no API key '{key_id[:40]}'."
+            hint = "`ojs-aws keys list` shows their ids."
+            raise not_found("api_key", key_id[:40], message, hint)
         return key
 
     def _save(self, key: ApiKey) -> None:

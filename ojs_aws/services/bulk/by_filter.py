@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.bulk.engine import (
@@ -61,11 +62,8 @@ class BulkByFilter:
         """
         check_limit(limit, MAX_DRY if is_dry else MAX_BULK)
         if wanted.is_everything:
-            raise InvalidRequestError(
-                "The 'filter' object is empty, which would mean every job of every queue.",
-                details={"field": "filter"},
-                hint="Name a queue, a state, a type or a time.",
-            )
+            message = "The 'filter' object is empty, which would mean every job of every queue."
+            raise field_error("filter", message, "Name a queue, a state, a type or a time.")
         possible = STATES[action]
         narrow = narrowed(wanted, action, possible, allowed=[*map(str, sorted(possible))])
         page = self.search.find(narrow, limit, cursor)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import check_job_id
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
@@ -90,10 +91,8 @@ class BulkChanges:
         self, action: BulkAction, ids: Sequence[str], jobs: Mapping[str, JobRecord]
     ) -> tuple[BulkOutcome, ...]:
         if action is BulkAction.DELETE:
-            raise InvalidRequestError(
-                "Jobs are deleted one by one; there is no atomic deletion.",
-                details={"field": "atomicity", "received": "atomic", "expected": "partial"},
-            )
+            message = "Jobs are deleted one by one; there is no atomic deletion."
+            raise field_error("atomicity", message, received="atomic", expected="partial")
         changer = self.engine.changer
         for _ in range(TOGETHER_TRIES):
             changes: list[Admission] = []
@@ -158,7 +157,5 @@ def _checked(job_ids: Sequence[str], most: int) -> list[str]:
             details={"field": "job_ids", "received": len(job_ids), "max_batch_size": most},
         )
     if len(set(job_ids)) < len(job_ids):
-        raise InvalidRequestError(
-            "The 'job_ids' attribute names a job twice.", details={"field": "job_ids"}
-        )
+        raise field_error("job_ids", "The 'job_ids' attribute names a job twice.")
     return [check_job_id(job_id) for job_id in job_ids]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error, wrong_state
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     ConflictError,
-    InvalidRequestError,
     NotFoundError,
     OjsError,
 )
@@ -186,10 +186,7 @@ def require_any(job: JobRecord, action: BulkAction, states: frozenset[JobState])
     if states == _DISCARDED:
         lifecycle.require(job, action, JobState.DISCARDED)
     elif job.state not in states:
-        raise ConflictError(
-            f"Job is in {job.state} state",
-            details={"job_id": job.id, "current_state": str(job.state)},
-        )
+        raise wrong_state("job", job.id, job.state, f"Job is in {job.state} state")
 
 
 def check_limit(limit: int, most: int = MAX_BULK) -> None:
@@ -198,7 +195,5 @@ def check_limit(limit: int, most: int = MAX_BULK) -> None:
     :raises InvalidRequestError: it is not from 1 to ``most``.
     """
     if not 0 < limit <= most:
-        raise InvalidRequestError(
-            f"The 'limit' attribute must be from 1 to {most}; received {limit}.",
-            details={"field": "limit", "received": limit},
-        )
+        message = f"The 'limit' attribute must be from 1 to {most}; received {limit}."
+        raise field_error("limit", message, received=limit)

@@ -20,10 +20,10 @@ from ojs_aws.domain.cron.entry import (
 from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.cron.zones import check_timezone
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     JsonValue,
-    NotFoundError,
     PayloadTooLargeError,
 )
 from ojs_aws.domain.json_text import RawJson
@@ -222,10 +222,7 @@ def check_name(value: JsonValue) -> str:
 
 def _found(entry: CronEntry | None, name: str) -> CronEntry:
     if entry is None:
-        raise NotFoundError(
-            f"Cron job '{name[:80]}' not found.",
-            details={"resource_type": "cron", "resource_id": name[:255]},
-        )
+        raise not_found("cron", name[:255], f"Cron job '{name[:80]}' not found.")
     return entry
 
 

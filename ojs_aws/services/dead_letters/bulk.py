@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.bulk.engine import (
     MAX_BULK,
@@ -61,8 +61,6 @@ class DeadLetterBulk:
 def _checked(job_ids: Sequence[str]) -> list[str]:
     ids = list(dict.fromkeys(check_job_id(job_id) for job_id in job_ids))
     if len(ids) > MAX_BULK:
-        raise InvalidRequestError(
-            f"The 'ids' attribute names at most {MAX_BULK} jobs; received {len(ids)}.",
-            details={"field": "ids", "received": len(ids), "max_items": MAX_BULK},
-        )
+        message = f"The 'ids' attribute names at most {MAX_BULK} jobs; received {len(ids)}."
+        raise field_error("ids", message, received=len(ids), max_items=MAX_BULK)
     return ids

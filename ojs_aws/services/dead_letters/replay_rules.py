@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import decode
@@ -97,7 +98,4 @@ def _texts(value: Mapping[str, JsonValue], field: str) -> dict[str, str]:
 
 
 def _bad(field: str, expected: str) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"The '{field}' attribute must be {expected}.",
-        details={"field": field, "expected": expected},
-    )
+    return field_error(field, f"The '{field}' attribute must be {expected}.", expected=expected)

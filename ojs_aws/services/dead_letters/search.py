@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.attributes import check_queue, check_type
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, QueueRegistry
@@ -45,10 +45,8 @@ class DeadLetterFilter:
         if self.type:
             check_type(self.type)
         if len(self.error_type) > MAX_ERROR_TYPE:
-            raise InvalidRequestError(
-                f"The 'error_type' attribute has more than {MAX_ERROR_TYPE} characters.",
-                details={"field": "error_type", "max_length": MAX_ERROR_TYPE},
-            )
+            message = f"The 'error_type' attribute has more than {MAX_ERROR_TYPE} characters."
+            raise field_error("error_type", message, max_length=MAX_ERROR_TYPE)
         check_range(self.since, self.until)
 
     @property

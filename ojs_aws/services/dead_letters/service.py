@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.error_details import field_error, not_found, wrong_state
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
@@ -86,11 +87,8 @@ class DeadLetters:
         :raises InvalidRequestError: a bad offset or cursor.
         """
         if not 0 <= offset <= MAX_OFFSET:
-            raise InvalidRequestError(
-                f"The 'offset' parameter must be from 0 to {MAX_OFFSET}; received {offset}.",
-                details={"field": "offset", "received": offset},
-                hint="Go on with 'cursor' instead.",
-            )
+            message = f"The 'offset' parameter must be from 0 to {MAX_OFFSET}; received {offset}."
+            raise field_error("offset", message, "Go on with 'cursor' instead.", received=offset)
         found = self.rows.find(wanted, limit, cursor, offset)
         jobs = tuple(self.store.fill(job) for job in found.jobs)
         if not cursor and not found.cursor and (found.jobs or not offset):
@@ -116,14 +114,8 @@ class DeadLetters:
         now = self.changer.clock.now()
         job = self.changer.load(check_job_id(job_id), now)
         if job.state is not JobState.DISCARDED:
-            raise NotFoundError(
-                f"Job '{job_id}' is no dead letter: it is {job.state}.",
-                details={
-                    "resource_type": "dead_letter",
-                    "resource_id": job_id,
-                    "current_state": job.state,
-                },
-            )
+            message = f"Job '{job_id}' is no dead letter: it is {job.state}."
+            raise not_found("dead_letter", job_id, message, current_state=job.state)
         return self.store.fill(job)
 
     def stats(self) -> DeadLetterStats:
@@ -200,8 +192,7 @@ class DeadLetters:
             self.store.delete(job)
         except StaleJobError as stale:
             if stale.current is not None:
-                raise ConflictError(
-                    f"Job '{job_id}' was changed meanwhile: it is {stale.current.state}.",
-                    details={"job_id": job_id, "current_state": stale.current.state},
-                    hint="Look at it again before deleting it.",
-                ) from None
+                state = stale.current.state
+                message = f"Job '{job_id}' was changed meanwhile: it is {state}."
+                hint = "Look at it again before deleting it."
+                raise wrong_state("job", job_id, state, message, hint) from None

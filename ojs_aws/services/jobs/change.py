@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
@@ -156,8 +157,5 @@ class JobChanger:
 def found(job: JobRecord | None, job_id: str) -> JobRecord:
     """Return the job, or the error that says there is none."""
     if job is None:
-        raise NotFoundError(
-            f"Job '{job_id}' not found.",
-            details={"resource_type": "job", "resource_id": job_id},
-        )
+        raise not_found("job", job_id, f"Job '{job_id}' not found.")
     return job

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.attributes import check_queue, check_type
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
@@ -134,6 +134,4 @@ def check_range(since: Instant | None, until: Instant | None) -> None:
     :raises InvalidRequestError: it does.
     """
     if since is not None and until is not None and until < since:
-        raise InvalidRequestError(
-            "The 'until' attribute must not be before 'since'.", details={"field": "until"}
-        )
+        raise field_error("until", "The 'until' attribute must not be before 'since'.")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ojs_aws.domain.error_details import wrong_state
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 
 
@@ -38,36 +40,20 @@ class Holder:
         """Return the error that says why a report does not count."""
         held = job.reservation
         if job.state is not JobState.ACTIVE or held is None:
-            return _not_active(job, verb)
+            return lifecycle.not_in(job, verb, JobState.ACTIVE)
         if self._is_named(held.worker_id) and not self.which.is_running(job):
             return _other_attempt(job, verb)
-        return _not_active(job, verb) if self.worker_id is None else self._not_held(job, verb)
-
-    def _not_held(self, job: JobRecord, verb: str) -> ConflictError:
-        return ConflictError(
-            f"Cannot {verb} job '{job.id}': it is reserved by another worker.",
-            details={"job_id": job.id, "current_state": job.state, "worker_id": self.worker_id},
-            hint="The reservation expired or was never this worker's: drop the job.",
-        )
+        if self.worker_id is None:
+            return lifecycle.not_in(job, verb, JobState.ACTIVE)
+        message = f"Cannot {verb} job '{job.id}': it is reserved by another worker."
+        hint = "The reservation expired or was never this worker's: drop the job."
+        return wrong_state("job", job.id, job.state, message, hint, worker_id=self.worker_id)
 
 
 def _other_attempt(job: JobRecord, verb: str) -> ConflictError:
-    return ConflictError(
-        f"Cannot {verb} job '{job.id}': the report is about an attempt that is over.",
-        details={"job_id": job.id, "current_state": job.state, "current_attempt": job.attempt},
-        hint="Another attempt is running: drop the report.",
-    )
-
-
-def _not_active(job: JobRecord, verb: str) -> ConflictError:
-    return ConflictError(
-        f"Cannot {verb} job not in 'active' state. Current state: '{job.state}'.",
-        details={
-            "job_id": job.id,
-            "current_state": job.state,
-            "expected_state": JobState.ACTIVE,
-        },
-    )
+    message = f"Cannot {verb} job '{job.id}': the report is about an attempt that is over."
+    hint = "Another attempt is running: drop the report."
+    return wrong_state("job", job.id, job.state, message, hint, current_attempt=job.attempt)
 
 
 def check_holder(job: JobRecord, verb: str, holder: Holder) -> None:

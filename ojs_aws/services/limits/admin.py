@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.attributes import check_type
+from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job import LIMIT_MARK
 from ojs_aws.domain.json_text import decode
@@ -240,7 +241,4 @@ def _is_known(bucket: Bucket, now: Instant) -> bool:
 
 
 def _unknown(key: str) -> NotFoundError:
-    return NotFoundError(
-        f"There is no rate limit '{key[:256]}'.",
-        details={"resource_type": "rate_limit", "resource_id": key[:256]},
-    )
+    return not_found("rate_limit", key[:256], f"There is no rate limit '{key[:256]}'.")

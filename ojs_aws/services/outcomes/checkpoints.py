@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.errors import ConflictError, NotFoundError, PayloadTooLargeError
+from ojs_aws.domain.error_details import not_found, too_large, wrong_state
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
@@ -98,10 +98,7 @@ class Checkpoints:
         """
         saved = self.find(job_id)
         if saved is None:
-            raise NotFoundError(
-                f"Job '{job_id}' has no checkpoint.",
-                details={"resource_type": "checkpoint", "resource_id": job_id},
-            )
+            raise not_found("checkpoint", job_id, f"Job '{job_id}' has no checkpoint.")
         return saved
 
     def find(self, job_id: str) -> Saved | None:
@@ -129,11 +126,9 @@ class Checkpoints:
 def _check_size(state: RawJson) -> None:
     size = len(state.encode())
     if size > MAX_BYTES:
-        raise PayloadTooLargeError(
-            f"The checkpoint has {size} bytes; at most {MAX_BYTES} are accepted.",
-            details={"field": "state", "size_bytes": size, "max_bytes": MAX_BYTES},
-            hint="Keep the data elsewhere and save a reference to it.",
-        )
+        message = f"The checkpoint has {size} bytes; at most {MAX_BYTES} are accepted."
+        hint = "Keep the data elsewhere and save a reference to it."
+        raise too_large("state", size, MAX_BYTES, message, hint)
 
 
 def _check_may_save(job: JobRecord, holder: Holder, *, only_active: bool) -> None:
@@ -144,7 +139,5 @@ def _check_may_save(job: JobRecord, holder: Holder, *, only_active: bool) -> Non
     if job.state is JobState.ACTIVE or only_active:
         check_holder(job, "save a checkpoint of", holder)
     elif job.state.is_terminal:
-        raise ConflictError(
-            f"Cannot save a checkpoint of a job that is over. Current state: '{job.state}'.",
-            details={"job_id": job.id, "current_state": job.state},
-        )
+        message = f"Cannot save a checkpoint of a job that is over. Current state: '{job.state}'."
+        raise wrong_state("job", job.id, job.state, message)

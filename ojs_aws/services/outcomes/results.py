@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.attributes import check_job_id
+from ojs_aws.domain.error_details import too_large
 from ojs_aws.domain.errors import (
     InvalidRequestError,
     NotFoundError,
-    PayloadTooLargeError,
     ResultPendingError,
     ResultPrunedError,
 )
@@ -162,9 +162,6 @@ def is_job_id(text: str) -> bool:
 
 def _check_together(jobs: Sequence[JobRecord]) -> None:
     size = sum(size_of(job.result) for job in jobs if job.result is not None)
-    if size > MAX_TOGETHER_BYTES:
-        raise PayloadTooLargeError(
-            f"The results of these jobs have {size} bytes; one answer holds {MAX_TOGETHER_BYTES}.",
-            details={"field": "ids", "size_bytes": size, "max_bytes": MAX_TOGETHER_BYTES},
-            hint="Ask for fewer jobs at once.",
-        )
+    if size > (most := MAX_TOGETHER_BYTES):
+        message = f"The results of these jobs have {size} bytes; one answer holds {most}."
+        raise too_large("ids", size, most, message, "Ask for fewer jobs at once.")

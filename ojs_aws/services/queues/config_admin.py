@@ -11,11 +11,10 @@ from typing import Final
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.attributes import check_queue, invalid
+from ojs_aws.domain.error_details import field_error, not_found
 from ojs_aws.domain.errors import (
     ConflictError,
-    InvalidRequestError,
     JsonValue,
-    NotFoundError,
     UnsupportedError,
 )
 from ojs_aws.domain.json_text import encode
@@ -193,10 +192,8 @@ class QueueConfigAdmin:
         info = self.queues.get(name)
         found = self.book.load([name]).get(name)
         if found is not None and found.state is QueueState.DELETED:
-            raise NotFoundError(
-                f"There is no queue '{name}': it was deleted.",
-                details={"resource_type": "queue", "resource_id": name, "queue": name},
-            )
+            message = f"There is no queue '{name}': it was deleted."
+            raise not_found("queue", name, message, queue=name)
         return info
 
     def _enter(self, name: str, state: QueueState) -> QueueConfigView:
@@ -274,10 +271,8 @@ def _check_strategy(body: Mapping[str, JsonValue]) -> None:
             hint="Drain the queue, purge its jobs, and delete it then.",
         )
     if strategy != "reject":
-        raise InvalidRequestError(
-            "The 'strategy' attribute must be reject: say what is to become of the jobs.",
-            details={"field": "strategy", "expected": "reject", "received": str(strategy)[:80]},
-        )
+        message = "The 'strategy' attribute must be reject: say what is to become of the jobs."
+        raise field_error("strategy", message, expected="reject", received=str(strategy)[:80])
 
 
 def _busy(name: str) -> ConflictError:

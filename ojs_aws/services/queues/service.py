@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.attributes import check_queue
+from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
@@ -248,8 +249,5 @@ class Queues:
 
 
 def _unknown(name: str) -> NotFoundError:
-    return NotFoundError(
-        f"There is no queue '{name}'.",
-        details={"resource_type": "queue", "resource_id": name, "queue": name},
-        hint="A queue exists once a job was pushed to it, or when it is declared (OJS_QUEUES).",
-    )
+    hint = "A queue exists once a job was pushed to it, or when it is declared (OJS_QUEUES)."
+    return not_found("queue", name, f"There is no queue '{name}'.", hint, queue=name)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from ojs_aws.domain.attributes import check_type, invalid
+from ojs_aws.domain.error_details import field_error, not_found, too_large
 from ojs_aws.domain.errors import (
     ConflictError,
     IncompatibleSchemaError,
     InvalidRequestError,
     JsonValue,
-    NotFoundError,
-    PayloadTooLargeError,
 )
 from ojs_aws.domain.jobs.validation import URI_PATTERN
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
@@ -132,10 +131,8 @@ class SchemaRegistry:
             raise invalid("schema", expected, wanted.schema, missing=wanted.schema is None)
         size = len(wanted.text.encode("utf-8", "surrogatepass"))
         if size > MAX_SCHEMA_BYTES:
-            raise PayloadTooLargeError(
-                f"The schema has {size} bytes; at most {MAX_SCHEMA_BYTES} are accepted.",
-                details={"field": "schema", "size_bytes": size, "max_bytes": MAX_SCHEMA_BYTES},
-            )
+            message = f"The schema has {size} bytes; at most {MAX_SCHEMA_BYTES} are accepted."
+            raise too_large("schema", size, MAX_SCHEMA_BYTES, message)
         _check_schema(f"{job_type}@{version}", wanted.schema)
         return SchemaEntry(
             type=job_type,
@@ -214,9 +211,7 @@ def _check_schema(name: str, schema: dict[str, JsonValue]) -> None:
         compile_registered(name, schema)
     except InvalidSchemaError as problem:
         text = str(problem)[:1000]
-        raise InvalidRequestError(
-            text, details={"field": "schema", "schema_error": text}
-        ) from problem
+        raise field_error("schema", text, schema_error=text) from problem
     except (RecursionError, OverflowError) as problem:
         raise InvalidRequestError(
             f"The schema of {name} holds a URI or a number that cannot be read, or is nested too "
@@ -230,11 +225,9 @@ T = TypeVar("T")
 
 def _known(found: T | None, name: str) -> T:
     if not found:
-        raise NotFoundError(
-            f"There is no schema '{name[:200]}'.",
-            details={"resource_type": "schema", "resource_id": name[:255]},
-            hint="GET /ojs/v1/schemas lists those that are registered.",
-        )
+        hint = "GET /ojs/v1/schemas lists those that are registered."
+        message = f"There is no schema '{name[:200]}'."
+        raise not_found("schema", name[:255], message, hint)
     return found
 
 

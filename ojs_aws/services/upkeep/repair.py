@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import BackendError, InvalidRequestError
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import (
@@ -120,11 +121,9 @@ class Repair:
         is_known = part == _WORKFLOWS and not queue
         is_known |= part in {JobList.READY, JobList.WAITING} and queue in names
         if not is_known:
-            raise InvalidRequestError(
-                "The 'cursor' attribute is not one that this server gave out.",
-                details={"field": "cursor"},
-                hint="Pass 'next_cursor' of the answer before as it is, or begin without one.",
-            )
+            message = "The 'cursor' attribute is not one that this server gave out."
+            hint = "Pass 'next_cursor' of the answer before as it is, or begin without one."
+            raise field_error("cursor", message, hint)
         return _Place(queue, part, rest)
 
     # ------------------------------------------------------------------ jobs

@@ -9,7 +9,8 @@ from typing import Final
 from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.access_errors import PermissionDeniedError
 from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
@@ -168,15 +169,11 @@ class Heartbeat:
     def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
         is_known = worker_id is not None and 0 < len(worker_id) <= MAX_WORKER_ID
         if not is_known and (worker_id is not None or not job_ids):
-            raise InvalidRequestError(
-                f"The 'worker_id' attribute must have from 1 to {MAX_WORKER_ID} characters.",
-                details={"field": "worker_id"},
-            )
+            message = f"The 'worker_id' attribute must have from 1 to {MAX_WORKER_ID} characters."
+            raise field_error("worker_id", message)
         if len(job_ids) > MAX_JOBS:
-            raise InvalidRequestError(
-                f"A heartbeat names at most {MAX_JOBS} jobs; received {len(job_ids)}.",
-                details={"field": "active_jobs", "received": len(job_ids)},
-            )
+            message = f"A heartbeat names at most {MAX_JOBS} jobs; received {len(job_ids)}."
+            raise field_error("active_jobs", message, received=len(job_ids))
         for job_id in job_ids:
             check_job_id(job_id)
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
+from ojs_aws.domain.error_details import not_found, wrong_state
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo, WorkerRegistry
@@ -140,11 +141,10 @@ class Workers:
         if worker is None:
             raise unknown_worker(worker_id)
         if _is_final(worker, directive):
-            raise ConflictError(
-                f"Worker '{worker_id}' terminates; it cannot be told to be {directive} any more.",
-                details={"worker_id": worker_id, "current_state": Directive.TERMINATE},
-                hint="Start a new worker process.",
-            )
+            why = f"it cannot be told to be {directive} any more."
+            message = f"Worker '{worker_id}' terminates; {why}"
+            hint = "Start a new worker process."
+            raise wrong_state("worker", worker_id, Directive.TERMINATE, message, hint)
         return worker
 
     def direct_all(self, selection: Selection, directive: Directive, cursor: str = "") -> Directed:
@@ -183,12 +183,10 @@ class Workers:
         now = self.changer.clock.now()
         worker = self.get(worker_id)
         if state_of(worker, now) != STALE or not self.registry.forget(worker_id, worker.last_seen):
-            raise ConflictError(
-                f"Worker '{worker_id}' is alive: only a worker that missed its heartbeats can be "
-                "removed.",
-                details={"worker_id": worker_id, "current_state": worker.state},
-                hint="Quiet or terminate it instead.",
-            )
+            why = "only a worker that missed its heartbeats can be removed."
+            message = f"Worker '{worker_id}' is alive: {why}"
+            hint = "Quiet or terminate it instead."
+            raise wrong_state("worker", worker_id, worker.state, message, hint)
         jobs = self.changer.store.load_many(worker.job_ids) if worker.job_ids else {}
         held = [
             job
@@ -239,8 +237,5 @@ def _texts(value: JsonValue) -> list[str]:
 
 def unknown_worker(worker_id: str) -> NotFoundError:
     """Return the error for a worker that does not exist."""
-    return NotFoundError(
-        f"Worker '{worker_id[:100]}' not found.",
-        details={"resource_type": "worker", "resource_id": worker_id[:256]},
-        hint="Workers are known from their first heartbeat until an hour after their last.",
-    )
+    hint = "Workers are known from their first heartbeat until an hour after their last."
+    return not_found("worker", worker_id[:256], f"Worker '{worker_id[:100]}' not found.", hint)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, OjsError
 from ojs_aws.domain.workflows.definition import Definition
 from ojs_aws.domain.workflows.faults import MAX_FAULTS, refusal
@@ -81,11 +82,9 @@ def _checked(push: Push, job: Job) -> None:
     :raises InvalidRequestError: a job of a workflow must run, whatever other jobs there are.
     """
     if push.check(job).unique_key:
-        raise InvalidRequestError(
-            "A job of a workflow cannot be unique: its step would have nothing to wait for.",
-            details={"field": "unique"},
-            hint="Give the workflow an id of its own: the same request again finds it.",
-        )
+        message = "A job of a workflow cannot be unique: its step would have nothing to wait for."
+        hint = "Give the workflow an id of its own: the same request again finds it."
+        raise field_error("unique", message, hint)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     DuplicateError,
@@ -200,10 +201,8 @@ class WorkflowService:
     def _found(self, workflow_id: str) -> Workflow:
         workflow = self.workflows.load(workflow_id) if _ID.fullmatch(workflow_id) else None
         if workflow is None:
-            raise NotFoundError(
-                f"Workflow '{workflow_id}' not found.",
-                details={"resource_type": "workflow", "resource_id": workflow_id},
-            )
+            message = f"Workflow '{workflow_id}' not found."
+            raise not_found("workflow", workflow_id, message)
         return workflow
 
     # ------------------------------------------------------------------ cancelling

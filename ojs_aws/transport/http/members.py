@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import Member, json_type
@@ -17,10 +18,8 @@ Values: TypeAlias = Mapping[str, JsonValue]
 def malformed(name: str, expected: str, member: Member | None) -> InvalidRequestError:
     """Return the error for a member that is missing or of another type; its value is not shown."""
     received = "nothing" if member is None else json_type(member.value)
-    return InvalidRequestError(
-        f"The '{name}' attribute must be {expected}; received {received}.",
-        details={"field": name, "expected": expected, "received": received},
-    )
+    message = f"The '{name}' attribute must be {expected}; received {received}."
+    return field_error(name, message, expected=expected, received=received)
 
 
 def text_in(values: Values, name: str) -> str:
@@ -113,8 +112,5 @@ def check_confirmed(
     """
     if not is_confirmed:
         dry = ', or "dry_run": true to see what it would change' if has_dry_run else ""
-        raise InvalidRequestError(
-            f"{subject} must be confirmed.",
-            details={"field": "confirm", "expected": "true"},
-            hint=f'Send "confirm": true{dry}.',
-        )
+        message = f"{subject} must be confirmed."
+        raise field_error("confirm", message, f'Send "confirm": true{dry}.', expected="true")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.transport.http.queries import MAX_OFFSET, number_of, text_of
 
 if TYPE_CHECKING:
@@ -62,11 +62,8 @@ def requested_page(query: Mapping[str, str]) -> RequestedPage:
     if page > 1:
         offset = (page - 1) * limit
     if offset > MAX_OFFSET:
-        raise InvalidRequestError(
-            f"The 'page' parameter leads beyond the {MAX_OFFSET} items that can be skipped.",
-            details={"field": "page", "received": page},
-            hint="Go on with 'cursor' instead.",
-        )
+        message = f"The 'page' parameter leads beyond the {MAX_OFFSET} items that can be skipped."
+        raise field_error("page", message, "Go on with 'cursor' instead.", received=page)
     return RequestedPage(limit, offset, text_of(query, "cursor"))
 
 
@@ -92,9 +89,7 @@ def read_mark(kind: str, cursor: str) -> str:
     except (binascii.Error, ValueError):
         text = ""
     if not text.startswith(kind):
-        raise InvalidRequestError(
-            "The 'cursor' parameter is not one that this server gave out.",
-            details={"field": "cursor"},
-            hint="Pass next_cursor of the page before as it is, or start without a cursor.",
-        )
+        message = "The 'cursor' parameter is not one that this server gave out."
+        hint = "Pass next_cursor of the page before as it is, or start without a cursor."
+        raise field_error("cursor", message, hint)
     return text.removeprefix(kind)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.timestamps import Instant, parse_duration, parse_timestamp
 
@@ -111,10 +112,8 @@ def text_of(query: Mapping[str, str], key: str) -> str:
     parameter = PARAMETERS[key]
     given = query.get(parameter.name, "")
     if len(given) > parameter.most:
-        raise InvalidRequestError(
-            f"The '{parameter.name}' parameter has more than {parameter.most} characters.",
-            details={"field": parameter.name, "max_length": parameter.most},
-        )
+        message = f"The '{parameter.name}' parameter has more than {parameter.most} characters."
+        raise field_error(parameter.name, message, max_length=parameter.most)
     return given
 
 
@@ -125,10 +124,8 @@ def names_of(query: Mapping[str, str], key: str) -> frozenset[str]:
     """
     names = frozenset(name.strip() for name in text_of(query, key).split(",") if name.strip())
     if len(names) > MAX_NAMES:
-        raise InvalidRequestError(
-            f"The '{PARAMETERS[key].name}' parameter names more than {MAX_NAMES}.",
-            details={"field": PARAMETERS[key].name, "max_items": MAX_NAMES},
-        )
+        message = f"The '{PARAMETERS[key].name}' parameter names more than {MAX_NAMES}."
+        raise field_error(PARAMETERS[key].name, message, max_items=MAX_NAMES)
     return names
 
 
@@ -140,10 +137,8 @@ def boolean_of(query: Mapping[str, str], key: str) -> bool | None:
     parameter = PARAMETERS[key]
     given = query.get(parameter.name, "").strip().lower()
     if given not in {"", "true", "false"}:
-        raise InvalidRequestError(
-            f"The '{parameter.name}' parameter must be true or false, not {given[:40]!r}.",
-            details={"field": parameter.name, "expected": "true or false", "received": given[:40]},
-        )
+        message = f"The '{parameter.name}' parameter must be true or false, not {given[:40]!r}."
+        raise field_error(parameter.name, message, expected="true or false", received=given[:40])
     return given == "true" if given else None
 
 
@@ -162,10 +157,8 @@ def members_of(query: Mapping[str, str]) -> dict[str, JsonValue]:
 
 def _invalid(parameter: Parameter, given: str) -> InvalidRequestError:
     expected = f"a whole number from {parameter.least} to {parameter.most}"
-    return InvalidRequestError(
-        f"The '{parameter.name}' parameter must be {expected}, not {given[:40]!r}.",
-        details={"field": parameter.name, "expected": expected, "received": given[:40]},
-    )
+    message = f"The '{parameter.name}' parameter must be {expected}, not {given[:40]!r}."
+    return field_error(parameter.name, message, expected=expected, received=given[:40])
 
 
 def instant_or_age(value: JsonValue, field: str, now: Instant) -> Instant:

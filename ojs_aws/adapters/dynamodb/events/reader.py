@@ -18,7 +18,7 @@ from ojs_aws.adapters.dynamodb.events.chunks import (
 )
 from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.adapters.dynamodb.values import Item, string
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.events import Event
 from ojs_aws.ports import EventPage, EventQuery
 
@@ -174,11 +174,9 @@ class EventReader(InTable):
                 for number, event in enumerate(events, 1):
                     if event.id == event_id:
                         return _Place(position, number)
-        raise InvalidRequestError(
-            f"The log does not hold an event '{event_id[:60]}', or holds it too far back.",
-            details={"field": "after"},
-            hint="Pass the 'cursor' of the previous page, or 'since' with a timestamp.",
-        )
+        message = f"The log does not hold an event '{event_id[:60]}', or holds it too far back."
+        hint = "Pass the 'cursor' of the previous page, or 'since' with a timestamp."
+        raise field_error("after", message, hint)
 
     def _candidates(self, time: int) -> Iterator[tuple[int, list[Event]]]:
         yield from self._newest()
@@ -211,9 +209,7 @@ class EventReader(InTable):
 def _place(cursor: str) -> _Place:
     parts = decode_cursor(cursor, 2)
     if not all(_NUMBER.fullmatch(part) for part in parts):
-        raise InvalidRequestError(
-            "The 'cursor' parameter is not one that this server gave out.",
-            details={"field": "cursor"},
-            hint="Pass the cursor of the previous page as it is, or start without a cursor.",
-        )
+        message = "The 'cursor' parameter is not one that this server gave out."
+        hint = "Pass the cursor of the previous page as it is, or start without a cursor."
+        raise field_error("cursor", message, hint)
     return _Place(int(parts[0]), int(parts[1]))

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue, SchemaValidationError
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue, SchemaValidationError
 from ojs_aws.middleware.builtin.validation import Schema
 from ojs_aws.middleware.protocols import EnqueueNext
 
@@ -101,11 +102,9 @@ class ValidationMiddleware:
         if schema is not None:
             self._check(job, schema)
         elif self._refuses_unknown:
-            raise InvalidRequestError(
-                f"There is no schema for jobs of the type {job.type!r}.",
-                details={"field": "type", "received": job.type[:255]},
-                hint="Register a schema for the type, or allow types without one.",
-            )
+            message = f"There is no schema for jobs of the type {job.type!r}."
+            hint = "Register a schema for the type, or allow types without one."
+            raise field_error("type", message, hint, received=job.type[:255])
         return await call_next(job)
 
     def _check(self, job: Job, schema: ArgsSchema) -> None:

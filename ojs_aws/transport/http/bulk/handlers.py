@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import (
-    InvalidRequestError,
     JsonValue,
     OjsError,
 )
@@ -102,17 +102,13 @@ def _change(call: Call, action: BulkAction) -> Answer[BulkChangeAnswer]:
     is_atomic = _is_atomic(values)
     ids, given = values.get("job_ids"), values.get("filter")
     if (ids is None) == (given is None):
-        raise InvalidRequestError(
-            "Either 'job_ids' or 'filter' must be given, and not both.",
-            details={"field": "job_ids", "expected": "job_ids or filter"},
-        )
+        message = "Either 'job_ids' or 'filter' must be given, and not both."
+        raise field_error("job_ids", message, expected="job_ids or filter")
     if ids is not None and not (isinstance(ids, list) and all(isinstance(i, str) for i in ids)):
         raise invalid("job_ids", "an array of job ids", ids)
     if given is not None and is_atomic:
-        raise InvalidRequestError(
-            "What a filter finds is changed job by job; name the jobs to change all or none.",
-            details={"field": "atomicity", "received": "atomic", "expected": "partial"},
-        )
+        message = "What a filter finds is changed job by job; name the jobs to change all or none."
+        raise field_error("atomicity", message, received="atomic", expected="partial")
 
     def work(_: Callable[[int], str] | None) -> StoredAnswer:
         if isinstance(ids, list):

@@ -17,7 +17,8 @@ from ojs_aws.domain.cron.entry import (
     OverlapPolicy,
 )
 from ojs_aws.domain.cron.zones import DEFAULT_TIMEZONE
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import (
     Member,
     RawJson,
@@ -85,11 +86,9 @@ def read_enabled(value: JsonValue) -> bool:
     """
     if isinstance(value, bool):
         return value
-    raise InvalidRequestError(
-        "The body must say whether the cron job is enabled, and nothing else.",
-        details={"field": "enabled", "expected": '{"enabled": true} or {"enabled": false}'},
-        hint="To change anything else, register the cron job again under its name.",
-    )
+    message = "The body must say whether the cron job is enabled, and nothing else."
+    hint = "To change anything else, register the cron job again under its name."
+    raise field_error("enabled", message, hint, expected='{"enabled": true} or {"enabled": false}')
 
 
 def render_entry(entry: CronEntry) -> answers.Cron:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.attributes import check_job_id, check_queue, check_type
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.timestamps import parse_timestamp
@@ -86,8 +87,6 @@ def _checked_type(name: str) -> str:
     stem = name[:-1] if name.endswith("*") else None
     if name in known or (stem is not None and any(each.startswith(stem) for each in known)):
         return name
-    raise InvalidRequestError(
-        f"There is no event type {name[:60]!r}.",
-        details={"field": "types", "received": name[:60], "allowed": list(known)},
-        hint="Name types of ojs-events, section 3, or a beginning of them and '*', as in job.*",
-    )
+    message = f"There is no event type {name[:60]!r}."
+    hint = "Name types of ojs-events, section 3, or a beginning of them and '*', as in job.*"
+    raise field_error("types", message, hint, received=name[:60], allowed=list(known))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ojs_aws.domain.attributes import check_priority, invalid
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import encode
 from ojs_aws.services.batches.errors import check_count
@@ -129,10 +129,8 @@ def change_job(call: Call) -> Answer[answers.JobAnswer]:
     members = call.values()
     others = sorted(members.keys() - {"priority"})
     if others:
-        raise InvalidRequestError(
-            f"Only the priority of a job can be changed; received '{others[0][:40]}'.",
-            details={"field": others[0][:40], "allowed": ["priority"]},
-        )
+        message = f"Only the priority of a job can be changed; received '{others[0][:40]}'."
+        raise field_error(others[0][:40], message, allowed=["priority"])
     if members.get("priority") is None:
         raise invalid("priority", "an integer from -100 to 100", members.get("priority"))
     change = call.backend.jobs.change_priority(call.job_id, check_priority(members["priority"]))

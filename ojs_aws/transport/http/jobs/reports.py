@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, json_type, parse_object
 
 Values = dict[str, JsonValue]
@@ -127,8 +128,6 @@ def error_of(members: Mapping[str, Member]) -> Mapping[str, Member]:
     if error is not None and isinstance(error.value, dict):
         return parse_object(error.raw, max_depth=ANY_DEPTH)
     received = "nothing" if error is None else json_type(error.value)
-    raise InvalidRequestError(
-        f"The 'error' attribute must be an object; received {received}.",
-        details={"field": "error", "expected": "object", "received": received},
-        hint='Send {"error": {"type": "...", "message": "..."}}.',
-    )
+    message = f"The 'error' attribute must be an object; received {received}."
+    hint = 'Send {"error": {"type": "...", "message": "..."}}.'
+    raise field_error("error", message, hint, expected="object", received=received)

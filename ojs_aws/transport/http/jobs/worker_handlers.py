@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.jobs.attempts import AttemptRef
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
@@ -170,9 +170,7 @@ def _about(body: HeartbeatValues) -> str:
     known = {name: value for name in ABOUT if (value := getattr(body, name)) is not None}
     text = encode(known) if known else ""
     if len(text.encode()) > MAX_ABOUT_BYTES:
-        raise InvalidRequestError(
-            f"What a worker tells of itself has at most {MAX_ABOUT_BYTES} bytes.",
-            details={"field": "metadata", "max_bytes": MAX_ABOUT_BYTES},
-            hint="Shorten 'metadata', 'labels' or 'queues'.",
-        )
+        message = f"What a worker tells of itself has at most {MAX_ABOUT_BYTES} bytes."
+        hint = "Shorten 'metadata', 'labels' or 'queues'."
+        raise field_error("metadata", message, hint, max_bytes=MAX_ABOUT_BYTES)
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.checkpoints import opened
 from ojs_aws.domain.jobs.failures import render_failure
@@ -203,11 +203,9 @@ def state_of(members: Mapping[str, Member]) -> RawJson:
     member = members.get("state")
     if member is not None:
         return member.raw
-    raise InvalidRequestError(
-        "The 'state' attribute is required.",
-        details={"field": "state", "expected": "any JSON value", "received": "nothing"},
-        hint='Send {"state": {...}}.',
-    )
+    message = "The 'state' attribute is required."
+    hint = 'Send {"state": {...}}.'
+    raise field_error("state", message, hint, expected="any JSON value", received="nothing")
 
 
 def checkpoint_of(members: Mapping[str, Member]) -> RawJson | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION
 from ojs_aws.domain.queues.tallies import Tally, TallyKind, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
@@ -231,11 +232,9 @@ def read_new_queue(body: Mapping[str, JsonValue]) -> tuple[JsonValue, JsonValue]
     if isinstance(config, dict):
         others += sorted(flat.keys() & config.keys())
     if others:
-        raise InvalidRequestError(
-            f"A new queue has 'name' and 'config'; received '{others[0][:80]}'.",
-            details={"field": others[0][:80], "allowed": ["name", "config"]},
-            hint="Settings stand in 'config'.",
-        )
+        message = f"A new queue has 'name' and 'config'; received '{others[0][:80]}'."
+        hint = "Settings stand in 'config'."
+        raise field_error(others[0][:80], message, hint, allowed=["name", "config"])
     if config is None or isinstance(config, dict):
         return body.get("name"), read_settings({**flat, **(config or {})})
     return body.get("name"), config

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in_path
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
@@ -75,11 +75,8 @@ def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     """Remove the schema of a URI."""
     name = call.named("name")
     if ":" not in name:
-        raise NotFoundError(
-            f"'{name[:200]}' is no URI of a schema.",
-            details={"resource_type": "schema", "resource_id": name[:255]},
-            hint="DELETE /ojs/v1/schemas/<type>/<version> removes one version of a type.",
-        )
+        hint = "DELETE /ojs/v1/schemas/<type>/<version> removes one version of a type."
+        raise not_found("schema", name[:255], f"'{name[:200]}' is no URI of a schema.", hint)
     return Answer(deleted_answer(call.backend.schemas.registry.delete_uri(name)))
 
 

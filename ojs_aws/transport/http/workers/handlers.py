@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.attributes import check_queue, invalid
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import WorkerInfo
 from ojs_aws.services.workers.liveness import silence_ms
@@ -152,10 +153,8 @@ def direct_chosen(
     if not isinstance(cursor, str):
         raise invalid("cursor", "a text", cursor)
     if queue is None and label is None and values.get("all") is not True:
-        raise InvalidRequestError(
-            "Say which workers are meant: 'queue', 'label', or 'all': true.",
-            details={"field": "all", "expected": "true, where neither queue nor label is given"},
-        )
+        message = "Say which workers are meant: 'queue', 'label', or 'all': true."
+        raise field_error("all", message, expected="true, where neither queue nor label is given")
     selection = Selection(
         queue=check_queue(queue) if queue is not None else "", label=str(label or "")
     )
