@@ -1,7 +1,8 @@
 """Provides Open Job Spec on AWS primitives: a backend, its client, and its workers.
 
 What people import lives here: `Client` and `SyncClient` enqueue, `Job` is what they enqueue,
-`Worker` and `LambdaWorker` run handlers, and a handler gets a `JobContext`.
+`Worker` and `LambdaWorker` run handlers, and a handler gets a `JobContext`. `RetryPolicy`,
+`UniquePolicy` and `RateLimit` are policies of a job. Errors are in `ojs_aws.errors`.
 
 Each name is imported when it is first asked for, so that a Lambda function which needs one of
 them does not pay for the others at its cold start.
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from ojs_aws._version import __version__ as __version__
     from ojs_aws.client import Client as Client
     from ojs_aws.client import SyncClient as SyncClient
+    from ojs_aws.client.policies import RateLimit as RateLimit
+    from ojs_aws.client.policies import RetryPolicy as RetryPolicy
+    from ojs_aws.client.policies import UniquePolicy as UniquePolicy
     from ojs_aws.domain.envelope import Job as Job
     from ojs_aws.domain.job_arguments import Priority as Priority
     from ojs_aws.middleware.context import JobContext as JobContext

@@ -1,4 +1,4 @@
-"""Exports names of a package that are imported when they are first used (PEP 562)."""
+"""Exports names of a module that are imported when they are first used (PEP 562)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _EXPORT: Final = re.compile(r"^    from (\S+) import (?:\(\s*)?(\w+) as \2\b", r
 
 
 def lazy_exports(package: str) -> Exports:
-    """Return ``__getattr__`` and ``__dir__`` of a package, which also give it ``__all__``.
+    """Return ``__getattr__`` and ``__dir__`` of a module, which also give it ``__all__``.
 
-    The package imports each name for type checkers, under TYPE_CHECKING and ``as`` itself. These
+    The module imports each name for type checkers, under TYPE_CHECKING and ``as`` itself. These
     lines say to them what it exports, and here as well: they are read when a name is first used.
     """
     module = sys.modules[package]
@@ -26,8 +26,9 @@ def lazy_exports(package: str) -> Exports:
     def homes() -> dict[str, str]:
         """Return the module of each exported name."""
         import pkgutil  # noqa: PLC0415 - functions use none of these names
+        from pathlib import PurePath  # noqa: PLC0415 - likewise
 
-        source = pkgutil.get_data(package, "__init__.py") or b""
+        source = pkgutil.get_data(package, PurePath(module.__file__ or "").name) or b""
         return {name: home for home, name in _EXPORT.findall(source.decode())}
 
     def load(name: str) -> object:

@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from ojs_aws.client.errors import JobFailedError as JobFailedError
     from ojs_aws.client.errors import WaitTimeoutError as WaitTimeoutError
     from ojs_aws.client.handles import JobHandle as JobHandle
+    from ojs_aws.client.policies import RateLimit as RateLimit
+    from ojs_aws.client.policies import RetryPolicy as RetryPolicy
+    from ojs_aws.client.policies import UniquePolicy as UniquePolicy
     from ojs_aws.client.results import DeadLetters as DeadLetters
     from ojs_aws.client.results import EnqueueResult as EnqueueResult
     from ojs_aws.client.results import EnqueueStatus as EnqueueStatus

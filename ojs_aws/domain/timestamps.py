@@ -159,6 +159,24 @@ def _bounded(milliseconds: int, text: str, field: str) -> int:
     return milliseconds
 
 
+def duration_ms(duration: object, field: str) -> int:
+    """Return a duration that a caller wrote in Python, in milliseconds.
+
+    :param duration: a timedelta, or text as in :func:`parse_duration`.
+    :raises InvalidRequestError: any other form; a number has no unit.
+    """
+    if isinstance(duration, timedelta):
+        milliseconds = duration // timedelta(milliseconds=1)
+        return _bounded(milliseconds, str(duration), field)
+    if isinstance(duration, (int, float)) and not isinstance(duration, bool):
+        raise InvalidRequestError(
+            f'The \'{field}\' attribute needs a unit: "{duration}s" or "{duration}m", '
+            f"not {duration}.",
+            details={"field": field, "expected": "a duration with a unit", "received": "number"},
+        )
+    return parse_duration(duration, field)
+
+
 def format_duration(milliseconds: int) -> str:
     """Return an ISO 8601 duration in seconds, or in whole minutes and hours if it is even."""
     seconds, rest = divmod(milliseconds, 1000)

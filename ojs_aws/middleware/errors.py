@@ -15,6 +15,12 @@ COMPLETED: Final = "completed"
 FAILED: Final = "failed"
 TIMEOUT: Final = "timeout"
 GIVEN_UP: Final = "given up"
+SNOOZED: Final = "snoozed"
+NO_FAILURES: Final = frozenset({GIVEN_UP, SNOOZED})
+"""The outcomes of executions that raised something, and did not fail."""
+
+SNOOZE: Final = "SNOOZE"
+"""The response code of an error that only puts the job off."""
 
 
 class MiddlewareError(Exception):
@@ -93,12 +99,15 @@ def note_stored(problem: BaseException, job_ids: Sequence[str]) -> None:
 
 
 def outcome_of(problem: BaseException) -> str:
-    """Return how an error ended its execution: ``failed``, ``timeout`` or ``given up``.
+    """Return how an error ended its execution: failed, timeout, given up or snoozed.
 
-    The last one means that the worker stopped the job, which did not fail.
+    ``given up`` means that the worker stopped the job, ``snoozed`` that the handler put it off;
+    neither is a failure.
     """
     if isinstance(problem, JobTimeoutError):
         return TIMEOUT
+    if getattr(problem, "response_code", "") == SNOOZE:
+        return SNOOZED
     if isinstance(problem, (Exception, SystemExit)):
         return FAILED
     from asyncio import CancelledError, current_task  # PUSH does without asyncio

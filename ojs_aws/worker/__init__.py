@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ojs_aws.worker.failure import JobError as JobError
     from ojs_aws.worker.failure import PermanentError as PermanentError
     from ojs_aws.worker.failure import RetryError as RetryError
+    from ojs_aws.worker.failure import SnoozeError as SnoozeError
     from ojs_aws.worker.lambda_worker import LambdaWorker as LambdaWorker
     from ojs_aws.worker.paths import load_worker as load_worker
     from ojs_aws.worker.paths import run_from_path as run_from_path

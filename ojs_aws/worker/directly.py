@@ -6,6 +6,7 @@ The services are called in threads, since botocore blocks.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -49,16 +50,28 @@ class DirectReservations:
         await asyncio.to_thread(ack, job_id, self.worker_id, result, which=which, has_message=False)
 
     async def fail(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
         """Record a failure."""
-        await self._report(self.backend.jobs.fail, job_id, _members(error), reservation_id)
+        fail = functools.partial(self.backend.jobs.fail, delay_ms=delay_ms)
+        await self._report(fail, job_id, _members(error), reservation_id)
 
     async def requeue(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
-        """Give a job back."""
-        await self._report(self.backend.jobs.fail.requeue, job_id, _members(error), reservation_id)
+        """Give a job back, now or after a delay."""
+        requeue = functools.partial(self.backend.jobs.fail.requeue, delay_ms=delay_ms)
+        await self._report(requeue, job_id, _members(error), reservation_id)
 
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""

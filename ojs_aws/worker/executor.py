@@ -16,7 +16,7 @@ from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import WorkOutcome
-from ojs_aws.worker.failure import failure_of
+from ojs_aws.worker.failure import JobError, SnoozeError, failure_of
 from ojs_aws.worker.registry import Handler, HandlerRegistry
 
 
@@ -29,12 +29,24 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Says that the job must be failed with this error object."""
+    """Says that the job must be failed with this error object.
+
+    :ivar delay_ms: how long a retry waits; None for as long as the policy says.
+    """
 
     error: dict[str, JsonValue]
+    delay_ms: int | None = None
 
 
-Outcome: TypeAlias = Succeeded | Failed
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """Says that the job must be repeated later, and that the attempt does not count."""
+
+    error: dict[str, JsonValue]
+    delay_ms: int
+
+
+Outcome: TypeAlias = Succeeded | Failed | Snoozed
 
 
 class ResultError(TypeError):
@@ -114,8 +126,11 @@ class Executor:
             raise ResultError(f"The handler returned what JSON cannot say: {problem}") from problem
         return encode(value)  # type: ignore[arg-type]
 
-    def _failed(self, problem: BaseException, ctx: JobContext) -> Failed:
-        return Failed(failure_of(problem, ctx.failure_origin(problem)))
+    def _failed(self, problem: BaseException, ctx: JobContext) -> Failed | Snoozed:
+        error = failure_of(problem, ctx.failure_origin(problem))
+        if isinstance(problem, SnoozeError):
+            return Snoozed(error, problem.delay_ms)
+        return Failed(error, problem.delay_ms if isinstance(problem, JobError) else None)
 
 
 def _is_being_cancelled() -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import ClassVar, Final
 
+from ojs_aws.client.retry_schedule import short
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.domain.native_json import check_native
+from ojs_aws.domain.timestamps import duration_ms
 from ojs_aws.middleware.builtin.backtraces import backtrace_of
-from ojs_aws.middleware.errors import JobTimeoutError
+from ojs_aws.middleware.errors import SNOOZE, JobTimeoutError
 from ojs_aws.worker.registry import NoHandlerError
 
 HANDLER_ERROR: Final = "handler_error"
@@ -21,7 +24,9 @@ SHUTDOWN_ERROR: Final = "ShutdownError"
 class JobError(Exception):
     """Fails a job with more details than an exception's class; may be subclassed.
 
-    :ivar response_code: ``RETRY``, ``DISCARD``, ``DEAD_LETTER`` or ``FAIL``, or empty.
+    :ivar response_code: ``RETRY``, ``DISCARD``, ``DEAD_LETTER``, ``FAIL`` or ``SNOOZE``, or empty.
+    :ivar delay_ms: how long the next attempt waits, in milliseconds; None for as long as the retry
+        policy says.
     """
 
     response_code: ClassVar[str] = ""
@@ -46,12 +51,60 @@ class JobError(Exception):
         self.type = type
         self.details = dict(details or {})
         self.retryable = retryable
+        self.delay_ms: int | None = None
 
 
 class RetryError(JobError):
-    """Retries by the retry policy, like any other exception."""
+    """Retries by the retry policy, like any other exception; it may say when."""
 
     response_code = "RETRY"
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        delay: str | timedelta | float | None = None,
+        type: str | None = None,  # noqa: A002 - the specification's name
+        details: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        """Describe the failure, and how long the retry waits.
+
+        The attempt counts, so after the last one the job ends, whatever the delay.
+
+        :param delay: ``"30s"``, ``"10m"``, a timedelta, or seconds; default: what the retry policy
+            says.
+        :param type: as for :class:`JobError`.
+        :param details: as for :class:`JobError`.
+        :raises InvalidRequestError: the delay is none, or the details are not JSON.
+        """
+        super().__init__(message, type=type, details=details)
+        self.delay_ms = None if delay is None else _delay_ms(delay)
+
+
+class SnoozeError(JobError):
+    """Ends the attempt and repeats it later; nothing has failed, and the attempt does not count.
+
+    Raise it when the time has not come yet: a file is not there, a shop is closed. The job is
+    ``retryable`` until the delay is over. It may be snoozed any number of times, until it expires
+    (``expires_at``) or is cancelled.
+    """
+
+    response_code = SNOOZE
+
+    def __init__(self, delay: str | timedelta | float, message: str = "") -> None:
+        """Say how long the job waits, and why.
+
+        :param delay: ``"30s"``, ``"10m"``, a timedelta, or seconds.
+        :param message: for people who ask why the job waits.
+        :raises InvalidRequestError: the delay is none.
+        """
+        snoozed_ms = _delay_ms(delay)
+        super().__init__(message or f"Snoozed for {short(snoozed_ms)}.")
+        self.delay_ms: int = snoozed_ms
+
+    def __reduce__(self) -> tuple[type[SnoozeError], tuple[timedelta, str]]:
+        """Return how to make it again: an exception's own way only knows the message."""
+        return type(self), (timedelta(milliseconds=self.delay_ms), str(self))
 
 
 class DiscardError(JobError):
@@ -70,6 +123,13 @@ class PermanentError(JobError):
     """Discards a job that cannot succeed, and records a permanent failure."""
 
     response_code = "FAIL"
+
+
+def _delay_ms(delay: str | timedelta | float) -> int:
+    """Return a delay in milliseconds; a number means seconds, as in Python's own functions."""
+    if isinstance(delay, (int, float)) and not isinstance(delay, bool):
+        delay = f"{delay:f}s" if delay >= 0 else str(delay)
+    return duration_ms(delay, "delay")
 
 
 def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, JsonValue]:
@@ -97,7 +157,8 @@ def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, Jso
         details["origin"] = origin
     if details:
         failure["details"] = details
-    frames: list[JsonValue] = list(backtrace_of(problem))
+    is_snooze = isinstance(problem, SnoozeError)  # nothing to find out, and it may come often
+    frames: list[JsonValue] = [] if is_snooze else list(backtrace_of(problem))
     if frames:
         failure["backtrace"] = frames
     return failure

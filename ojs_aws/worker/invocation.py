@@ -25,7 +25,7 @@ from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing
 from ojs_aws.worker.active import ActiveJob, about
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.executor import Executor, Failed, Outcome
+from ojs_aws.worker.executor import Executor, Failed, Outcome, Snoozed, Succeeded
 from ojs_aws.worker.records import Record, StrayRecordError, queue_name_of, read_record
 from ojs_aws.worker.reports import Reported, Reporter
 
@@ -44,6 +44,9 @@ CLAIMED_TOGETHER: Final = 10
 EXECUTE_SPAN: Final = "ojs.job.execute"
 
 _log = logging.getLogger(__name__)
+
+
+_STATUS: Final = {Succeeded: "completed", Failed: "failed", Snoozed: "snoozed"}
 
 
 def _new_future() -> asyncio.Future[Claimed]:
@@ -66,8 +69,7 @@ def _tell(span: Span, outcome: Outcome | None) -> None:
     if isinstance(outcome, Failed):
         kind, message = outcome.error.get("type"), outcome.error.get("message")
         span.fail(str(kind or ""), str(message or ""))
-    status = "failed" if isinstance(outcome, Failed) else "completed"
-    span.note(status="given_up" if outcome is None else status)
+    span.note(status=_STATUS.get(type(outcome), "given_up"))
 
 
 @dataclass(slots=True)

@@ -62,22 +62,36 @@ class HttpJobSource(Area):
         await self._report("ack", _with_raw(body, raw), {"completed"})
 
     async def fail(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
         """Send FAIL; a repeat that finds the failure recorded is a success."""
         body = {"job_id": job_id, **self._reporter(reservation_id), "error": error}
-        await self._report("fail", encode(body), {"retryable", "discarded", "available"})
+        await self._report(
+            "fail", encode(body | _delay(delay_ms)), {"retryable", "discarded", "available"}
+        )
 
     async def requeue(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
-        """Send FAIL with ``requeue``; a repeat that finds it available is a success.
+        """Send FAIL with ``requeue``; a repeat that finds it given back is a success.
 
-        A server that knows nothing of it takes it for a failure.
+        A server that knows nothing of it takes it for a failure; one that does not know the delay
+        makes the job available at once.
         """
         reporter = self._reporter(reservation_id)
-        body = encode({"job_id": job_id, **reporter, "requeue": True, "error": error})
-        await self._report("fail", body, {"available"})
+        body = {"job_id": job_id, **reporter, "requeue": True, "error": error}
+        done = {"available"} if delay_ms is None else {"available", "retryable"}
+        await self._report("fail", encode(body | _delay(delay_ms)), done)
 
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
@@ -135,6 +149,10 @@ class HttpJobSource(Area):
         state = refusal.details.get("current_state") if refusal and answer.sends > 1 else None
         if str(state) not in done:
             answer.or_raise()
+
+
+def _delay(delay_ms: int | None) -> dict[str, JsonValue]:
+    return {} if delay_ms is None else {"delay_ms": delay_ms}
 
 
 def _with_raw(values: Mapping[str, JsonValue], raw: Mapping[str, RawJson]) -> RawJson:

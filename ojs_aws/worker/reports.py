@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import (
     RateLimitedError,
 )
 from ojs_aws.worker.active import about
-from ojs_aws.worker.executor import Failed, Outcome, Succeeded
+from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
 from ojs_aws.worker.reservations import Reservations
 
 PATIENCE: Final = Resends(limit=5, first_delay_s=0.5, max_delay_s=8.0)
@@ -70,7 +70,7 @@ class Reporter:
                 _log.warning("Reporting job %s again: %s", job.id, problem, extra=about(job))
                 await self.timer.sleep(self.patience.delay_s(resend, self.timer.chance()))
             except OjsError as problem:
-                if isinstance(outcome, Failed):
+                if not isinstance(outcome, Succeeded):
                     said = "The failure of job %s was not accepted"
                     _log.exception(said, job.id, extra=about(job))
                     return Reported.UNKNOWN
@@ -83,8 +83,11 @@ class Reporter:
     ) -> None:
         if isinstance(outcome, Succeeded):
             await held.ack(job.id, outcome.result, reservation_id=reservation_id)
-        else:
-            await held.fail(job.id, outcome.error, reservation_id=reservation_id)
+            return
+        send = held.requeue if isinstance(outcome, Snoozed) else held.fail
+        # Named only where there is one: a source of somebody's own may not know of delays.
+        delay = {} if outcome.delay_ms is None else {"delay_ms": outcome.delay_ms}
+        await send(job.id, outcome.error, reservation_id=reservation_id, **delay)
 
 
 def _unacceptable(problem: OjsError) -> dict[str, JsonValue]:

@@ -42,16 +42,30 @@ class Reservations(Protocol):
         """Report success."""
 
     async def fail(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
-        """Report failure; the backend decides what follows."""
+        """Report failure; the backend decides what follows.
+
+        :param delay_ms: how long a retry waits; None for as long as the policy says.
+        """
 
     async def requeue(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
         """Give a job back: it is available at once, and the attempt does not count.
 
         :param error: why.
+        :param delay_ms: how long it is retryable before it is available.
         """
 
     async def progress(

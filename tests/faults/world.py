@@ -264,9 +264,9 @@ class World:
             self.judge.failed(job_id, worker)
         return reply
 
-    def give_back(self, job_id: str, worker: str = "w1") -> Reply:
-        """NACK with requeue, likewise."""
-        body = {"job_id": job_id, "worker_id": worker, "requeue": True}
+    def give_back(self, job_id: str, worker: str = "w1", **delay: int) -> Reply:
+        """NACK with requeue, now or after a delay, likewise."""
+        body = {"job_id": job_id, "worker_id": worker, "requeue": True, **delay}
         reply = self.ask(
             "POST", "/workers/nack", body, kind="requeue", worker=worker, job_id=job_id, then=(409,)
         )

@@ -244,6 +244,17 @@ def test_giving_a_job_back_costs_as_much_as_a_failure(aws: EmbeddedAws, backend:
     assert (again.id, again.attempt, again.uncounted_attempts) == (job.id, 2, 1)
 
 
+def test_snoozing_a_job_costs_as_much_as_a_failure(aws: EmbeddedAws, backend: Backend) -> None:
+    """Read, conditional update, hide the message; the attempt does not count."""
+    job = push(backend)
+    backend.jobs.fetch(REQUEST)
+    with aws.calls.counted() as calls:
+        backend.jobs.fail.requeue(job.id, "worker-1", ERROR, delay_ms=30_000)
+    assert calls == {"GetItem": 1, "UpdateItem": 1, "ChangeMessageVisibility": 1}
+    again = backend.jobs.info(job.id)
+    assert (again.state, again.attempt, again.uncounted_attempts) == ("retryable", 1, 1)
+
+
 def test_fail_from_a_worker_that_has_the_job_saves_the_read(
     aws: EmbeddedAws, backend: Backend
 ) -> None:

@@ -193,8 +193,11 @@ class Promises:
         cause, held = self.cause(), before.reservation
         if cause.kind != "requeue" or before.state is not S.ACTIVE or held is None:
             return False
-        is_written = after.state is S.AVAILABLE and after.enqueued_at != held.due_at
-        return is_written and cause.is_of(before)
+        is_written = {
+            S.AVAILABLE: after.enqueued_at != held.due_at,
+            S.RETRYABLE: after.failures != () and after.failures[-1].occurred_at != held.due_at,
+        }
+        return is_written.get(after.state, False) and cause.is_of(before)
 
     def _wrong_stay(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
         held, kept = before.reservation, after.reservation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.json_text import RawJson
@@ -13,6 +14,9 @@ from tests.simulation.asking import ERRORS, MAX_JOBS, MAX_WORKERS, Asking, Held,
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import QUEUES
+
+SNOOZES: Final = dict(zip("0123456789abcdef", (None, 900, None, 70_000) * 4, strict=True))
+"""How long a job waits that is given back, by the end of its id; None for not at all."""
 
 
 class Workers(Asking):
@@ -75,7 +79,7 @@ class Workers(Asking):
             self._report(kind, worker, held)
 
     def _report(self, kind: str, worker: Worker, held: Held) -> None:
-        """One ACK, FAIL, or NACK with requeue."""
+        """One ACK, FAIL, or NACK with requeue, for some jobs with a delay."""
         job_id, which, promises = held.job_id, held.which, self.sim.promises
         result = RawJson("{}") if self.sim.chance.random() < 0.5 else None
         error = self.sim.chance.choice(ERRORS)
@@ -88,7 +92,10 @@ class Workers(Asking):
                 elif kind == "fail":
                     backend.jobs.fail(job_id, worker.name, error, which=which)
                 else:
-                    backend.jobs.fail.requeue(job_id, worker.name, error, which=which)
+                    delay_ms = SNOOZES[job_id[-1]]
+                    backend.jobs.fail.requeue(
+                        job_id, worker.name, error, which=which, delay_ms=delay_ms
+                    )
             except BackendError:
                 raise
             except OjsError:

@@ -11,14 +11,7 @@ from typing import Final
 
 from ojs_aws.domain.error_details import wrong_state
 from ojs_aws.domain.errors import ConflictError
-from ojs_aws.domain.job import (
-    Document,
-    Failure,
-    JobRecord,
-    JobState,
-    Replay,
-    Reservation,
-)
+from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Replay, Reservation
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
 
@@ -57,6 +50,9 @@ TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
 HISTORY_LIMIT: Final = 20
 """Failures kept per job; the specification asks for at least 10."""
 
+SNOOZE: Final = "SNOOZE"
+"""The code of the error object of an attempt that ended only to be repeated later."""
+
 UNDELAYED: Final = 1000
 """Microseconds in a millisecond: an instant as an order stamp."""
 
@@ -74,13 +70,7 @@ def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
     As every operation here it takes a settled job: one that has expired is discarded by then.
     """
     require(job, "fetch", S.AVAILABLE)
-    return moved(
-        job,
-        S.ACTIVE,
-        attempt=job.attempt + 1,
-        started_at=now,
-        reservation=reservation,
-    )
+    return moved(job, S.ACTIVE, attempt=job.attempt + 1, started_at=now, reservation=reservation)
 
 
 def drop(job: JobRecord, now: Instant) -> JobRecord:
@@ -110,10 +100,13 @@ def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord
     return moved(job, S.COMPLETED, completed_at=now, result=result, reservation=None)
 
 
-def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
+def fail(job: JobRecord, failure: Failure, now: Instant, delay_ms: int | None = None) -> JobRecord:
     """Move active -> retryable or discarded (FAIL), as retry policy and handler say.
 
     A handler's response code outweighs the policy (ojs-retry, section 7.2).
+
+    :param delay_ms: how long to wait before the retry, if there is one; None for as long as the
+        policy says.
     """
     require(job, "fail", S.ACTIVE)
     match failure.code:
@@ -124,7 +117,27 @@ def fail(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
     forbidden = job.retry.forbids(*filter(None, (failure.type, failure.code, failure.error_class)))
     if failure.retryable is False or forbidden or job.counted_attempts >= job.allowed_attempts:
         return exhausted(job, failure, now)
-    delay_ms = job.retry.delay_ms(job.counted_attempts, f"{job.id}:{job.attempt}")
+    if delay_ms is None:
+        delay_ms = job.retry.delay_ms(job.counted_attempts, f"{job.id}:{job.attempt}")
+    return _retryable_after(job, failure, delay_ms, now)
+
+
+def snooze(job: JobRecord, failure: Failure, delay_ms: int, now: Instant) -> JobRecord:
+    """Move active -> retryable (NACK with ``requeue`` and a delay); the attempt does not count.
+
+    Nothing has failed, so neither the policy nor the number of attempts matters (decision 76).
+
+    :param failure: why the job waits. It replaces the reason of a snooze right before it, so that
+        a job which waits often keeps its real failures, and stays small.
+    """
+    require(job, "requeue", S.ACTIVE)
+    is_again = bool(job.failures) and job.failures[-1].code == failure.code == SNOOZE
+    known = replace(job, failures=job.failures[:-1]) if is_again else job
+    after = _retryable_after(known, failure, delay_ms, now)
+    return replace(after, uncounted_attempts=job.uncounted_attempts + 1)
+
+
+def _retryable_after(job: JobRecord, failure: Failure, delay_ms: int, now: Instant) -> JobRecord:
     return moved(
         job,
         S.RETRYABLE,

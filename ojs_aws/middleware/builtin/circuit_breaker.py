@@ -18,7 +18,7 @@ from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import GIVEN_UP, outcome_of
+from ojs_aws.middleware.errors import NO_FAILURES, outcome_of
 from ojs_aws.middleware.protocols import ExecutionNext
 
 MAX_CIRCUITS: Final = 10_000
@@ -118,7 +118,7 @@ class CircuitBreakerMiddleware:
             result = await call_next()
             is_success = True
         except BaseException as problem:
-            if outcome_of(problem) != GIVEN_UP:
+            if outcome_of(problem) not in NO_FAILURES:
                 is_success = self.counts is not None and not self.counts(problem)
             raise
         finally:

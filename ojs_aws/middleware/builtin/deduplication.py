@@ -10,12 +10,12 @@ import inspect
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Final, Literal, Protocol
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.errors import DuplicateError, JsonValue
 from ojs_aws.domain.uniqueness import (
     OnConflict,
     UniquePolicy,
@@ -127,7 +127,7 @@ class DeduplicationMiddleware:
 
     window_s: float = DEFAULT_WINDOW_S
     _: KW_ONLY
-    policy: UniquePolicy | None = None
+    policy: UniquePolicy | Mapping[str, JsonValue] | None = None
     key: Callable[[Job], str | None] | None = None
     only_unique: bool = False
     on_duplicate: Literal["drop", "raise"] = "drop"
@@ -139,7 +139,8 @@ class DeduplicationMiddleware:
             raise ValueError(f"window_s must be positive, not {self.window_s}")
         if self.on_duplicate not in ("drop", "raise"):
             raise ValueError(f"on_duplicate must be 'drop' or 'raise', not {self.on_duplicate!r}")
-        self._policy = self.policy or UniquePolicy.by("type", "queue", "args")
+        given = self.policy or UniquePolicy.by("type", "queue", "args")
+        self._policy = given if isinstance(given, UniquePolicy) else parse_unique_policy({**given})
         self._store: SeenStore = MemorySeenStore() if self.store is None else self.store
         self.never_waits: bool = getattr(self._store, "never_waits", False)
 

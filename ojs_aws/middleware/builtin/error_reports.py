@@ -13,7 +13,7 @@ from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.builtin.backtraces import backtrace_of
 from ojs_aws.middleware.builtin.redaction import Redaction, redacted
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import GIVEN_UP, JobTimeoutError, outcome_of
+from ojs_aws.middleware.errors import NO_FAILURES, JobTimeoutError, outcome_of
 from ojs_aws.middleware.protocols import ExecutionNext
 
 _log = logging.getLogger(__name__)
@@ -76,7 +76,8 @@ def log_report(report: ErrorReport) -> None:
 class ErrorReportingMiddleware:
     """Reports what is raised further in, and raises it again, always.
 
-    A reporter that fails is logged and hides nothing. Cancellation is no error and not reported.
+    A reporter that fails is logged and hides nothing. Cancellation and a snooze are no errors, and
+    are not reported.
 
     Example::
 
@@ -101,7 +102,7 @@ class ErrorReportingMiddleware:
         try:
             return await call_next()
         except BaseException as error:
-            if outcome_of(error) != GIVEN_UP:
+            if outcome_of(error) not in NO_FAILURES:
                 await self._send(error, job, ctx)
             raise
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.builtin.redaction import Redaction, masking, redacted, show_all
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import COMPLETED, GIVEN_UP, outcome_of
+from ojs_aws.middleware.errors import COMPLETED, GIVEN_UP, SNOOZED, outcome_of
 from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 
 if TYPE_CHECKING:
@@ -40,14 +40,15 @@ def logger_of(given: AnyLogger | None) -> StructuredLogger:
 
 
 class LoggingMiddleware:
-    """Logs each job that is enqueued, dropped, started, completed, failed or given up.
+    """Logs each job that is enqueued, dropped, started, completed, failed, snoozed or given up.
 
     The fields are ``job_id``, ``job_type``, ``queue``, ``attempt``, ``duration_ms``, ``status``
-    (``completed``, ``failed`` or ``timeout``) and ``error``; what is not known is left out. Three
-    more come when there is something to say: ``trace_id``, of the execution's span where
-    TraceContextMiddleware is further out, else of the job's ``traceparent``; ``origin``, the
-    middleware or hook that raised the error, where it was not the handler; and ``job_args``, if
-    asked for. Arguments and results are never logged by default.
+    (``completed``, ``failed``, ``timeout`` or ``snoozed``), ``error``, and ``delay_ms`` of a
+    snooze; what is not known is left out. Three more come when there is something to say:
+    ``trace_id``, of the execution's span where TraceContextMiddleware is further out, else of the
+    job's ``traceparent``; ``origin``, the middleware or hook that raised the error, where it was
+    not the handler; and ``job_args``, if asked for. Arguments and results are never logged by
+    default.
     """
 
     never_waits = True
@@ -116,6 +117,11 @@ class LoggingMiddleware:
         if outcome == GIVEN_UP:
             fields = self._execution(job, ctx) | ended
             self._logger.log(self._level, "Job given up", extra=fields)
+            return
+        if outcome == SNOOZED:
+            ended |= {"status": SNOOZED, "delay_ms": getattr(problem, "delay_ms", None)}
+            fields = self._execution(job, ctx) | ended
+            self._logger.log(self._level, "Job snoozed", extra=fields)
             return
         ended |= {"status": outcome, "error": _described(problem)}
         origin = ctx.failure_origin(problem)

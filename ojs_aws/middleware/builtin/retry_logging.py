@@ -9,7 +9,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.middleware.builtin.logging import AnyLogger, logger_of
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import GIVEN_UP, TIMEOUT, outcome_of
+from ojs_aws.middleware.errors import NO_FAILURES, TIMEOUT, outcome_of
 from ojs_aws.middleware.protocols import ExecutionNext
 
 _FINAL_CODES = frozenset({"DISCARD", "FAIL", "DEAD_LETTER"})
@@ -20,9 +20,9 @@ class RetryLoggingMiddleware:
 
     A retry is logged when it starts, with what the attempt before failed with. A failure is logged
     with ``delay_ms``, the delay until the next attempt, or as the last attempt. The delay is the
-    one that the backend will choose: its jitter depends on the job and the attempt alone. A policy
-    that cannot be read leaves it out. Attempts that were given back do not count, except in the
-    field ``attempt``.
+    one that the error names, else the one that the backend will choose: its jitter depends on the
+    job and the attempt alone. A policy that cannot be read leaves it out. A snooze is no failure.
+    Attempts that were given back do not count, except in the field ``attempt``.
 
     The fields are ``job_id``, ``job_type``, ``queue``, ``attempt``, ``max_attempts``, and as they
     are known ``delay_ms`` and ``error``.
@@ -49,7 +49,7 @@ class RetryLoggingMiddleware:
         try:
             return await call_next()
         except BaseException as problem:
-            if outcome_of(problem) != GIVEN_UP:
+            if outcome_of(problem) not in NO_FAILURES:
                 self._log_failure(problem, job, ctx)
             raise
 
@@ -63,7 +63,9 @@ class RetryLoggingMiddleware:
             message = f"{failed}; it was the last"
             self._logger.log(logging.ERROR, message, extra=fields)
         else:
-            delay_ms = policy.delay_ms(_counted(job, ctx), f"{job.id}:{ctx.attempt}")
+            own: object = getattr(problem, "delay_ms", None)
+            policys = policy.delay_ms(_counted(job, ctx), f"{job.id}:{ctx.attempt}")
+            delay_ms = own if isinstance(own, int) else policys
             message = f"{failed}; the next one follows in {delay_ms / 1000:g} s"
             self._logger.log(self._level, message, extra=fields | {"delay_ms": delay_ms})
 

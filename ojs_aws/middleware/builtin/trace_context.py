@@ -15,7 +15,7 @@ from ojs_aws._version import __version__
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import GIVEN_UP, TIMEOUT, missing_extra, outcome_of
+from ojs_aws.middleware.errors import NO_FAILURES, TIMEOUT, missing_extra, outcome_of
 from ojs_aws.middleware.protocols import BatchNext, EnqueueNext, ExecutionNext
 from ojs_aws.middleware.results import EnqueueResult
 
@@ -190,7 +190,7 @@ class TraceContextMiddleware:
         try:
             yield
         except BaseException as problem:
-            if outcome_of(problem) == GIVEN_UP:  # an intentional end is no error
+            if outcome_of(problem) in NO_FAILURES:  # an intentional end is no error
                 span.set_status(self._trace.StatusCode.OK)
             else:
                 self._fail(span, problem)

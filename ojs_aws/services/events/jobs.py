@@ -166,6 +166,7 @@ def _error(job: JobRecord, failure: Failure) -> RawJson:
 
 
 def _retrying(before: JobRecord | None, after: JobRecord) -> Told:
+    """Return the failed attempt and the coming retry; a snooze only has the latter."""
     told = _failed(before, after)
     failed_at = told[-1][1] if told else after.created_at
     data: Data = {
@@ -174,7 +175,8 @@ def _retrying(before: JobRecord | None, after: JobRecord) -> Told:
         "next_retry_at": _instant(after.next_attempt_at or failed_at),
         "error": told[-1][2]["error"] if told else _UNKNOWN,
     }
-    return [*told, ("job.retrying", failed_at, data)]
+    retrying = ("job.retrying", failed_at, data)
+    return [retrying] if is_requeue(before, after) else [*told, retrying]
 
 
 def _discarded(before: JobRecord | None, after: JobRecord) -> Told:

@@ -1,6 +1,7 @@
 """Implements FAIL: an active job becomes retryable or discarded (core, 7.4; ojs-retry).
 
-With ``requeue`` it becomes available, and nothing has failed (NackRequest of the HTTP binding).
+With ``requeue`` it becomes available, and nothing has failed (NackRequest of the HTTP binding);
+with a delay beside it, it waits as a retryable job does.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ class Fail:
     redact_backtraces: bool
     redact_messages: bool = False
 
-    def __call__(
+    def __call__(  # noqa: PLR0913 - those behind the error are optional and named
         self,
         job_id: str,
         worker_id: str | None,
         error: Mapping[str, Member],
         *,
         which: AttemptRef = ANY_ATTEMPT,
+        delay_ms: int | None = None,
         start: JobRecord | None = None,
         has_message: bool = True,
     ) -> JobRecord:
@@ -59,6 +61,7 @@ class Fail:
         :param worker_id: the worker that says so; None when it gave no name.
         :param error: the members of the client's error object.
         :param which: the attempt that has failed.
+        :param delay_ms: how long a retry waits; None for as long as the policy says.
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :raises InvalidRequestError: the error object is malformed.
@@ -70,7 +73,7 @@ class Fail:
 
         def failed(job: JobRecord, now: Instant) -> JobRecord:
             check_holder(job, "fail", holder)
-            return lifecycle.fail(job, self._failure(error, job, now), now)
+            return lifecycle.fail(job, self._failure(error, job, now), now, delay_ms)
 
         change = self._end_attempt(job_id, error, failed, start, has_message=has_message)
         until = blocked_until(error, self.changer.clock.now())
@@ -78,13 +81,14 @@ class Fail:
             self._block(change.before, until)
         return change.after
 
-    def requeue(
+    def requeue(  # noqa: PLR0913 - likewise
         self,
         job_id: str,
         worker_id: str | None,
         error: Mapping[str, Member] | None,
         *,
         which: AttemptRef = ANY_ATTEMPT,
+        delay_ms: int | None = None,
         start: JobRecord | None = None,
         has_message: bool = True,
     ) -> JobRecord:
@@ -93,6 +97,7 @@ class Fail:
         :param worker_id: the worker that says so; None when it gave no name.
         :param error: why, whatever its ``retryable`` says; None for no reason.
         :param which: the attempt that is given back.
+        :param delay_ms: how long the job is retryable before it is available; None for not at all.
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :raises InvalidRequestError: the error object is malformed.
@@ -105,7 +110,9 @@ class Fail:
         def requeued(job: JobRecord, now: Instant) -> JobRecord:
             check_holder(job, "requeue", holder)
             failure = None if error is None else self._failure(error, job, now)
-            return lifecycle.requeue(job, failure, now)
+            if delay_ms is None:
+                return lifecycle.requeue(job, failure, now)
+            return lifecycle.snooze(job, failure or _snoozed(job, now), delay_ms, now)
 
         return self._end_attempt(job_id, error, requeued, start, has_message=has_message).after
 
@@ -159,6 +166,17 @@ class Fail:
             self.job_messages.send_for([job], now)
         if handle:
             self.job_messages.discard(job.queue, [handle])
+
+
+def _snoozed(job: JobRecord, now: Instant) -> Failure:
+    """Return the reason of a snooze that came without one: people see why the job waits."""
+    return Failure(
+        type="SnoozeError",
+        code=lifecycle.SNOOZE,
+        message="The worker asked for a later attempt.",
+        attempt=job.attempt,
+        occurred_at=now,
+    )
 
 
 def blocked_until(error: Mapping[str, Member], now: Instant) -> Instant | None:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ojs_aws.domain import attributes as rules
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS, MIN_VISIBILITY_MS
+from ojs_aws.domain.timestamps import MAX_DURATION_MS
 from ojs_aws.services.workers.heartbeat import MAX_WORKER_ID
 from ojs_aws.services.workers.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 
@@ -35,6 +36,7 @@ QueueName = Annotated[
 WorkerId = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_ID)]
 IntervalMs = Annotated[int, Field(ge=MIN_INTERVAL_MS, le=MAX_INTERVAL_MS)]
 ReservationId = Annotated[str, Field(min_length=1, max_length=256, examples=["9f3c52e01ab7"])]
+DelayMs = Annotated[int, Field(ge=0, le=MAX_DURATION_MS, examples=[60_000])]
 AttemptNumber = Annotated[int, Field(ge=0, le=2_147_483_647)]
 ShortText = Annotated[str, Field(max_length=256)]
 VisibilityMs = Annotated[int, Field(ge=MIN_VISIBILITY_MS, le=MAX_VISIBILITY_MS)]

@@ -178,6 +178,21 @@ WORKING: Final = (
         before=limited,
         play=lambda world: void(world.give_back(FIRST)),
     ),
+    Scenario(
+        name="snooze",
+        before=lambda world: void(held(world, retry=ONCE)),
+        play=lambda world: void(world.give_back(FIRST, delay_ms=1000)),
+    ),
+    Scenario(
+        name="snooze-far",
+        before=lambda world: void(held(world, retry=ONCE)),
+        play=lambda world: void(world.give_back(FIRST, delay_ms=120_000)),
+    ),
+    Scenario(
+        name="snooze-limited",
+        before=limited,
+        play=lambda world: void(world.give_back(FIRST, delay_ms=1000)),
+    ),
     Scenario(name="beat", before=lambda world: void(held(world)), play=beat),
     Scenario(
         name="checkpoints",

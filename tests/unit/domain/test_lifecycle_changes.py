@@ -128,6 +128,29 @@ CASES: Final[dict[str, tuple[JobRecord, Callable[[JobRecord], JobRecord | None],
             "uncounted_attempts": 1,
         },
     ),
+    "fail with a delay of its own": (
+        used(S.ACTIVE, retry_delay_ms=None),
+        lambda job: lifecycle.fail(job, FAILED, NOW, 90_000),
+        {
+            "state": S.RETRYABLE,
+            "failures": RECORDED,
+            "next_attempt_at": NOW + 90_000,
+            "retry_delay_ms": 90_000,
+            "reservation": None,
+        },
+    ),
+    "snooze": (
+        used(S.ACTIVE, retry_delay_ms=None, retry=RetryPolicy(max_attempts=1)),
+        lambda job: lifecycle.snooze(job, FAILED, 90_000, NOW),
+        {
+            "state": S.RETRYABLE,
+            "failures": RECORDED,
+            "next_attempt_at": NOW + 90_000,
+            "retry_delay_ms": 90_000,
+            "reservation": None,
+            "uncounted_attempts": 1,
+        },
+    ),
     "cancel": (
         used(S.ACTIVE),
         lambda job: lifecycle.cancel(job, NOW),
@@ -220,6 +243,7 @@ GUARDED: Final[dict[str, tuple[JobState, Callable[[JobRecord], JobRecord]]]] = {
     "drop": (S.AVAILABLE, lambda job: lifecycle.drop(job, NOW)),
     "reschedule": (S.AVAILABLE, lambda job: lifecycle.reschedule(job, LATER, NOW)),
     "requeue": (S.ACTIVE, lambda job: lifecycle.requeue(job, None, NOW)),
+    "snooze": (S.ACTIVE, lambda job: lifecycle.snooze(job, FAILED, 1, NOW)),
     "report progress": (
         S.ACTIVE,
         lambda job: held_job.report_progress(job, PROGRESS, LATER, LATER),

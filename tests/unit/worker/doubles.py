@@ -77,6 +77,7 @@ class FakeSource:
     acked: dict[str, RawJson | None] = field(default_factory=dict)
     failed: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
     requeued: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
+    delays: dict[str, int | None] = field(default_factory=dict)
     beats: list[tuple[str, list[str]]] = field(default_factory=list)
     pulses: list[Pulse | Exception] = field(default_factory=list)
     problems: list[Exception] = field(default_factory=list)
@@ -102,16 +103,28 @@ class FakeSource:
         self.acked[job_id] = result
 
     async def fail(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
         self._report(job_id)
+        self.delays[job_id] = delay_ms
         self.named[job_id] = reservation_id
         self.failed[job_id] = error
 
     async def requeue(
-        self, job_id: str, error: dict[str, JsonValue], *, reservation_id: str = ""
+        self,
+        job_id: str,
+        error: dict[str, JsonValue],
+        *,
+        reservation_id: str = "",
+        delay_ms: int | None = None,
     ) -> None:
         self._report(job_id)
+        self.delays[job_id] = delay_ms
         self.named[job_id] = reservation_id
         self.requeued[job_id] = error
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import pickle
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker.contexts import WorkerContext
-from ojs_aws.worker.executor import Executor, Failed, Outcome, Succeeded
+from ojs_aws.worker.executor import Executor, Failed, Outcome, Snoozed, Succeeded
+from ojs_aws.worker.failure import RetryError, SnoozeError
 from ojs_aws.worker.registry import HandlerRegistry
 from tests.unit.worker.doubles import job, until
 
@@ -118,6 +122,52 @@ async def test_not_even_an_exit_of_a_handler_ends_the_worker(
         raise problem
 
     assert error(await execute(coroutine if is_async else plain))
+
+
+@pytest.mark.parametrize("delay", ["10m", 600, 600.0, timedelta(minutes=10), "PT10M"])
+async def test_a_snooze_is_no_failure(delay: str | float | timedelta) -> None:
+    """Its error says why the job waits, without frames: it may come often."""
+
+    def handle(ctx: JobContext) -> None:
+        raise SnoozeError(delay)
+
+    outcome = await execute(handle)
+    error: Any = {"type": "SnoozeError", "code": "SNOOZE", "message": "Snoozed for 10m."}
+    assert outcome == Snoozed(error, 600_000)
+
+
+async def test_a_failure_may_name_the_delay_of_its_retry() -> None:
+    """RetryError; other errors leave it to the policy."""
+
+    def handle(ctx: JobContext) -> None:
+        raise RetryError("busy", delay="90s")
+
+    outcome = await execute(handle)
+    assert isinstance(outcome, Failed)
+    assert (outcome.delay_ms, outcome.error["code"]) == (90_000, "RETRY")
+
+    def plain(ctx: JobContext) -> None:
+        raise RetryError
+
+    outcome = await execute(plain)
+    assert isinstance(outcome, Failed)
+    assert (outcome.delay_ms, outcome.error["message"]) == (None, "RetryError")
+
+
+@pytest.mark.parametrize("delay", ["soon", -1, float("nan"), True, None])
+def test_a_delay_that_is_none_is_refused(delay: Any) -> None:
+    """Where it is written; None means the policy's to RetryError only."""
+    with pytest.raises(InvalidRequestError, match="delay"):
+        SnoozeError(delay)
+    if delay is not None:
+        with pytest.raises(InvalidRequestError, match="delay"):
+            RetryError(delay=delay)
+
+
+def test_a_snooze_survives_pickling() -> None:
+    """As whoever runs handlers in processes needs it."""
+    again = pickle.loads(pickle.dumps(SnoozeError("10m", "closed")))  # noqa: S301 - our own
+    assert (str(again), again.delay_ms) == ("closed", 600_000)
 
 
 async def test_an_unknown_type_fails_without_retry() -> None:

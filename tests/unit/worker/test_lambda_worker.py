@@ -22,7 +22,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.backend import Backend
-from ojs_aws.worker import DiscardError, LambdaWorker
+from ojs_aws.worker import DiscardError, LambdaWorker, SnoozeError
 from ojs_aws.worker.records import read_record
 from tests.load import HUNG_S
 from tests.simulation.world import World
@@ -167,6 +167,26 @@ def test_jobs_of_a_batch_run_at_the_same_time(bench: Bench) -> None:
         bench.push(name)
     assert bench.invoke() == set()
     assert len(together) == 4
+
+
+def test_a_handler_may_snooze_its_job(bench: Bench) -> None:
+    """It is retryable until the delay is over; the delivered message is done with."""
+    attempts = []
+
+    @bench.worker.handler("a.b")
+    async def handle(ctx: JobContext) -> None:
+        attempts.append(ctx.attempt)
+        if len(attempts) == 1:
+            raise SnoozeError("5m")
+
+    job_id = bench.push("a.b", retry={"max_attempts": 1})
+    assert bench.invoke() == set()
+    job = bench.job(job_id)
+    assert (job.state, job.retry_delay_ms) == (JobState.RETRYABLE, 300_000)
+    bench.world.clock.advance(s=300)
+    assert bench.invoke() == set()
+    assert (bench.job(job_id).state, attempts) == (JobState.COMPLETED, [1, 2])
+    assert bench.left() == 0
 
 
 def test_a_failure_is_retried_by_a_message_of_its_own(bench: Bench) -> None:

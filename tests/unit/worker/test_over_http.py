@@ -143,7 +143,7 @@ async def test_it_asks_for_the_operations_of_workers() -> None:
     await held.fetch(["q"], 1)
     await held.ack(JOB_ID, None)
     await held.fail(JOB_ID, {"type": "E"})
-    await held.requeue(JOB_ID, {"type": "E"})
+    await held.requeue(JOB_ID, {"type": "E"}, delay_ms=1000)
     await held.progress(JOB_ID, {"progress": 0.5})
     await held.checkpoint(JOB_ID, RawJson("{}"))
     await held.heartbeat([JOB_ID], "running")

@@ -15,7 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.builtin.metrics import JOBS, MetricSink
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import COMPLETED as SUCCESS
-from ojs_aws.middleware.errors import FAILED, GIVEN_UP, TIMEOUT, outcome_of
+from ojs_aws.middleware.errors import FAILED, NO_FAILURES, TIMEOUT, outcome_of
 from ojs_aws.middleware.hooks.values import Metric
 from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 
@@ -94,7 +94,7 @@ class MetricsMiddleware:
             result = await call_next()
         except BaseException as problem:
             outcome = outcome_of(problem)
-            if outcome != GIVEN_UP:
+            if outcome not in NO_FAILURES:
                 self._record(job, ctx, outcome, started)
             raise
         else:

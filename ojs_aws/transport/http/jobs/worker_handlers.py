@@ -114,10 +114,14 @@ def _fail(call: Call, job_id: str) -> Answer[answers.OutcomeAnswer]:
     which = attempt_of(body)
     if body.requeue:
         error = reason_of(members)
-        record = call.backend.jobs.fail.requeue(body.job_id, body.worker_id, error, which=which)
+        record = call.backend.jobs.fail.requeue(
+            body.job_id, body.worker_id, error, which=which, delay_ms=body.delay_ms
+        )
     else:
         error = error_of(members)
-        record = call.backend.jobs.fail(body.job_id, body.worker_id, error, which=which)
+        record = call.backend.jobs.fail(
+            body.job_id, body.worker_id, error, which=which, delay_ms=body.delay_ms
+        )
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=False))
 

@@ -14,6 +14,7 @@ from ojs_aws.transport.http.bodies import (
     MAX_QUEUES,
     AttemptNumber,
     Body,
+    DelayMs,
     IntervalMs,
     JobId,
     ReservationId,
@@ -73,9 +74,13 @@ class ErrorObject(Body):
 
 
 class FailValues(ReportBody):
-    """FAIL without its error object, which is read apart."""
+    """FAIL without its error object, which is read apart.
+
+    ``delay_ms`` is an extension: how long the job waits for its next attempt.
+    """
 
     requeue: bool = False
+    delay_ms: DelayMs | None = None
 
 
 class FailBody(FailValues):
@@ -89,6 +94,7 @@ class FailJobBody(AttemptBody):
 
     error: ErrorObject | None = None
     requeue: bool = False
+    delay_ms: DelayMs | None = None
 
 
 class ProgressBody(AttemptBody):

@@ -25,7 +25,7 @@ from ojs_aws.middleware import (
 )
 from ojs_aws.middleware.builtin.redaction import masking
 from ojs_aws.middleware.protocols import EnqueueSide, ExecutionSide
-from ojs_aws.worker.failure import DiscardError, JobError
+from ojs_aws.worker.failure import DiscardError, JobError, RetryError, SnoozeError
 from tests.unit.middleware.doubles import JOB_ID, context, job, store
 
 _enqueues: EnqueueSide = LoggingMiddleware()
@@ -116,6 +116,16 @@ async def test_a_job_that_was_given_up_is_logged_as_such() -> None:
     assert (level, message) == (logging.INFO, "Job given up")
     assert "status" not in fields
     assert "duration_ms" in fields
+
+
+async def test_a_snooze_is_logged_as_such() -> None:
+    """Nothing has failed; when the job comes again is said."""
+    logger = Logger()
+    with pytest.raises(SnoozeError):
+        await execute([LoggingMiddleware(logger)], raising(SnoozeError("10m")))
+    level, message, fields = logger.records[-1]
+    assert (level, message) == (logging.INFO, "Job snoozed")
+    assert (fields["status"], fields["delay_ms"]) == ("snoozed", 600_000)
 
 
 async def test_the_log_names_the_middleware_that_raised_an_error() -> None:
@@ -288,6 +298,13 @@ async def test_a_failed_attempt_says_when_the_next_one_follows() -> None:
         "delay_ms": 10_000,
         "error": "OSError: x",
     }
+
+
+async def test_the_delay_that_an_error_names_is_logged() -> None:
+    """It outweighs the policy's; a snooze is no failure, and logged by nobody here."""
+    records = await attempt(RetryError("busy", delay="90s"))
+    assert records[-1][2]["delay_ms"] == 90_000
+    assert await attempt(SnoozeError("90s")) == []
 
 
 async def test_the_delay_is_the_backend_s_with_jitter_too() -> None:

@@ -28,7 +28,7 @@ from ojs_aws.middleware import (
     WorkOutcome,
     hook,
 )
-from ojs_aws.worker.executor import Executor, Failed, Succeeded
+from ojs_aws.worker.executor import Executor, Failed, Outcome, Succeeded
 from ojs_aws.worker.registry import HandlerRegistry
 from tests.unit.middleware.doubles import (
     FakeTransport,
@@ -45,7 +45,7 @@ def client_of(*hooks: object, middleware: Sequence[object] = ()) -> tuple[Client
     return client_with(transport, middleware=middleware, hooks=hooks), transport
 
 
-async def execute(hooks: Hooks, function: Any, given: Job | None = None) -> Succeeded | Failed:
+async def execute(hooks: Hooks, function: Any, given: Job | None = None) -> Outcome:
     registry = HandlerRegistry()
     registry.handler("a.b")(function)
     executor = Executor(registry, ExecutionChain(), hooks)
