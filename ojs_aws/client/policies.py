@@ -249,7 +249,8 @@ def _duration(duration: Duration | None, field: str) -> str | None:
 def _window(window: tuple[int, Duration] | None, field: str) -> JsonValue:
     if window is None:
         return None
-    if not isinstance(window, tuple) or len(window) != len(("limit", "period")):
+    given: object = window  # whatever the annotation says
+    if not isinstance(given, tuple) or len(given) != len(("limit", "period")):
         raise TypeError(f'The {field} must be a number and a period such as (100, "1m").')
     return {"limit": window[0], "period": _duration(window[1], f"{field}.period")}
 

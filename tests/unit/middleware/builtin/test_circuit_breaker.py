@@ -16,6 +16,7 @@ from ojs_aws.middleware import (
     TimeoutMiddleware,
 )
 from ojs_aws.middleware.protocols import ExecutionSide
+from ojs_aws.worker.failure import SnoozeError
 from tests.load import HUNG_S
 from tests.unit.middleware.builtin.encryption.test_kms import Clock
 from tests.unit.middleware.doubles import context, job
@@ -131,6 +132,15 @@ async def test_errors_that_say_nothing_about_the_service_do_not_count() -> None:
         with pytest.raises(ValueError, match="bad input"):
             await bench.run()
     assert bench.breaker.states() == {}
+
+
+async def test_a_snooze_opens_no_circuit() -> None:
+    """It says nothing about the service."""
+    bench = Bench(failures=1)
+    bench.service.problem = SnoozeError("10m")
+    with pytest.raises(SnoozeError):
+        await bench.run()
+    assert bench.breaker.state("a.b") is CLOSED
 
 
 async def test_a_timeout_counts_and_a_given_up_job_does_not() -> None:

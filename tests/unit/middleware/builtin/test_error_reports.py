@@ -12,6 +12,7 @@ from ojs_aws.middleware import (
     JobTimeoutError,
 )
 from ojs_aws.middleware.builtin.error_reports import ErrorReport, ErrorReportingMiddleware
+from ojs_aws.worker.failure import SnoozeError
 from tests.unit.middleware.doubles import JOB_ID, context, job
 
 ABOUT = {"job_id": JOB_ID, "job_type": "a.b", "queue": "email"}
@@ -54,6 +55,18 @@ async def test_appendix_a_error_reporting_middleware_reports_and_raises_again() 
         "attempt": 3,
         "args": ["a@b.c"],
     }
+
+
+async def test_a_snooze_is_not_reported() -> None:
+    """Nothing has failed."""
+    sink = Sink()
+
+    def snoozes(*_: object) -> None:
+        raise SnoozeError("10m")
+
+    with pytest.raises(SnoozeError):
+        await ExecutionChain([ErrorReportingMiddleware(sink)]).run(job(), context(), snoozes)
+    assert sink.reports == []
 
 
 async def test_a_synchronous_reporter_will_do() -> None:

@@ -30,6 +30,7 @@ from ojs_aws.middleware import (
 from ojs_aws.middleware.builtin.metrics import MetricSink
 from ojs_aws.middleware.builtin.metrics.middleware import default_sink
 from ojs_aws.middleware.protocols import EnqueueSide, ExecutionSide
+from ojs_aws.worker.failure import SnoozeError
 from tests.unit.middleware.doubles import context, job, store
 
 _enqueues: EnqueueSide = MetricsMiddleware()
@@ -122,6 +123,14 @@ async def test_a_job_that_was_given_up_has_no_outcome() -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    assert (sink.values, sink.idles) == ([], 1)
+
+
+async def test_a_snooze_has_no_outcome() -> None:
+    """Put off by its handler: neither completed nor failed."""
+    sink = Sink()
+    with pytest.raises(SnoozeError):
+        await execute(MetricsMiddleware(sink), raising(SnoozeError("10m")))
     assert (sink.values, sink.idles) == ([], 1)
 
 
