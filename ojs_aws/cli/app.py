@@ -38,6 +38,7 @@ enqueue.register(app)
 for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore):
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
+jobs.register(app)
 events.register(app)
 doctor.register(app)
 readiness.register(app)

@@ -159,6 +159,29 @@ async def show_job(
         session.out.items(items, columns, shown, title="\nEvents", nothing="No events.")
 
 
+def register(app: typer.Typer) -> None:
+    """Add the command that stands for itself."""
+    command(app, "why", epilog="Example: ojs-aws why 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(why)
+
+
+async def why(session: Session, job_id: JobId) -> None:
+    """Say why a job does not run: what holds it back, and when that ends."""
+    found = await session.client.jobs.why(job_id)
+    lines = [f"The job is {found.state}."]
+    for each in found.reasons:
+        lines.append(f"- {each.message} ({each.code})")
+        data = each.described.get("data")
+        held_by = data.get("held_by") if isinstance(data, dict) else None
+        if isinstance(held_by, list) and held_by:
+            lines.append(f"  These jobs hold it: {', '.join(map(str, held_by[:MAX_NAMED]))}")
+    reasons: list[JsonValue] = [{**each.described} for each in found.reasons]
+    checked: list[JsonValue] = [*found.checked]
+    session.out.said(
+        "\n".join(lines), {"state": found.state, "reasons": reasons, "checked": checked}
+    )
+    session.out.hint(f"Checked: {', '.join(found.checked)}.")
+
+
 # ------------------------------------------------------------------------------------- changing
 @command(
     app,

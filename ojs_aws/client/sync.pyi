@@ -12,6 +12,7 @@ from ojs_aws.client.areas.events import EventFilter
 from ojs_aws.client.areas.events import EventList
 from ojs_aws.client.areas.jobs import BulkAction
 from ojs_aws.client.areas.jobs import JobBulkResult
+from ojs_aws.client.areas.jobs import JobDiagnosis
 from ojs_aws.client.areas.jobs import JobEntry
 from ojs_aws.client.areas.jobs import JobFilter
 from ojs_aws.client.areas.jobs import JobPage
@@ -400,6 +401,12 @@ class SyncJobs:
         """Read everything that is known of a job: its members, and ``history``.
 
         :param events: its events from the log as well, as ``events``.
+        :raises NotFoundError: there is no such job.
+        """
+
+    def why(self, job_id: str) -> JobDiagnosis:
+        """Ask why a job does not run now: what holds it back, and until when.
+
         :raises NotFoundError: there is no such job.
         """
 

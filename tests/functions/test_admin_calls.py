@@ -142,3 +142,16 @@ def test_statistics_cost_a_few_calls_for_any_number_of_queues(
         with aws.calls.counted() as calls:
             assert api.get(path, headers=cli, query=query).status == 200
         assert calls["Query"] == calls.total() <= 6
+
+
+def test_why_costs_the_same_whatever_the_backlog(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """Few reads, and no write."""
+    one = push(backend, clock, Job("demo.echo", [1], queue="email"))
+    last = [push(backend, clock, Job("demo.echo", [n])) for n in range(30)][-1]
+    for job_id in (one, last):
+        with aws.calls.counted() as calls:
+            found = backend.jobs.why(job_id)
+        assert found.reasons
+        assert calls == {"GetItem": 2, "Query": 4, "BatchGetItem": 1}

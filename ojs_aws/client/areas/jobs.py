@@ -90,6 +90,36 @@ class JobBulkResult:
     cursor: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReason:
+    """Describes one cause for which a job does not run now.
+
+    :ivar code: names it for programs, such as ``queue_paused``.
+    :ivar message: one or two sentences for people.
+    :ivar until: when it ends by itself (RFC 3339); empty where nobody knows.
+    :ivar described: everything that the backend says of it; ``data`` has the numbers.
+    """
+
+    code: str
+    message: str
+    until: str = ""
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDiagnosis:
+    """Says why a job does not run now.
+
+    :ivar state: the job's state as of now.
+    :ivar reasons: the most important one first.
+    :ivar checked: what the backend looked at.
+    """
+
+    state: str
+    reasons: Sequence[JobReason]
+    checked: Sequence[str]
+
+
 class Jobs(Area):
     """Finds and changes jobs; every method raises the errors of ``ojs_aws.domain.errors``."""
 
@@ -128,6 +158,18 @@ class Jobs(Area):
         query = {"events": "true"} if events else {}
         values = (await self._ask("get_job_detail", job_id=job_id, query=query)).values
         return {name: value for name, value in values.items() if name != "job"}
+
+    async def why(self, job_id: str) -> JobDiagnosis:
+        """Ask why a job does not run now: what holds it back, and until when.
+
+        :raises NotFoundError: there is no such job.
+        """
+        values = (await self._ask("why", job_id=job_id)).values
+        return JobDiagnosis(
+            state=text_in(values, "state"),
+            reasons=[entry_of(JobReason, each) for each in objects_in(values, "reasons")],
+            checked=texts_in(values, "checked"),
+        )
 
     async def cancel(self, job_id: str) -> JobEntry:
         """Cancel a job.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.push import Push
     from ojs_aws.services.jobs.search import JobSearch
     from ojs_aws.services.jobs.transact import Transact
+    from ojs_aws.services.jobs.why import Why
 
 
 class JobServices:
@@ -161,3 +162,18 @@ class JobServices:
 
         ports = self._shared.ports
         return JobSearch(ports.store, ports.queues, ports.clock)
+
+    @cached_property
+    def why(self) -> Why:
+        """Return the service that says why a job does not run."""
+        from ojs_aws.services.jobs.why import Why
+
+        ports, queues = self._shared.ports, self._queues
+        return Why(
+            info=self.info,
+            store=ports.store,
+            queues=ports.queues,
+            messages=ports.messages,
+            workers=ports.workers,
+            minutes=queues.statistics.minutes,
+        )

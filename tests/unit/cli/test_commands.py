@@ -85,6 +85,22 @@ def test_the_result_of_a_job_is_waited_for(cli: Cli, world: World) -> None:
     assert json.loads(waited.out) == {"n": 1}
 
 
+def test_a_job_that_waits_says_why(cli: Cli, world: World) -> None:
+    """The sentence, its code, and who holds the limit."""
+    world.registry.ensure("default", world.clock.now())
+    scheduled = enqueue(cli, "--at", "+PT10M")
+    shown = cli.run("why", scheduled)
+    assert shown.out.startswith("The job is scheduled.\n- It is scheduled for ")
+    assert "in 10 min. (scheduled)" in shown.out
+    assert shown.err == "Checked: job, sweep.\n"
+    world.backend.limits.limit_queue("default", {"concurrency": 1})
+    holder, waiting = enqueue(cli), enqueue(cli)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    assert f"  These jobs hold it: {holder}\n" in cli.run("why", waiting).out
+    assert cli.ask("why", waiting)["reasons"][0]["code"] == "limit"
+    assert cli.run("why", UNKNOWN).code == ExitCode.NOT_FOUND
+
+
 # --------------------------------------------------------------------------------- many jobs
 def test_jobs_are_listed_and_searched(cli: Cli, world: World) -> None:
     """As a table for people, whole for scripts; more than a page of them."""

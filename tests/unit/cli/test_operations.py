@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "result": "enqueue",  # with --wait
     "jobs.list": "jobs list",
     "jobs.detail": "jobs show",
+    "jobs.why": "why",
     "jobs.cancel": "jobs cancel",
     "jobs.retry": "jobs retry",
     "jobs.change_some": "jobs delete",

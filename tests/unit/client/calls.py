@@ -117,6 +117,7 @@ CALLS: Final[Mapping[str, Make]] = {
     "admin.queues": lambda c: c.admin.queues(),
     "admin.health": lambda c: c.admin.health(),
     "jobs.list": lambda c: c.jobs.list(queue="work", states=["available"], type="demo.*"),
+    "jobs.why": lambda c: c.jobs.why(AVAILABLE),
     "jobs.detail": lambda c: c.jobs.detail(ACTIVE, events=True),
     "jobs.cancel": lambda c: c.jobs.cancel(AVAILABLE),
     "jobs.retry": lambda c: c.jobs.retry(DEAD),

@@ -63,6 +63,7 @@ METHODS: Final = {
     "delete_dead_letter": "dead_letter.delete",
     "list_jobs": "jobs.list",
     "get_job_detail": "jobs.detail",
+    "why": "jobs.why",
     "cancel_job": "jobs.cancel",
     "retry_job": "jobs.retry",
     "bulk_retry_jobs": "jobs.change_some",

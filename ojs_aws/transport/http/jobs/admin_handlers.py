@@ -10,6 +10,7 @@ from ojs_aws.domain.events import render_event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failures import render_failure
+from ojs_aws.domain.jobs.reasons import Reason
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import EventQuery
@@ -148,6 +149,29 @@ def _events(call: Call, job: JobRecord) -> answers.JobEvents:
         "cursor": page.cursor,
         "has_more": page.has_more,
     }
+
+
+def why(call: Call) -> Answer[answers.WhyAnswer]:
+    """Return what holds a job back, the most important reason first (an extension)."""
+    found = call.backend.jobs.why(call.job_id, names_others=not call.request.caller.is_bound)
+    return Answer(
+        {
+            "job_id": found.job.id,
+            "state": found.job.state,
+            "as_of": format_instant(found.at),
+            "reasons": [_reason(each) for each in found.reasons],
+            "checked": [*found.checked],
+        }
+    )
+
+
+def _reason(reason: Reason) -> answers.WhyReason:
+    shown: answers.WhyReason = {"code": reason.code, "message": reason.message}
+    if reason.until is not None:
+        shown["until"] = format_instant(reason.until)
+    if reason.data:
+        shown["data"] = {**reason.data}
+    return shown
 
 
 def cancel_job(call: Call) -> Answer[answers.JobAnswer]:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NotRequired, Required, TypeAlias
 from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.transport.http.answers import Failure, JsonObject, Pagination, Timestamp
 from ojs_aws.transport.http.bodies import JobId
@@ -185,6 +186,25 @@ class JobHistoryEntry(TypedDict, total=False):
     attempt: int
     error: JsonOf[Failure]
     before_retry: bool
+
+
+class WhyReason(TypedDict, total=False):
+    """Describes one cause for which a job does not run now."""
+
+    code: Required[ReasonCode]
+    message: Required[str]
+    until: Timestamp
+    data: JsonObject
+
+
+class WhyAnswer(TypedDict):
+    """Says why a job does not run now, the most important reason first, and what was checked."""
+
+    job_id: JobId
+    state: JobState
+    as_of: Timestamp
+    reasons: list[WhyReason]
+    checked: list[str]
 
 
 class JobEvents(TypedDict):

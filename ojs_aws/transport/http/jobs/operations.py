@@ -157,6 +157,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         query=("events",),
     ),
     _operator(
+        at=f"GET {BASE}/admin/jobs/<job_id>/why",
+        operation="why",
+        access=INSPECTS_JOB,
+        summary="Say why a job does not run now",
+    ),
+    _operator(
         at=f"POST {BASE}/admin/jobs/<job_id>/cancel",
         operation="cancel_job",
         access=CANCELS_JOB,

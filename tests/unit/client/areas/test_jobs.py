@@ -64,3 +64,19 @@ async def test_a_filter_that_does_not_exist_is_refused(client: Client) -> None:
             await call(**mistake)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="'qeue'"):
         await client.jobs.change_some("delete", **mistake)  # type: ignore[arg-type]
+
+
+async def test_a_job_that_waits_says_why(client: Client, world: World) -> None:
+    """With codes for programs and sentences for people."""
+    world.registry.ensure("default", world.clock.now())
+    job = await client.enqueue("demo.echo", [1])
+    await client.queues.pause("default")
+    found = await client.jobs.why(job.id)
+    assert (found.state, found.reasons[0].code) == ("available", "queue_paused")
+    assert "'default' has been paused" in found.reasons[0].message
+    assert "limits" in found.checked
+    scheduled = await client.enqueue("demo.echo", [1], scheduled_at="+PT1H")
+    (reason, *_) = (await client.jobs.why(scheduled.id)).reasons
+    assert (reason.code, reason.until[:2]) == ("scheduled", "20")
+    with pytest.raises(NotFoundError):
+        await client.jobs.why(UNKNOWN)

@@ -13,6 +13,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.uniqueness import UniquePolicy, fingerprint
 from ojs_aws.services.access.api_keys import Verdict
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.transport.http.callers import told_verdict
 from tests.api import Api
 from tests.simulation.world import World
@@ -257,3 +258,18 @@ def test_the_schema_of_another_job_type_is_not_quoted(api: Api) -> None:
     for reader in (bound(types=("email.*", "payment.*")), admin()):
         api.authorizer = reader
         assert "card_number" in api.post("/jobs", {**OWN, "args": [{}], "schema": uri}).text
+
+
+def test_why_names_no_foreign_job(world: World, api: Api) -> None:
+    """Callers with bounds learn that a limit is full, and not by whom."""
+    shared = {"rate_limit": {"key": "stripe", "concurrency": 1}}
+    foreign = str(api.post("/jobs", {**OWN, **shared}).json["job"]["id"])
+    world.backend.jobs.fetch(FetchRequest(("email",), worker_id="w"))
+    mine = str(api.post("/jobs", {**OWN, **shared}).json["job"]["id"])
+    assert foreign in api.get(f"/admin/jobs/{mine}/why").text
+    api.authorizer = bound(types=("email.*",))
+    reply = api.get(f"/admin/jobs/{mine}/why")
+    assert reply.json["reasons"][0]["code"] == "limit"
+    assert foreign not in reply.text
+    api.authorizer = bound(types=("report.*",))
+    assert api.get(f"/admin/jobs/{mine}/why").status == 404

@@ -1,0 +1,165 @@
+"""Says why a job does not run, as far as the job itself shows it.
+
+Each reason has a code for programs, a sentence for people, and the values that the sentence was
+made of. What holds back an available job lies outside of it: see ``services/jobs/why.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant, format_instant
+
+_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+class ReasonCode(StrEnum):
+    """Names the causes for which a job does not run now."""
+
+    SCHEDULED = "scheduled"
+    BACKOFF = "backoff"
+    NOT_ACTIVATED = "not_activated"
+    RUNNING = "running"
+    WORKER_SILENT = "worker_silent"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    EXPIRES = "expires"
+    QUEUE_PAUSED = "queue_paused"
+    LIMIT = "limit"
+    NO_WORKER = "no_worker"
+    WORKERS_QUIET = "workers_quiet"
+    IN_LINE = "in_line"
+    READY = "ready"
+    MESSAGE_MISSING = "message_missing"
+    SWEEP_LATE = "sweep_late"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Describes one cause.
+
+    :ivar until: when it ends by itself, where that is known.
+    :ivar data: the values that the message was made of.
+    """
+
+    code: ReasonCode
+    message: str
+    until: Instant | None = None
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def span_text(milliseconds: int) -> str:
+    """Return a time span for people, in its two largest units: ``2 h 5 min``; ``0 s`` at least."""
+    parts: list[str] = []
+    left = max(0, milliseconds)
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count or (parts and unit != "s"):
+            parts.append(f"{count} {unit}")
+        if len(parts) == 2:  # noqa: PLR2004 - more says nothing
+            break
+    return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
+
+
+def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
+    """Return why a job does not run, the most important reason first.
+
+    An available job has none of its own here, except that it may expire.
+
+    :param job: with the transitions made that are due by now.
+    """
+    match job.state:
+        case JobState.SCHEDULED:
+            found = [_scheduled(job, now)]
+        case JobState.RETRYABLE:
+            found = [_backoff(job, now)]
+        case JobState.PENDING:
+            text = "It was enqueued as pending, and waits until somebody activates it."
+            found = [Reason(ReasonCode.NOT_ACTIVATED, text)]
+        case JobState.ACTIVE:
+            found = [_running(job, now)]
+        case JobState.AVAILABLE:
+            found = []
+        case _:
+            return [_ended(job)]
+    if job.expires_at is not None and job.state is not JobState.ACTIVE:
+        text = f"It is discarded unless it begins until {_at(job.expires_at, now)}."
+        found.append(Reason(ReasonCode.EXPIRES, text, job.expires_at))
+    return found
+
+
+def _scheduled(job: JobRecord, now: Instant) -> Reason:
+    due = job.scheduled_at or now
+    return Reason(ReasonCode.SCHEDULED, f"It is scheduled for {_at(due, now)}.", due)
+
+
+def _backoff(job: JobRecord, now: Instant) -> Reason:
+    """Say which attempt failed, and when the next one is due."""
+    due = job.next_attempt_at or now
+    counted, most = job.counted_attempts, job.allowed_attempts
+    text = f"Attempt {counted} of {most} failed{_by(job)}; the next one is due at {_at(due, now)}."
+    return Reason(ReasonCode.BACKOFF, text, due, {"attempt": counted, "max_attempts": most})
+
+
+def _running(job: JobRecord, now: Instant) -> Reason:
+    """Say who has the job, and until when without another heartbeat."""
+    held = job.reservation
+    worker = held.worker_id if held is not None else ""
+    since = span_text(now - (job.started_at or now))
+    text = f"It runs: {_named(worker)} has had attempt {job.attempt} for {since}."
+    data: dict[str, JsonValue] = {"attempt": job.attempt}
+    if worker:
+        data["worker_id"] = worker
+    if held is None:
+        return Reason(ReasonCode.RUNNING, text, data=data)
+    if held.due_at == held.execution_ends_at:
+        text += f" The attempt times out at {_at(held.due_at, now)}."
+    else:
+        text += f" Without a heartbeat, another worker can have it at {_at(held.due_at, now)}."
+    data["execution_ends_at"] = format_instant(held.execution_ends_at)
+    return Reason(ReasonCode.RUNNING, text, held.due_at, data)
+
+
+def _ended(job: JobRecord) -> Reason:
+    """Say how the job ended."""
+    if job.state is JobState.COMPLETED:
+        return Reason(ReasonCode.COMPLETED, f"It completed with attempt {job.attempt}.")
+    if job.state is JobState.CANCELLED:
+        return Reason(ReasonCode.CANCELLED, "It was cancelled.")
+    at, error = job.discarded_at or Instant(0), job.error
+    is_by_error = error is not None and error.occurred_at >= at
+    if job.expires_at is not None and at >= job.expires_at and not is_by_error:
+        text = f"It expired at {format_instant(job.expires_at)}, before it could begin."
+        return Reason(ReasonCode.EXPIRED, text)
+    counted, most = job.counted_attempts, job.allowed_attempts
+    data: dict[str, JsonValue] = {"attempt": counted, "max_attempts": most}
+    if error is None:
+        return Reason(ReasonCode.FAILED, "It was discarded.", data=data)
+    if counted >= most:
+        text = f"Its last attempt of {most} failed{_by(job)}."
+    else:
+        text = f"Attempt {counted} of {most} failed{_by(job)}, which is not retried."
+    if job.is_dead_letter:
+        text += " It is a dead letter; an operator can retry it."
+    return Reason(ReasonCode.FAILED, text, data=data | {"dead_letter": job.is_dead_letter})
+
+
+def _by(job: JobRecord) -> str:
+    return "" if job.error is None else f" with {job.error.type}"
+
+
+def _named(worker: str) -> str:
+    return f"worker '{worker}'" if worker else "a worker"
+
+
+def _at(at: Instant, now: Instant) -> str:
+    """Return an instant, and how far from now it is."""
+    return f"{format_instant(at)}, in {span_text(at - now)}"

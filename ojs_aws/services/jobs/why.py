@@ -1,0 +1,252 @@
+"""Says why a job does not run now: what holds it back, and when that ends.
+
+Reads a bounded number of rows whatever the backlog, and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job import JobRecord, JobState, ready_since
+from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of, span_text
+from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
+from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.ports import JobList, QueueMissingError
+from ojs_aws.services.limits.check import LimitCheck
+from ojs_aws.services.workers.service import STALE, Selection, read_about, state_of
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerRegistry
+    from ojs_aws.services.jobs.one_job import Info
+
+MAX_PLACE: Final = 1_000
+"""Jobs before a job that are counted; beyond, its place is "more than" that."""
+
+MAX_WORKERS: Final = 500
+MAX_HOLDERS: Final = 100
+"""Active jobs of the queue that are looked at to find those that fill a limit."""
+
+RECENT_MINUTES: Final = 5
+FRESH_MS: Final = 60_000
+"""For so long nobody wonders about a job that is ready to run."""
+
+LATE_MS: Final = 180_000
+"""The sweep comes each minute; it is late after three."""
+
+_CHECKED: Final = ("job", "queue", "limits", "workers", "line", "messages", "sweep")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Holds the reasons why a job does not run, the most important one first.
+
+    :ivar checked: what was looked at.
+    """
+
+    job: JobRecord
+    at: Instant
+    reasons: tuple[Reason, ...]
+    checked: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Finds what holds a job back."""
+
+    info: Info
+    store: JobStore
+    queues: QueueRegistry
+    messages: MessageQueue
+    workers: Callable[[], WorkerRegistry]
+    minutes: Callable[[str, int, int], list[tuple[Instant, Tally]]]
+
+    def __call__(self, job_id: str, *, names_others: bool = True) -> Diagnosis:
+        """Return the reasons, as of now.
+
+        :param names_others: whether the caller may see which other jobs hold a limit.
+        :raises NotFoundError: there is no such job. Steps of a workflow whose dependencies have not
+            completed are no jobs yet.
+        """
+        job = self.info(job_id)
+        now = self.info.changer.clock.now()
+        reasons = reasons_of(job, now)
+        checked: tuple[str, ...] = ("job",)
+        if job.state is JobState.AVAILABLE:
+            reasons = [*self._held_back(job, now, names_others=names_others), *reasons]
+            checked = _CHECKED
+        elif job.state in {JobState.SCHEDULED, JobState.RETRYABLE}:
+            reasons += self._late_sweep(now)
+            checked = ("job", "sweep")
+        elif job.state is JobState.ACTIVE:
+            reasons = [*self._silent(job, now), *reasons]
+            checked = ("job", "worker")
+        return Diagnosis(job, now, tuple(reasons), checked)
+
+    def _held_back(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
+        """Return what holds an available job back, in the order in which to remove it."""
+        did = dict(self.minutes(job.queue, now - 60 * MINUTE_MS, now))
+        since = now - RECENT_MINUTES * MINUTE_MS
+        recent = total(tally for minute, tally in did.items() if minute >= since)
+        found = self._paused(job, now)
+        found += self._limited(job, now, names_others=names_others)
+        found += self._unserved(job, total(did.values()), now)
+        found += self._in_line(job, recent)
+        if found:
+            return found
+        if now - ready_since(job.ready_key) <= FRESH_MS:
+            text = "It is the next of its queue, and any worker can take it."
+            return [Reason(ReasonCode.READY, text)]
+        return self._unsent(job, now)
+
+    def _paused(self, job: JobRecord, now: Instant) -> list[Reason]:
+        info = self.queues.load(job.queue)
+        if info is None or info.paused_at is None:
+            return []
+        text = f"The queue '{job.queue}' has been paused for {span_text(now - info.paused_at)}."
+        data: dict[str, JsonValue] = {"since": format_instant(info.paused_at)}
+        return [Reason(ReasonCode.QUEUE_PAUSED, text, data=data)]
+
+    def _limited(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
+        """Say which limit the job would exceed: its own, its queue's, or its type's."""
+        own = [job.limit.key] if job.limit is not None else []
+        scopes = [queue_key(job.queue), type_key(job.type), type_key(job.type, job.queue)]
+        current, buckets = self.store.load_with_buckets(job.id, sorted({*own, *scopes}))
+        if current is None:
+            return []
+        taken = LimitCheck(job.queue).take(current, buckets, now)
+        if not isinstance(taken, tuple):
+            return []
+        bucket, refusal = taken
+        data: dict[str, JsonValue] = {
+            "key": bucket.key,
+            "strategy": refusal.strategy,
+            "limit": refusal.limit,
+            "current": refusal.current,
+        }
+        if names_others and refusal.strategy == "concurrency":
+            data["held_by"] = [*self._holders(job.queue, bucket.key)]
+        is_known = refusal.strategy != "concurrency"
+        text = _limit_text(bucket.key, refusal, now)
+        return [Reason(ReasonCode.LIMIT, text, refusal.until if is_known else None, data)]
+
+    def _holders(self, queue: str, key: str) -> list[str]:
+        """Return ids of jobs of the queue that hold a place of a limit."""
+        page = self.store.listed(queue, JobList.WAITING, MAX_HOLDERS, newest_first=False)
+        ids = [row.id for row in page.jobs if row.state is JobState.ACTIVE]
+        jobs = self.store.load_many(ids) if ids else {}
+        return [
+            job.id
+            for job in jobs.values()
+            if job.reservation is not None and key in job.reservation.places
+        ]
+
+    def _unserved(self, job: JobRecord, hour: Tally, now: Instant) -> list[Reason]:
+        """Say that no worker serves the queue, or none that takes new jobs.
+
+        Workers need not send heartbeats, and those in Lambda do not: so starts count, too.
+        """
+        alive = [w for w in self.workers().page("", MAX_WORKERS, now) if state_of(w, now) != STALE]
+        serving = [each for each in alive if Selection(queue=job.queue).chooses(each)]
+        if any(not each.is_draining for each in serving):
+            return []
+        data: dict[str, JsonValue] = {"workers": [each.id for each in serving[:MAX_HOLDERS]]}
+        if serving:
+            text = f"The workers of '{job.queue}' take no new jobs: they are quiet or terminate."
+            return [Reason(ReasonCode.WORKERS_QUIET, text, data=data)]
+        may_serve = [each for each in alive if "queues" not in read_about(each)]
+        if hour.counts[TallyKind.STARTED] or may_serve:
+            return []
+        text = (
+            f"No worker that sends heartbeats serves the queue '{job.queue}', and no job of it has "
+            "started in the last hour."
+        )
+        return [Reason(ReasonCode.NO_WORKER, text)]
+
+    def _in_line(self, job: JobRecord, recent: Tally) -> list[Reason]:
+        """Say how many jobs are before it, and how fast the line moves."""
+        page = self.store.listed(job.queue, JobList.READY, MAX_PLACE + 1, newest_first=False)
+        before = sum(row.sort_key < job.ready_key for row in page.jobs)
+        if not before:
+            return []
+        is_exact = before <= MAX_PLACE
+        before = min(before, MAX_PLACE)
+        started = recent.counts[TallyKind.STARTED]
+        data: dict[str, JsonValue] = {
+            "before": before,
+            "is_exact": is_exact,
+            "started_per_minute": round(started / RECENT_MINUTES, 1),
+        }
+        more = "" if is_exact else "More than "
+        text = f"{more}{before} job{'s are' if before > 1 else ' is'} before it in its queue."
+        if started and is_exact:
+            wait_ms = before * RECENT_MINUTES * MINUTE_MS // started
+            data["wait_ms"] = wait_ms
+            text += (
+                f" At the pace of the last minutes its turn comes in about {span_text(wait_ms)}."
+            )
+        elif not started:
+            text += f" None has started in the last {RECENT_MINUTES} minutes."
+        return [Reason(ReasonCode.IN_LINE, text, data=data)]
+
+    def _unsent(self, job: JobRecord, now: Instant) -> list[Reason]:
+        """Say whether a message is missing for a job that nothing else holds back."""
+        late = self._late_sweep(now)
+        waits = span_text(now - ready_since(job.ready_key))
+        try:
+            there = self.messages.backlog(job.queue).total
+        except QueueMissingError:
+            there = 0
+        if not there:
+            text = (
+                f"It has been first in line for {waits}, and its queue has no message for "
+                "workers. The next sweep sends one; workers that poll find it without."
+            )
+            return [Reason(ReasonCode.MESSAGE_MISSING, text), *late]
+        data: dict[str, JsonValue] = {"messages": there}
+        text = f"Nothing that was checked holds it back, and it has been first in line for {waits}."
+        return [*late, Reason(ReasonCode.UNKNOWN, text, data=data)]
+
+    def _late_sweep(self, now: Instant) -> list[Reason]:
+        """Say that the sweep, which comes each minute, did not."""
+        last = self.queues.last_tick()
+        if last is not None and now - last.at <= LATE_MS:
+            return []
+        ended = f"ended {span_text(now - last.at)} ago" if last is not None else "has never run"
+        data: dict[str, JsonValue] = {"last_at": format_instant(last.at)} if last else {}
+        text = f"The sweep {ended}; it should run each minute. Look at the tick function's log."
+        return [Reason(ReasonCode.SWEEP_LATE, text, data=data)]
+
+    def _silent(self, job: JobRecord, now: Instant) -> list[Reason]:
+        """Say that the worker of an active job sends no heartbeats any more."""
+        held = job.reservation
+        worker = self.workers().load(held.worker_id, now) if held and held.worker_id else None
+        if held is None or worker is None or state_of(worker, now) != STALE:
+            return []
+        silent = span_text(now - worker.last_seen)
+        text = f"Worker '{worker.id}' has sent no heartbeat for {silent}; it may be dead."
+        data: dict[str, JsonValue] = {
+            "worker_id": worker.id,
+            "last_seen": format_instant(worker.last_seen),
+        }
+        return [Reason(ReasonCode.WORKER_SILENT, text, held.due_at, data)]
+
+
+def _limit_text(key: str, refusal: LimitRefusal, now: Instant) -> str:
+    """Return a sentence about the limit that is reached."""
+    match refusal.strategy:
+        case "concurrency":
+            return (
+                f"The limit '{key}' is reached: {refusal.current} of {refusal.limit} jobs that may "
+                "run at the same time do."
+            )
+        case "rate":
+            what = f"{refusal.current} of {refusal.limit} jobs have started in its window"
+        case "throttle":
+            what = "it spaces the starts of jobs"
+        case _:
+            what = "a handler reported that its service is exhausted"
+    return f"The limit '{key}' is reached: {what}. It opens in {span_text(refusal.until - now)}."

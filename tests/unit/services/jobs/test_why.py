@@ -1,0 +1,227 @@
+"""Why an available job does not run: each cause outside of the job has its test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.ports import WorkerReport
+from ojs_aws.ports.queues import LastTick
+from ojs_aws.services.jobs import why
+from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.why import Diagnosis
+from tests.jobs import any_job
+from tests.simulation.world import World, count_changes
+
+R = ReasonCode
+SERVES = '{"queues":["default"]}'
+
+
+@pytest.fixture
+def world() -> World:
+    """A backend with a worker for the queue, and a sweep that is on time."""
+    world = World()
+    count_changes(world)
+    world.registry.ensure("default", world.clock.now())
+    beat(world)
+    return world
+
+
+def beat(world: World, worker: str = "w", about: str = SERVES, **report: Any) -> None:
+    """Let a worker send a heartbeat."""
+    world.backend.workers.heartbeat(worker, [], None, WorkerReport(about=about, **report))
+
+
+def push(world: World, **attributes: Any) -> str:
+    """Push a job; a moment passes."""
+    record = world.backend.jobs.push(any_job("demo.echo", [1], **attributes)).record
+    assert record is not None
+    world.clock.advance(ms=10)
+    return record.id
+
+
+def wait(world: World, seconds: int = 70) -> None:
+    """Let time pass; worker and sweep go on."""
+    world.clock.advance(s=seconds)
+    beat(world)
+    world.registry.remember_tick(LastTick(world.clock.now(), 0))
+
+
+def asked(world: World, job_id: str, **options: Any) -> Diagnosis:
+    """Ask why a job does not run."""
+    return world.backend.jobs.why(job_id, **options)
+
+
+def codes(world: World, job_id: str) -> list[ReasonCode]:
+    """Return the codes of the reasons."""
+    return [each.code for each in asked(world, job_id).reasons]
+
+
+def test_a_new_job_with_a_worker_is_ready(world: World) -> None:
+    """Everything was checked."""
+    found = asked(world, push(world))
+    assert [each.code for each in found.reasons] == [R.READY]
+    assert found.checked == ("job", "queue", "limits", "workers", "line", "messages", "sweep")
+
+
+def test_an_unknown_job_is_not_found(world: World) -> None:
+    """As everywhere."""
+    with pytest.raises(NotFoundError):
+        asked(world, "01990000-0000-7000-8000-00000000ffff")
+
+
+def test_a_paused_queue_comes_first(world: World) -> None:
+    """With how long it has been paused."""
+    push(world)
+    second = push(world)
+    world.backend.queues.service.pause("default")
+    wait(world)
+    paused, line = asked(world, second).reasons
+    assert (paused.code, line.code) == (R.QUEUE_PAUSED, R.IN_LINE)
+    assert "has been paused for 1 min 10 s" in paused.message
+
+
+def test_a_job_in_line_knows_its_place_and_the_pace(world: World) -> None:
+    """One job a minute starts, and two are before it."""
+    ids = [push(world) for _ in range(8)]
+    for _ in range(5):
+        (done,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+        world.backend.jobs.ack(done.id, "w", None)
+        wait(world, 30)
+    (reason,) = asked(world, ids[7]).reasons
+    assert reason.code is R.IN_LINE
+    assert reason.data["before"] == 2
+    assert reason.data["started_per_minute"] == 1.0
+    assert reason.data["wait_ms"] == 120_000
+    assert "turn comes in about 2 min" in reason.message
+
+
+def test_a_higher_priority_goes_before_it(world: World) -> None:
+    """The line is in the order of FETCH."""
+    first = push(world)
+    push(world, priority=5)
+    (reason,) = asked(world, first).reasons
+    assert (reason.code, reason.data["before"]) == (R.IN_LINE, 1)
+    assert "1 job is before it" in reason.message
+    assert "None has started in the last 5 minutes." in reason.message
+
+
+def test_a_place_far_behind_is_more_than_so_many(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bounded number of rows is read."""
+    monkeypatch.setattr(why, "MAX_PLACE", 3)
+    ids = [push(world) for _ in range(6)]
+    assert asked(world, ids[3]).reasons[0].data["is_exact"] is True
+    (reason,) = asked(world, ids[5]).reasons
+    assert (reason.data["before"], reason.data["is_exact"]) == (3, False)
+    assert reason.message.startswith("More than 3 jobs are before it")
+
+
+def test_a_full_limit_names_those_that_hold_it(world: World) -> None:
+    """But not to callers who may not see other jobs."""
+    limit = {"key": "stripe", "concurrency": 1}
+    holder = push(world, rate_limit=limit)
+    waiting = push(world, rate_limit=limit)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    reason = asked(world, waiting).reasons[0]
+    assert (reason.code, reason.data["held_by"]) == (R.LIMIT, [holder])
+    assert "1 of 1 jobs" in reason.message
+    assert "held_by" not in asked(world, waiting, names_others=False).reasons[0].data
+
+
+@pytest.mark.parametrize(
+    ("policy", "strategy"),
+    [
+        ({"rate": {"limit": 1, "period": "minute"}}, "rate"),
+        ({"throttle": {"limit": 1, "period": "minute"}}, "throttle"),
+    ],
+)
+def test_a_limit_in_time_says_when_it_opens(
+    world: World, policy: dict[str, Any], strategy: str
+) -> None:
+    """Set by an operator for the whole queue."""
+    world.backend.limits.limit_queue("default", policy)
+    push(world)
+    waiting = push(world)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    reason = asked(world, waiting).reasons[0]
+    assert (reason.code, reason.data["strategy"]) == (R.LIMIT, strategy)
+    assert reason.until is not None
+    assert "queue:default" in reason.message
+
+
+def test_a_limit_of_the_job_s_type_counts(world: World) -> None:
+    """No job need name it."""
+    world.backend.limits.override("type:demo.echo", {"concurrency": 0})
+    assert codes(world, push(world))[0] is R.LIMIT
+
+
+def test_without_any_worker_that_is_said(world: World) -> None:
+    """Nobody serves the queue, and nothing of it has started."""
+    world.clock.advance(s=600)
+    beat(world, "other", '{"queues":["email"]}')
+    assert codes(world, push(world)) == [R.NO_WORKER]
+
+
+def test_starts_of_the_last_hour_show_a_worker(world: World) -> None:
+    """Workers in Lambda send no heartbeats."""
+    push(world)
+    world.backend.jobs.fetch(FetchRequest(("default",)))
+    world.clock.advance(s=600)
+    assert codes(world, push(world)) == [R.READY]
+
+
+def test_workers_that_are_quiet_take_no_jobs(world: World) -> None:
+    """Each of them says so."""
+    beat(world, state="quiet")
+    (reason,) = asked(world, push(world)).reasons
+    assert (reason.code, reason.data["workers"]) == (R.WORKERS_QUIET, ["w"])
+
+
+def test_a_lost_message_is_found_missing(world: World) -> None:
+    """The job waits longer than a minute, and SQS has nothing for its queue."""
+    job_id = push(world)
+    world.messages.queues["default"].clear()
+    wait(world)
+    assert codes(world, job_id) == [R.MESSAGE_MISSING]
+
+
+def test_what_nothing_explains_is_unknown(world: World) -> None:
+    """A message is there, and nobody takes it."""
+    job_id = push(world)
+    wait(world)
+    (reason,) = asked(world, job_id).reasons
+    assert (reason.code, reason.data["messages"]) == (R.UNKNOWN, 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"scheduled_at": "+PT1H"}])
+def test_a_sweep_that_does_not_come_is_named(world: World, options: dict[str, Any]) -> None:
+    """It sends what is missing, and what is due later."""
+    job_id = push(world, **options)
+    wait(world)
+    world.clock.advance(s=200)
+    beat(world)
+    assert R.SWEEP_LATE in codes(world, job_id)
+
+
+def test_a_worker_that_is_silent_comes_before_its_job(world: World) -> None:
+    """Its job comes back when its reservation ends."""
+    job_id = push(world, visibility_timeout_ms=3_600_000, timeout_ms=3_600_000)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    assert codes(world, job_id) == [R.RUNNING]
+    world.clock.advance(s=300)
+    assert asked(world, job_id).job.state is JobState.ACTIVE
+    assert codes(world, job_id) == [R.WORKER_SILENT, R.RUNNING]
+
+
+def test_a_job_that_became_due_meanwhile_is_judged_as_available(world: World) -> None:
+    """Nobody need have written the transition."""
+    job_id = push(world, scheduled_at="+PT10S")
+    assert codes(world, job_id)[0] is R.SCHEDULED
+    world.clock.advance(s=11)
+    assert codes(world, job_id) == [R.READY]
