@@ -208,3 +208,13 @@ def test_a_job_that_failed_once_says_when_it_is_tried_again(tab: Tab, api: httpx
     tab.says("Next attempt")
     tab.says("1 of 3")
     assert "attempt failed (attempt 1)" in page.locator(".timeline").inner_text()
+
+
+def test_a_job_that_waits_says_why(tab: Tab, api: httpx.Client) -> None:
+    """The sentence, what was checked, and the command that says the same."""
+    queue = "why-paused"
+    job_id = push(api, queue)
+    api.post(f"queues/{queue}/pause").raise_for_status()
+    tab.open(f"jobs/{job_id}", "report.build")
+    tab.says(f"The queue '{queue}' has been paused for")
+    tab.says(f"ojs-aws why {job_id}")

@@ -34,6 +34,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         media_type="application/json",
     ),
     _system(
+        at=f"GET {BASE}/whoami",
+        operation="whoami",
+        access=KNOWN,
+        summary="Show what the server knows of the caller: name, scopes and bounds",
+    ),
+    _system(
         at="GET /metrics",
         operation="metrics",
         access=KNOWN,

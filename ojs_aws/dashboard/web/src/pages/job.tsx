@@ -11,6 +11,7 @@ import { FailureText } from "./failure";
 import { JobCopy } from "./job_copy";
 import { cancelJob, deleteDeadLetter, retryJob } from "./job_actions";
 import { JobData } from "./job_data";
+import { JobWhy, type Why, readWhy } from "./job_why";
 import { type Entry, type JobEvent, Timeline } from "./timeline";
 
 interface JobDetail {
@@ -40,6 +41,7 @@ interface Loaded {
   readonly job: JobDetail;
   readonly source: Source;
   readonly progress: Progress | null;
+  readonly why: Why | null;
 }
 
 interface Progress {
@@ -55,6 +57,9 @@ const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
 /** A job that has ended hardly changes: it is read with every twelfth round only. */
 const ENDED_EVERY = 12;
 
+/** Why a job waits takes several reads: it is asked for with every sixth round, and when the state changes. */
+const WHY_EVERY = 6;
+
 export function Job({ id }: { id: string }) {
   const load = async (before: Loaded | null, isAsked: boolean): Promise<Loaded> => {
     const round = (before?.round ?? -1) + 1;
@@ -62,11 +67,19 @@ export function Job({ id }: { id: string }) {
     const { value, text } = await call<{ job: JobDetail }>("GET", `admin/jobs/${encodeURIComponent(id)}?events=true`);
     const source = at(readSource(text), "job");
     if (!source) throw new Error("The answer has no job.");
-    return { job: value.job, source, round, progress: value.job.state === "active" ? await readProgress(id) : null };
+    const { state } = value.job;
+    const isNew = isAsked || before?.job.state !== state || round % WHY_EVERY === 0;
+    return {
+      job: value.job,
+      source,
+      round,
+      progress: state === "active" ? await readProgress(id) : null,
+      why: TERMINAL.includes(state) ? null : isNew ? await readWhy(id) : (before?.why ?? null),
+    };
   };
   const { data, error } = useData(load, 5, `job ${id}`);
   if (!data) return <><Heading text={`Job ${id}`} /><Waiting error={error} /></>;
-  const { job, source, progress } = data;
+  const { job, source, progress, why } = data;
   return (
     <>
       <Heading text={job.type}>
@@ -92,6 +105,7 @@ export function Job({ id }: { id: string }) {
           ...(progress?.updated_at ? [["Progress", <>{progress.percentage} % {progress.message} (<Time at={progress.updated_at} />)</>] as const] : []),
         ]}
       />
+      {why && <JobWhy id={id} why={why} />}
       {job.error && <><h2>Latest error</h2><FailureText failure={job.error} /></>}
       <h2>Timeline</h2>
       <Timeline history={job.history} events={job.events?.items ?? []} />
