@@ -1,4 +1,4 @@
-"""Implements ``ojs-aws doctor``: checks a running deployment."""
+"""Implements ``ojs-aws doctor`` and ``ojs-aws whoami``: checks a deployment and your access."""
 
 from __future__ import annotations
 
@@ -94,8 +94,22 @@ PROBE_S: Final = 30.0
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the root."""
+    """Add the commands to the root."""
     command(app, "doctor", epilog="Example: ojs-aws doctor --probe")(doctor)
+    command(app, "whoami", epilog="Example: ojs-aws whoami")(whoami)
+
+
+async def whoami(session: Session) -> None:
+    """Show who the server takes you for: name, scopes, and the queues and types you may use."""
+    caller = await session.client.system.whoami()
+    members = asdict(caller)
+    shown = {
+        "Name": caller.name or caller.id or "anybody: the server asks for no key",
+        "Scopes": ", ".join(caller.scopes),
+        "Queues": ", ".join(caller.queues) or "all",
+        "Types": ", ".join(caller.types) or "all",
+    }
+    session.out.fields(members, shown.items())
 
 
 async def doctor(

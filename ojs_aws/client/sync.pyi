@@ -24,6 +24,7 @@ from ojs_aws.client.areas.queues import QueueEntry
 from ojs_aws.client.areas.queues import QueueNumbers
 from ojs_aws.client.areas.queues import QueueSettings
 from ojs_aws.client.areas.schemas import JobSchema
+from ojs_aws.client.areas.system import Caller
 from ojs_aws.client.areas.workers import DirectedWorkers
 from ojs_aws.client.areas.workers import WorkerEntry
 from ojs_aws.client.areas.workers import WorkerList
@@ -468,6 +469,9 @@ class SyncSystem:
 
     def config(self) -> Mapping[str, JsonValue]:
         """Read the ``settings`` of the backend and its ``implementation``; no secrets."""
+
+    def whoami(self) -> Caller:
+        """Read what the server knows of the caller: name, scopes and bounds."""
 class SyncJobHandle:
     """:class:`JobHandle` for code that is not asynchronous."""
 

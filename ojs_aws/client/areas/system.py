@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ojs_aws.client.areas.area import Area, moment_text
-from ojs_aws.client.transports.answers import entry_of, objects_in
+from ojs_aws.client.transports.answers import entry_of, objects_in, texts_in
 from ojs_aws.domain.errors import JsonValue
 
 
@@ -27,6 +27,23 @@ class RepairPart:
     waiting: int
     paused: int
     workflows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Describes the caller as the server knows it.
+
+    :ivar id: of the credential; empty where access is open.
+    :ivar scopes: what it may do, such as ``producer``.
+    :ivar queues: names of queues, or prefixes that end in ``*``; empty for all.
+    :ivar types: the same for job types.
+    """
+
+    id: str
+    name: str
+    scopes: Sequence[str]
+    queues: Sequence[str]
+    types: Sequence[str]
 
 
 class System(Area):
@@ -60,6 +77,12 @@ class System(Area):
     async def config(self) -> Mapping[str, JsonValue]:
         """Read the ``settings`` of the backend and its ``implementation``; no secrets."""
         return (await self._ask("show_config")).values
+
+    async def whoami(self) -> Caller:
+        """Read what the server knows of the caller: name, scopes and bounds."""
+        values = (await self._ask("whoami")).values
+        lists = {name: texts_in(values, name) for name in ("scopes", "queues", "types")}
+        return entry_of(Caller, values, **lists)
 
     async def repair(self, *, dry_run: bool = False) -> AsyncIterator[RepairPart]:
         """Send the messages again that SQS lost, after a restore; the outcome of each is yielded.

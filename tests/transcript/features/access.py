@@ -201,6 +201,7 @@ OWN: Final[list[Step]] = [
     ),
     get("list the own dead letters", "/dead-letter?queue=email", key="bound"),
     get("list the dead letters of others", "/dead-letter?queue=other", key="bound"),
+    get("ask who one is", "/whoami", key="bound"),
     get("read the statistics of the own queue", "/queues/email/stats", key="bound"),
     post("pause the own queue by a type's key", "/queues/email/pause", key="typed"),
     Step(name="no key for no operation", method="GET", path="/nowhere"),

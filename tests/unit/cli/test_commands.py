@@ -85,6 +85,12 @@ def test_the_result_of_a_job_is_waited_for(cli: Cli, world: World) -> None:
     assert json.loads(waited.out) == {"n": 1}
 
 
+def test_whoami_shows_scopes_and_bounds(cli: Cli) -> None:
+    """Everything, where no key is asked for."""
+    assert "anybody: the server asks for no key" in cli.run("whoami").out
+    assert "admin" in cli.ask("whoami")["scopes"]
+
+
 def test_a_job_that_waits_says_why(cli: Cli, world: World) -> None:
     """The sentence, its code, and who holds the limit."""
     world.registry.ensure("default", world.clock.now())

@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "dead_letter.delete": "dead-letter delete",
     "dead_letter.delete_many": "dead-letter delete",
     "system.stats": "stats",
+    "system.whoami": "whoami",
     "system.config": "deploy-check",
     "system.repair": "restore messages",
     "admin.health": "doctor",

@@ -183,6 +183,7 @@ CALLS: Final[Mapping[str, Make]] = {
     "schemas.delete": lambda c: _each(c.schemas.delete("email.send", "1.1"), c.schemas.list()),
     "events.read": lambda c: c.events.read(types=["job.*"], queues=["work"], limit=10),
     "events.follow": lambda c: _first(c.events.follow(job_ids=[AVAILABLE])),
+    "system.whoami": lambda c: c.system.whoami(),
     "system.stats": lambda c: c.system.stats(),
     "system.history": lambda c: c.system.history("1m", queue="work"),
     "system.config": lambda c: c.system.config(),

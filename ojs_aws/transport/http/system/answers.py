@@ -6,6 +6,7 @@ from typing import Literal, NotRequired, Required
 
 from typing_extensions import TypedDict
 
+from ojs_aws.domain.access import Permission, Scope
 from ojs_aws.transport.http.answers import JsonObject, Timestamp
 
 
@@ -208,3 +209,17 @@ class RepairAnswer(TypedDict):
     workflows: int
     has_more: bool
     next_cursor: NotRequired[str]
+
+
+class CallerAnswer(TypedDict):
+    """Shows what the server knows of the caller.
+
+    Without bounds, ``queues`` and ``types`` are empty: the caller may use all of them.
+    """
+
+    id: str
+    name: str
+    scopes: list[Scope]
+    permissions: list[Permission]
+    queues: list[str]
+    types: list[str]

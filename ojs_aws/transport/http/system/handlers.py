@@ -6,7 +6,7 @@ import functools
 import time
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.access import Permission
+from ojs_aws.domain.access import GRANTS, Permission
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, UNAVAILABLE, Answer, Call
@@ -60,6 +60,21 @@ def health(call: Call) -> Answer[answers.HealthAnswer]:
 
 def _uptime_s(call: Call) -> int:
     return max(0, (call.backend.clock.now() - call.server.started_at) // 1000)
+
+
+def whoami(call: Call) -> Answer[answers.CallerAnswer]:
+    """Return what the server knows of the caller (an extension)."""
+    caller = call.request.caller
+    return Answer(
+        {
+            "id": caller.id,
+            "name": caller.name,
+            "scopes": [scope for scope, needs in GRANTS.items() if needs <= caller.permissions],
+            "permissions": sorted(caller.permissions),
+            "queues": [*caller.queues],
+            "types": [*caller.types],
+        }
+    )
 
 
 def metrics(call: Call) -> Answer[str]:

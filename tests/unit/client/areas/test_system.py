@@ -19,3 +19,10 @@ async def test_the_whole_deployment_is_described(client: Client, world: World) -
     history = await client.system.history("1m", queue="default")
     assert sum(int(str(point["completed"])) for point in history) == 1
     assert "settings" in await client.system.config()
+
+
+async def test_the_server_says_who_the_caller_is(client: Client) -> None:
+    """Where access is open, anybody may do everything."""
+    caller = await client.system.whoami()
+    assert (caller.id, caller.queues, caller.types) == ("", [], [])
+    assert sorted(caller.scopes) == ["admin", "operator", "producer", "read-only", "worker"]
