@@ -69,6 +69,11 @@ types: setup ## Check the types (mypy --strict)
 	echo "types: mypy --strict"
 	$(BIN)/mypy $(CODE)
 
+.PHONY: pyright
+pyright: node setup ## Check the public types of typed jobs with a second type checker (pyright, strict)
+	echo "pyright: tests/typing"
+	node_modules/.bin/pyright -p tests/typing --pythonpath $(BIN)/python
+
 .PHONY: test-slow
 test-slow: setup ## Run the tests that 'make test' leaves out: long searches, the wheel (TEST_ARGS="-k fuzz" to choose)
 	echo "test-slow: running pytest; this takes minutes"
@@ -144,7 +149,7 @@ test-dynamodb-local: setup emulator dynamodb-local ## Run stores, functions and 
 		$(or $(TESTS),tests/contract tests/functions tests/conformance)
 
 .PHONY: node
-node: ## Install the CDK's command line into node_modules
+node: ## Install the CDK's command line and pyright into node_modules
 	command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || \
 		{ echo "This needs Node 18 or newer with npm, which the AWS CDK runs on; install it and try again." >&2; exit 1; }
 	$(MAKE) node_modules/.ready
@@ -229,6 +234,6 @@ $(WEB)/node_modules/.ready: $(WEB)/package-lock.json
 	touch $@
 
 node_modules/.ready: package-lock.json
-	echo "setup: installing the AWS CDK's command line ..."
+	echo "setup: installing the AWS CDK's command line and pyright ..."
 	npm ci --silent
 	touch $@

@@ -1,8 +1,9 @@
 """Provides Open Job Spec on AWS primitives: a backend, its client, and its workers.
 
-What people import lives here: `Client` and `SyncClient` enqueue, `Job` is what they enqueue,
-`Worker` and `LambdaWorker` run handlers, and a handler gets a `JobContext`. `RetryPolicy`,
-`UniquePolicy` and `RateLimit` are policies of a job. Errors are in `ojs_aws.errors`.
+What people import lives here: `Jobs` declares jobs as typed functions, `Worker` and `LambdaWorker`
+run them, and `current_job()` says which one runs. `Client` and `SyncClient` enqueue, also a `Job`
+of any type. `RetryPolicy`, `UniquePolicy` and `RateLimit` are policies of a job. Errors are in
+`ojs_aws.errors`.
 
 Each name is imported when it is first asked for, so that a Lambda function which needs one of
 them does not pay for the others at its cold start.
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job as Job
     from ojs_aws.domain.job_arguments import Priority as Priority
     from ojs_aws.middleware.context import JobContext as JobContext
+    from ojs_aws.middleware.context import current_job as current_job
+    from ojs_aws.middleware.sync_context import SyncJobContext as SyncJobContext
+    from ojs_aws.typed_jobs.calls import Call as Call
+    from ojs_aws.typed_jobs.calls import enqueue_many as enqueue_many
+    from ojs_aws.typed_jobs.calls import enqueue_many_sync as enqueue_many_sync
+    from ojs_aws.typed_jobs.handles import Handle as Handle
+    from ojs_aws.typed_jobs.handles import SyncHandle as SyncHandle
+    from ojs_aws.typed_jobs.jobs import Jobs as Jobs
     from ojs_aws.worker import LambdaWorker as LambdaWorker
     from ojs_aws.worker import Worker as Worker
 else:

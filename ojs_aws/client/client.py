@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Self, Unpack
 
-from ojs_aws.client.insertion import Insertion
+from ojs_aws.client.bound import using
+from ojs_aws.client.insertion import AsJob, Insertion
 from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
 from ojs_aws.client.single_jobs import SingleJobs
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7
@@ -182,7 +184,7 @@ class Client(SingleJobs):
     # ------------------------------------------------------------------ enqueuing
     async def enqueue(
         self,
-        job: Job | str,
+        job: Job | AsJob | str,
         args: Sequence[JsonValue] = (),
         **attributes: Unpack[JobAttributes],
     ) -> EnqueueResult:
@@ -190,7 +192,7 @@ class Client(SingleJobs):
 
         The id is made here, so that a job which is sent again after a lost answer exists once.
 
-        :param job: type of the job, or a whole job (then without ``args`` and attributes).
+        :param job: type of the job, or a whole job or call (then without ``args`` and attributes).
         :returns: whether it was enqueued, or which middleware dropped it.
         :raises InvalidRequestError: a constraint of the envelope is broken.
         :raises OjsError: the backend refused the job, or could not be reached.
@@ -200,7 +202,7 @@ class Client(SingleJobs):
         return await self._insertion.one(prepared, self._transport.push)
 
     async def enqueue_many(
-        self, jobs: Iterable[Job], *, atomic: bool = False
+        self, jobs: Iterable[Job | AsJob], *, atomic: bool = False
     ) -> list[EnqueueResult]:
         """Enqueue several jobs, or some thousands, each through its own run of the middleware.
 
@@ -220,7 +222,7 @@ class Client(SingleJobs):
 
     async def transact_item(
         self,
-        job: Job | str,
+        job: Job | AsJob | str,
         args: Sequence[JsonValue] = (),
         **attributes: Unpack[JobAttributes],
     ) -> TransactItems:
@@ -279,6 +281,10 @@ class Client(SingleJobs):
 
         await self._insertion.many(prepared, store_all, is_atomic=True)
         return answers[0]
+
+    def use(self) -> AbstractContextManager[Self]:
+        """Send the typed jobs of this task by this client: ``with client.use(): ...``."""
+        return using(self)
 
     def job(self, job: Job | EnqueueResult | str) -> JobHandle:
         """Return a handle of a job: ``client.job(await client.enqueue(...)).result()``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
@@ -19,6 +20,13 @@ from ojs_aws.middleware.chain.batch import Batch, StoreAll, StoreOne
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import dropped
 from ojs_aws.ports import IdGenerator
+
+
+class AsJob(Protocol):
+    """Declares what a client takes in place of a job: a call of a typed job, which makes one."""
+
+    def to_job(self) -> Job:
+        """Return a new job, which the client may change."""
 
 
 @dataclass(slots=True)
@@ -32,7 +40,9 @@ class Insertion:
     enqueuing: Enqueuer
     ids: IdGenerator
 
-    def prepared(self, job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
+    def prepared(
+        self, job: Job | AsJob | str, args: Sequence[JsonValue], attributes: JobAttributes
+    ) -> Job:
         """Return the envelope as the first middleware sees it: complete, and a copy.
 
         :raises TypeError: neither a type nor a job, or a job, and ``args`` or attributes beside it;
@@ -55,7 +65,7 @@ class Insertion:
             )
         return prepared
 
-    def prepared_all(self, jobs: Iterable[Job]) -> list[Job]:
+    def prepared_all(self, jobs: Iterable[Job | AsJob]) -> list[Job]:
         """Return each of several whole jobs as the first middleware sees it.
 
         :raises TypeError: one is no job, or all is one job.
@@ -65,7 +75,7 @@ class Insertion:
             raise TypeError(f"Expected several jobs, such as [Job(...)], not {_shown(given)}.")
         listed = list(jobs)
         for place, job in enumerate(listed):
-            if not isinstance(job, Job):
+            if not isinstance(job, Job) and not hasattr(job, "to_job"):
                 raise TypeError(f"Item {place} of the jobs must be a Job, not {_shown(job)}.")
         return [self.prepared(job, (), {}) for job in listed]
 
@@ -126,15 +136,20 @@ class Insertion:
         )
 
 
-def whole_job(job: Job | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
-    """Return the job that a caller describes by a type, or gives as it is.
+def whole_job(job: Job | AsJob | str, args: Sequence[JsonValue], attributes: JobAttributes) -> Job:
+    """Return the job that a caller describes by a type or a call, or gives as it is.
 
     :raises TypeError: neither a type nor a job; or a job, and ``args`` or attributes beside it.
     """
     if isinstance(job, str):
         return Job(job, args, **attributes)
     if not isinstance(job, Job):
-        raise TypeError(f"Expected a job type such as 'email.send', or a Job, not {_shown(job)}.")
+        to_job = getattr(job, "to_job", None)
+        if to_job is None:
+            shown = _shown(job)
+            raise TypeError(f"Expected a job type such as 'email.send', or a Job, not {shown}.")
+        made: Job = to_job()
+        job = made
     if attributes or not (isinstance(args, (list, tuple)) and not args):
         raise TypeError("The args and attributes belong to the Job when a Job is given.")
     return job

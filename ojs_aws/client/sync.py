@@ -8,6 +8,7 @@ asynchronous classes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
 from ojs_aws.client.areas.admin import Admin
@@ -20,6 +21,7 @@ from ojs_aws.client.areas.schemas import Schemas
 from ojs_aws.client.areas.system import System
 from ojs_aws.client.areas.workers import Workers
 from ojs_aws.client.areas.workflows import WorkflowOperations
+from ojs_aws.client.bound import using
 from ojs_aws.client.client import Client
 from ojs_aws.client.handles import JobHandle
 from ojs_aws.client.loop_thread import LoopThread
@@ -114,6 +116,10 @@ class SyncClient(Synchronous, of=Client):
     def job(self, job: Job | EnqueueResult | str) -> SyncJobHandle:
         """Return a handle of a job: ``client.job(client.enqueue(...)).result()``."""
         return SyncJobHandle(self._target.job(job), self._loop)
+
+    def use(self) -> AbstractContextManager[Self]:
+        """Send the typed jobs of this thread by this client: ``with client.use(): ...``."""
+        return using(self)
 
     def __enter__(self) -> Self:
         """Return the client itself."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from ojs_aws.client.areas.cron import CronJob
 from ojs_aws.client.areas.cron import CronTrigger
@@ -32,6 +33,7 @@ from ojs_aws.client.areas.workflow_parts import WorkflowParts
 from ojs_aws.client.areas.workflows import WorkflowList
 from ojs_aws.client.areas.workflows import WorkflowStatus
 from ojs_aws.client.client import Client
+from ojs_aws.client.insertion import AsJob
 from ojs_aws.client.results import DeadLetters
 from ojs_aws.client.results import EnqueueResult
 from ojs_aws.client.results import TransactItems
@@ -85,11 +87,12 @@ class SyncAdmin:
 class SyncCronJobs:
     """:class:`CronJobs` for code that is not asynchronous."""
 
-    def register(self, name: str, cron: str, job: Job | str, args: Sequence[JsonValue]=(), **options: Unpack[CronOptions]) -> CronJob:
+    def register(self, name: str, cron: str, job: Job | AsJob | str, args: Sequence[JsonValue]=(), **options: Unpack[CronOptions]) -> CronJob:
         """Register a cron job, or change the one of this name. Applications do so at each start.
 
         :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
-        :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
+        :param job: what is enqueued: a job, whose id does not matter, a call of a typed job, or a
+            type with ``args``.
         :param options: ``timezone`` (an IANA name, UTC by default; the expression is read in local
             time), ``overlap_policy`` (what happens when the run before is still active),
             ``enabled`` and ``description``.
@@ -518,6 +521,9 @@ class SyncClient:
     def job(self, job: Job | EnqueueResult | str) -> SyncJobHandle:
         """Return a handle of a job: ``client.job(client.enqueue(...)).result()``."""
 
+    def use(self) -> AbstractContextManager[Self]:
+        """Send the typed jobs of this thread by this client: ``with client.use(): ...``."""
+
     def __enter__(self) -> Self:
         """Return the client itself."""
 
@@ -563,19 +569,19 @@ class SyncClient:
     def hooks(self, hooks: Hooks) -> None:
         ...
 
-    def enqueue(self, job: Job | str, args: Sequence[JsonValue]=(), **attributes: Unpack[JobAttributes]) -> EnqueueResult:
+    def enqueue(self, job: Job | AsJob | str, args: Sequence[JsonValue]=(), **attributes: Unpack[JobAttributes]) -> EnqueueResult:
         """Enqueue one job: ``enqueue("email.send", ["user@example.com"], queue="email")``.
 
         The id is made here, so that a job which is sent again after a lost answer exists once.
 
-        :param job: type of the job, or a whole job (then without ``args`` and attributes).
+        :param job: type of the job, or a whole job or call (then without ``args`` and attributes).
         :returns: whether it was enqueued, or which middleware dropped it.
         :raises InvalidRequestError: a constraint of the envelope is broken.
         :raises OjsError: the backend refused the job, or could not be reached.
         :raises Exception: whatever a middleware raised; nothing was enqueued.
         """
 
-    def enqueue_many(self, jobs: Iterable[Job], *, atomic: bool=False) -> builtins.list[EnqueueResult]:
+    def enqueue_many(self, jobs: Iterable[Job | AsJob], *, atomic: bool=False) -> builtins.list[EnqueueResult]:
         """Enqueue several jobs, or some thousands, each through its own run of the middleware.
 
         Jobs that come through go to the backend as one atomic batch, in one request; it is never
@@ -590,7 +596,7 @@ class SyncClient:
             how many it may. Nothing was enqueued: send several batches.
         """
 
-    def transact_item(self, job: Job | str, args: Sequence[JsonValue]=(), **attributes: Unpack[JobAttributes]) -> TransactItems:
+    def transact_item(self, job: Job | AsJob | str, args: Sequence[JsonValue]=(), **attributes: Unpack[JobAttributes]) -> TransactItems:
         """Prepare one job for a DynamoDB transaction of your own, beside your own writes.
 
         The job exists exactly if the transaction commits; its message follows by itself. The

@@ -43,6 +43,14 @@ class JsonMembers:
         return job
 
     @classmethod
+    def from_values(cls, values: dict[str, JsonValue]) -> Self:
+        """Build it from JSON values, which are not checked and belong to it from now on."""
+        job = cls.from_members({})
+        job._raw = dict.fromkeys(values)  # noqa: SLF001 - of its own class
+        job._values = values  # noqa: SLF001
+        return job
+
+    @classmethod
     def from_parsed(cls, members: Mapping[str, Member]) -> Self:
         """Build it from a parsed body."""
         return cls.from_members({name: member.raw for name, member in members.items()})
@@ -140,6 +148,14 @@ class JsonMembers:
         if raw is not None and encode(decode(raw, max_depth=MAX_NATIVE_DEPTH)) == text:
             return raw
         return text
+
+    def text(self, name: str) -> RawJson:
+        """Return the JSON text of a member: the original text if nobody changed the value.
+
+        :raises KeyError: there is none of this name.
+        :raises InvalidPayloadError: a value that was put into a list or an object is not JSON.
+        """
+        return self._text(name, self._raw[name])
 
     def to_json(self) -> RawJson:
         """Return all of them as one JSON object."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -17,6 +18,21 @@ LEVELS = {
     name: logging.getLevelNamesMapping()[name.upper()]
     for name in ("debug", "info", "warning", "error", "critical")
 }
+
+
+CURRENT_JOB: Final[ContextVar[JobContext]] = ContextVar("ojs_aws_job")
+"""The execution that the running code belongs to; workers set it."""
+
+
+def current_job() -> JobContext:
+    """Return the context of the job that the caller executes, at any depth.
+
+    :raises LookupError: the caller executes no job.
+    """
+    try:
+        return CURRENT_JOB.get()
+    except LookupError:
+        raise LookupError("current_job() was called outside of a job.") from None
 
 
 class JobContext:

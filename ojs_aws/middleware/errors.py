@@ -23,6 +23,10 @@ SNOOZE: Final = "SNOOZE"
 """The response code of an error that only puts the job off."""
 
 
+class RegistrationError(ValueError):
+    """Raised when a job or a handler cannot be registered; the message says which and why."""
+
+
 class MiddlewareError(Exception):
     """Base class of the errors that a chain raises about its middleware."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from ojs_aws.middleware.errors import RegistrationError as RegistrationError
     from ojs_aws.worker.failure import DeadLetterError as DeadLetterError
     from ojs_aws.worker.failure import DiscardError as DiscardError
     from ojs_aws.worker.failure import JobError as JobError
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ojs_aws.worker.polling import Worker as Worker
     from ojs_aws.worker.polls import Polls as Polls
     from ojs_aws.worker.registry import HandlerRegistry as HandlerRegistry
-    from ojs_aws.worker.registry import RegistrationError as RegistrationError
     from ojs_aws.worker.reservations import JobSource as JobSource
     from ojs_aws.worker.reservations import Reservations as Reservations
 else:

@@ -10,8 +10,11 @@ from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.typed_jobs.declarations import JobDeclaration
+from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.registry import HandlerRegistry
+from ojs_aws.worker.typed_handlers import typed_handler
 
 H = TypeVar("H", bound=Callable[..., object])
 
@@ -19,31 +22,47 @@ H = TypeVar("H", bound=Callable[..., object])
 class BaseWorker:
     """Holds handlers and the chain around them.
 
-    :ivar queues: the queues it serves, the most urgent first.
+    :ivar jobs: the typed jobs that it runs.
+    :ivar job: declares one more of them: ``@worker.job("email.send")``; see :meth:`Jobs.job`.
     :ivar registry: the handlers; two workers may share one.
     """
 
     def __init__(
         self,
         *,
-        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        jobs: Jobs | None = None,
+        queues: Sequence[str] | None = None,
         middleware: ExecutionChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
         registry: HandlerRegistry | None = None,
     ) -> None:
         """Describe the worker.
 
+        :param jobs: the typed jobs that it runs, also those that are declared later.
+        :param queues: default: those that the typed jobs name, else ``default``.
         :param hooks: called before and after each execution, and with each metric.
         :param middleware: the chain, or its middleware; the default chain logs, counts, reports
             errors and enforces the job's timeout. An empty list switches middleware off.
         :raises ValueError: no queue, or a name that no queue can have.
         """
-        if isinstance(queues, str) or not queues:
+        self.jobs = Jobs() if jobs is None else jobs
+        self.job = self.jobs.job
+        if isinstance(queues, str) or (queues is not None and not queues):
             raise ValueError('name the queues as a list: queues=["email", "default"]')
-        self.queues = tuple(check_queue(queue) for queue in queues)
+        self._queues = tuple(check_queue(queue) for queue in queues or ())
         self.registry = registry or HandlerRegistry()
+        self.jobs.on_declared(self._run_typed)
         self._middleware = chain_of(middleware)
         self._hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Return the queues that it serves, the most urgent first."""
+        return self._queues or queues_of(self.jobs)
+
+    def _run_typed(self, declaration: JobDeclaration) -> None:
+        if not declaration.is_remote:
+            self.registry.add_handler(typed_handler(declaration))
 
     @property
     def middleware(self) -> ExecutionChain:
@@ -89,6 +108,12 @@ class BaseWorker:
         self.hooks.freeze("the worker started")
         self.hooks.listen_to(self.middleware)
         return Executor(self.registry, self.middleware, self.hooks)
+
+
+def queues_of(jobs: Jobs) -> tuple[str, ...]:
+    """Return the queues of the jobs that a worker runs itself, in the order of their jobs."""
+    named = dict.fromkeys(each.queue for each in jobs if not each.is_remote)
+    return tuple(named) or (DEFAULT_QUEUE,)
 
 
 def chain_of(middleware: ExecutionChain | Iterable[object] | None) -> ExecutionChain:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.native_json import check_native
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.chain.threads import in_thread
-from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.context import CURRENT_JOB, JobContext
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import WorkOutcome
 from ojs_aws.worker.failure import JobError, SnoozeError, failure_of
@@ -67,6 +65,7 @@ class Executor:
         :raises asyncio.CancelledError: the executing task was cancelled; nothing is to be
             reported.
         """
+        current = CURRENT_JOB.set(ctx)
         try:
             handler = self.registry.find(ctx.job.type, ctx.job.get("version"))
             returned = await self._run_chain(handler, ctx)
@@ -77,6 +76,8 @@ class Executor:
             return self._failed(cancelled, ctx)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed
             return self._failed(problem, ctx)
+        finally:
+            CURRENT_JOB.reset(current)
 
     async def _run_chain(self, handler: Handler, ctx: JobContext) -> object:
         async def innermost(*_: object) -> object:
@@ -107,12 +108,10 @@ class Executor:
 
     async def _call(self, handler: Handler, ctx: JobContext) -> object:
         """Call the handler with the arguments that the middleware left."""
-        job: Job = ctx.job
-        handler.check(job)
-        call = functools.partial(handler.function, ctx, *job.args)
+        call = handler.bound_to(ctx)
         if handler.is_async:
             return await call()  # type: ignore[misc]
-        returned = await in_thread(f"ojs-{job.type}", call)
+        returned = await in_thread(f"ojs-{ctx.job.type}", call)
         return await returned if asyncio.iscoroutine(returned) else returned
 
     def _result(self, returned: object, ctx: JobContext) -> RawJson | None:

@@ -16,9 +16,9 @@ from ojs_aws.log_level import raise_level
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.services.backend import Backend
-from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import Tracing
+from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.invocation import Invocation
 from ojs_aws.worker.records import queues_by_sqs_name
@@ -71,8 +71,9 @@ class LambdaWorker(BaseWorker):
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
+        jobs: Jobs | None = None,
         *,
-        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        queues: Sequence[str] | None = None,
         middleware: ExecutionChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
         registry: HandlerRegistry | None = None,
@@ -82,13 +83,17 @@ class LambdaWorker(BaseWorker):
     ) -> None:
         """Describe the worker; the first event makes the AWS clients.
 
-        :param queues: the queues whose messages it accepts.
+        :param jobs: the typed jobs that it runs.
+        :param queues: the queues whose messages it accepts; default: those of the typed jobs,
+            else ``default``.
         :param registry: handlers of another worker, to serve them here too.
         :param margin_s: seconds kept back from the invocation's time, to report outcomes.
         :param backend: services to use instead of those that the environment describes.
         :raises ValueError: no queue, a name that no queue can have, or a negative margin.
         """
-        super().__init__(queues=queues, middleware=middleware, hooks=hooks, registry=registry)
+        super().__init__(
+            jobs=jobs, queues=queues, middleware=middleware, hooks=hooks, registry=registry
+        )
         if margin_s < 0:
             raise ValueError("margin_s must not be negative")
         self._margin_s = margin_s

@@ -10,30 +10,26 @@ from contextlib import suppress
 from typing import Final
 
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7, first_of, within
-from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
-from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.active import ActiveJob, ActiveJobs, about
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.heartbeats import Heartbeats
+from ojs_aws.worker.job_sources import ServerAccess, about_worker
 from ojs_aws.worker.lifecycle import Lifecycle, signals_to
-from ojs_aws.worker.over_http import HttpJobSource
 from ojs_aws.worker.polls import Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Reporter
 from ojs_aws.worker.reservations import JobSource
 
-BEATS_PER_RESERVATION: Final = 4
 MAX_FETCH: Final = 100
-SHORTEST_INTERVAL_MS: Final = 100
-"""The shortest interval that the backend takes a promise of."""
 
 LAST_WORDS_S: Final = 3.0
 """How long abandoned jobs are given back after the grace period, in seconds."""
@@ -60,9 +56,11 @@ class Worker(BaseWorker):
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
-        url: str | None = None,
+        jobs: Jobs | str | None = None,
+        /,
         *,
-        queues: Sequence[str] | Mapping[str, int] = (DEFAULT_QUEUE,),
+        url: str | None = None,
+        queues: Sequence[str] | Mapping[str, int] | None = None,
         concurrency: int = 10,
         api_key: str | None = None,
         credentials: Credentials | None = None,
@@ -81,9 +79,11 @@ class Worker(BaseWorker):
     ) -> None:
         """Describe the worker; nothing is opened yet.
 
-        :param url: of the OJS server.
+        :param jobs: the typed jobs that it runs; or the URL of the OJS server.
+        :param url: of the OJS server; with typed jobs it may be left to ``OJS_URL``.
         :param queues: emptied strictly from left to right; or the weights of queues, by which each
             comes first in its share of the fetches: ``{"critical": 5, "default": 2, "low": 1}``.
+            Default: those that the typed jobs name, else ``default``.
         :param concurrency: jobs executed at the same time at most.
         :param api_key: of ``ojs-aws keys``, or a token; default: ``OJS_API_KEY``, where it is set.
         :param credentials: another way to be known, such as ``SigV4()`` for IAM.
@@ -99,39 +99,47 @@ class Worker(BaseWorker):
         :param source: another way to jobs than HTTP; excludes ``url``.
         :raises ValueError: no usable URL, queue or number.
         """
-        names_of = queues if isinstance(queues, str) else tuple(queues)
-        super().__init__(queues=names_of, middleware=middleware, hooks=hooks, registry=registry)
-        if (url is None) == (source is None):
+        ways = sum(each is not None for each in (url, source)) + isinstance(jobs, str)
+        if isinstance(jobs, str):
+            jobs, url = None, jobs
+        if ways > 1 or (jobs is None and not ways):
             raise ValueError("a worker needs the URL of a server or a source, and not both")
+        names_of = tuple(queues) if isinstance(queues, Mapping) else queues
+        super().__init__(
+            jobs=jobs, queues=names_of, middleware=middleware, hooks=hooks, registry=registry
+        )
         if concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:
             raise ValueError("concurrency and heartbeat_s must be positive, grace_s not negative")
-        self._turns = Turns(queues)
+        self._weights = queues if isinstance(queues, Mapping) else None
+        self._turns = Turns(self._weights or ())
         self.concurrency = concurrency
         self.grace_s = grace_s
         self.worker_id = worker_id or f"worker_{UuidV7().job_id()}"
         self._heartbeat_s = heartbeat_s
         self._polls = polls or Polls()
         self._timer = timer or SystemTimer()
-        visibility_s = visibility_timeout_s or heartbeat_s * BEATS_PER_RESERVATION
-        tags: list[JsonValue] = list(labels)
-        names: list[JsonValue] = list(self.queues)
-        self._source: JobSource = source or HttpJobSource(
-            HttpConnection(
-                url or "",
-                headers=headers,
-                api_key=api_key,
-                credentials=credentials,
-                timer=self._timer,
-            ),
-            self.worker_id,
-            visibility_timeout_ms=round(visibility_s * 1000),
-            heartbeat_interval_ms=max(round(heartbeat_s * 1000), SHORTEST_INTERVAL_MS),
-            about={"queues": names, "concurrency": concurrency, "labels": tags},
+        self._visibility_timeout_s = visibility_timeout_s
+        self._labels = labels
+        self._given_source = source
+        self._access = ServerAccess(
+            url=url, headers=headers, api_key=api_key, credentials=credentials, timer=self._timer
         )
         self.lifecycle = Lifecycle(self._timer.monotonic)
         self._active = ActiveJobs()
         self._work: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
+
+    @functools.cached_property
+    def _source(self) -> JobSource:
+        """Return where the jobs come from; it is asked for when the worker starts."""
+        if self._given_source is not None:
+            return self._given_source
+        return self._access.jobs_of(
+            self.worker_id,
+            heartbeat_s=self._heartbeat_s,
+            visibility_timeout_s=self._visibility_timeout_s,
+            about=about_worker(self.queues, self.concurrency, self._labels),
+        )
 
     @property
     def active_jobs(self) -> int:
@@ -157,6 +165,7 @@ class Worker(BaseWorker):
         if not self.registry:
             raise RuntimeError("the worker has no handlers: register one with @worker.handler")
         executor = self.freeze()
+        self._turns = Turns(self._weights or self.queues)
         beats = Heartbeats(self._source, self._active, self._heartbeat_s, self.lifecycle.obey)
         beating = asyncio.ensure_future(self._beat_on(beats))
         _log.info("Worker %s serves %s", self.worker_id, ", ".join(self.queues))

@@ -13,15 +13,13 @@ from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.versions import ANY, Version, VersionRange, read_version
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import RegistrationError
 
 H = TypeVar("H", bound=Callable[..., object])
 
 _SHOWN: Final = 10
 _EVERY: Final = VersionRange(ANY)
-
-
-class RegistrationError(ValueError):
-    """Reports that a handler cannot be registered; the message says which and why."""
 
 
 class NoHandlerError(LookupError):
@@ -45,6 +43,17 @@ class Handler:
     is_async: bool
     signature: inspect.Signature | None
     versions: VersionRange = _EVERY
+
+    def bound_to(self, ctx: JobContext) -> Callable[[], object]:
+        """Return the call of the function with the arguments of a job.
+
+        :raises ArgumentsError: the function cannot take them.
+        """
+        self.check(ctx.job)
+        return functools.partial(self.function, ctx, *ctx.job.args)
+
+    def prepare(self) -> None:
+        """Do what can only be done when everything is imported; the worker starts now."""
 
     def check(self, job: Job) -> None:
         """Refuse arguments that the function cannot take.
@@ -93,25 +102,28 @@ class HandlerRegistry:
 
         :raises RegistrationError: as for :meth:`handler`.
         """
-        if self._is_frozen:
-            raise RegistrationError(f"{job_type!r} was registered after the worker had started")
         if not callable(function):
             raise RegistrationError(f"the handler of {job_type!r} is not callable")
-        try:
-            check_type(job_type)
-            accepted = VersionRange.parse(versions)
-        except Exception as problem:
-            raise RegistrationError(str(problem)) from problem
-        registered = self._handlers.get(job_type, [])
+        accepted = versions_of(job_type, versions)
+        signature = _checked_signature(job_type, function)
+        self.add_handler(Handler(job_type, function, _is_async(function), signature, accepted))
+
+    def add_handler(self, handler: Handler) -> None:
+        """Register a handler.
+
+        :raises RegistrationError: a second handler for the same versions of the type, or the
+            worker has started.
+        """
+        if self._is_frozen:
+            raise RegistrationError(f"{handler.type!r} was registered after the worker had started")
+        registered = self._handlers.get(handler.type, [])
         for taken in registered:
-            if taken.versions.clauses == accepted.clauses:
+            if taken.versions.clauses == handler.versions.clauses:
                 raise RegistrationError(
-                    f"{job_type!r} has a handler already: {_name(taken.function)} in "
+                    f"{handler.type!r} has a handler already: {_name(taken.function)} in "
                     f"{getattr(taken.function, '__module__', '?')}"
                 )
-        signature = _checked_signature(job_type, function)
-        made = Handler(job_type, function, _is_async(function), signature, accepted)
-        self._handlers[job_type] = [*registered, made]
+        self._handlers[handler.type] = [*registered, handler]
 
     def find(self, job_type: str, version: JsonValue = None) -> Handler:
         """Return the handler of a type, or of a version of it.
@@ -134,7 +146,15 @@ class HandlerRegistry:
         )
 
     def freeze(self) -> None:
-        """Refuse further handlers; the worker starts now."""
+        """Refuse further handlers; the worker starts now.
+
+        :raises RegistrationError: the types of a typed job cannot be resolved.
+        """
+        if self._is_frozen:
+            return
+        for handlers in self._handlers.values():
+            for handler in handlers:
+                handler.prepare()
         self._is_frozen = True
 
     def __contains__(self, job_type: object) -> bool:
@@ -148,6 +168,18 @@ class HandlerRegistry:
     def __len__(self) -> int:
         """Return how many types have a handler."""
         return len(self._handlers)
+
+
+def versions_of(job_type: str, versions: str) -> VersionRange:
+    """Return the versions of a type that a handler takes.
+
+    :raises RegistrationError: no valid type, or no versions.
+    """
+    try:
+        check_type(job_type)
+        return VersionRange.parse(versions)
+    except Exception as problem:
+        raise RegistrationError(str(problem)) from problem
 
 
 def _of_version(handlers: Sequence[Handler], job_type: str, version: Version | None) -> Handler:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Unpack
 
 from ojs_aws.client.areas.area import Area
-from ojs_aws.client.insertion import whole_job
+from ojs_aws.client.insertion import AsJob, whole_job
 from ojs_aws.client.transports.answers import Answer, Values, entry_of, text_in, unwrapped
 from ojs_aws.domain.cron.bodies import CronOptions, registration_body
 from ojs_aws.domain.envelope import Job
@@ -56,14 +56,15 @@ class CronJobs(Area):
         self,
         name: str,
         cron: str,
-        job: Job | str,
+        job: Job | AsJob | str,
         args: Sequence[JsonValue] = (),
         **options: Unpack[CronOptions],
     ) -> CronJob:
         """Register a cron job, or change the one of this name. Applications do so at each start.
 
         :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
-        :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
+        :param job: what is enqueued: a job, whose id does not matter, a call of a typed job, or a
+            type with ``args``.
         :param options: ``timezone`` (an IANA name, UTC by default; the expression is read in local
             time), ``overlap_policy`` (what happens when the run before is still active),
             ``enabled`` and ``description``.

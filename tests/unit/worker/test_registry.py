@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.worker import RegistrationError
 from ojs_aws.worker.registry import (
     ArgumentsError,
     HandlerRegistry,
     NoHandlerError,
-    RegistrationError,
 )
 from tests.unit.worker.doubles import job
 

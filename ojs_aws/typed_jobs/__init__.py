@@ -1,0 +1,1 @@
+"""Declares jobs as typed functions: what sends them and what runs them read one declaration."""

@@ -1,0 +1,136 @@
+"""Represent jobs that have not been sent, and send many of them together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ojs_aws.typed_jobs.clients import Clients, sending_client, sending_sync_client
+from ojs_aws.typed_jobs.handles import Handle, Pending, SyncHandle, SyncPending
+from ojs_aws.typed_jobs.plain_values import unshared
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.errors import JsonValue
+    from ojs_aws.typed_jobs.declarations import JobDeclaration
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Call(ABC, Generic[R_co]):
+    """Represents a job, or a workflow of jobs, that has not been sent; immutable.
+
+    Its type parameter is the type of the result.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    async def enqueue(self) -> Pending[R_co]:
+        """Send it, and return a handle of it."""
+
+    @abstractmethod
+    def enqueue_sync(self) -> SyncPending[R_co]:
+        """Send it from code that is not asynchronous, and return a handle of it."""
+
+
+class JobCall(Call[R_co]):
+    """Represents a job with its arguments that has not been sent; immutable.
+
+    A client takes it wherever it takes a :class:`~ojs_aws.Job`: ``client.enqueue(call)``,
+    ``client.cron.register("report", "@daily", call)``, ``client.transact_item(call)``. Each time
+    it makes another job.
+    """
+
+    __slots__ = ("_args", "_template", "declaration")
+
+    def __init__(self, declaration: JobDeclaration, template: Job, args: list[JsonValue]) -> None:
+        """Keep the arguments as they go over the wire; ``send_email.call(...)`` makes these."""
+        self.declaration = declaration
+        self._template = template
+        self._args = args
+
+    @property
+    def type(self) -> str:
+        """Return the type of the job."""
+        return self._template.type
+
+    def to_job(self) -> Job:
+        """Return a new job, without an id, that a client can enqueue."""
+        return self._template.with_args(unshared(self._args))
+
+    async def enqueue(self) -> Handle[R_co]:
+        """Send the job.
+
+        :raises OjsError: the backend refused the job, or could not be reached.
+        :raises ValueError: nothing says where the server is.
+        """
+        client = sending_client(self.declaration.clients())
+        result = await client.enqueue(self)
+        return Handle(client, result.id, self.declaration.decode_result, result.dropped_by)
+
+    def enqueue_sync(self) -> SyncHandle[R_co]:
+        """Send the job, from code that is not asynchronous; see :meth:`enqueue`."""
+        client = sending_sync_client(self.declaration.clients())
+        result = client.enqueue(self)
+        return SyncHandle(client, result.id, self.declaration.decode_result, result.dropped_by)
+
+    def __repr__(self) -> str:
+        """Show the type; never the arguments, which may be secret."""
+        return f"<JobCall {self.type}>"
+
+
+async def enqueue_many(calls: Iterable[JobCall[R]]) -> list[Handle[R]]:
+    """Send several jobs, or some thousands, in one request: all of them or none.
+
+    Example::
+
+        await enqueue_many(send_email.call(to, order) for to in people)
+
+    :returns: a handle of each job, in their order.
+    :raises TypeError: one is no call of a job.
+    :raises ValueError: the jobs are not all sent by the same client, or nothing says where the
+        server is.
+    :raises OjsError: the backend refused the batch; nothing was enqueued.
+    """
+    listed = list(calls)
+    if not listed:
+        return []
+    client = sending_client(_clients_of(listed))
+    results = await client.enqueue_many(listed, atomic=True)
+    return [
+        Handle(client, result.id, call.declaration.decode_result)
+        for call, result in zip(listed, results, strict=True)
+    ]
+
+
+def enqueue_many_sync(calls: Iterable[JobCall[R]]) -> list[SyncHandle[R]]:
+    """Send several jobs from code that is not asynchronous; see :func:`enqueue_many`."""
+    listed = list(calls)
+    if not listed:
+        return []
+    client = sending_sync_client(_clients_of(listed))
+    results = client.enqueue_many(listed, atomic=True)
+    return [
+        SyncHandle(client, result.id, call.declaration.decode_result)
+        for call, result in zip(listed, results, strict=True)
+    ]
+
+
+def _clients_of(calls: Sequence[Any]) -> Clients:
+    """Return who sends some jobs.
+
+    :raises TypeError: one is no call of a job.
+    :raises ValueError: they are not all sent by the same client.
+    """
+    found: list[Clients] = []
+    for place, call in enumerate(calls):
+        if not isinstance(call, JobCall):
+            shown = type(call).__name__
+            raise TypeError(f"Item {place} must be a call such as send.call(...), not a {shown}.")
+        found.append(call.declaration.clients())
+    if any(each is not found[0] for each in found):
+        raise ValueError("The jobs belong to Jobs with different clients: send them apart.")
+    return found[0]

@@ -1,0 +1,122 @@
+"""Hold what is declared of one job: its type, its function, and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from ojs_aws.domain.attributes import check_type
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.jobs.versions import ANY
+from ojs_aws.domain.json_text import Member, encode
+from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
+from ojs_aws.typed_jobs.clients import Clients
+from ojs_aws.typed_jobs.options import JobOptions, attributes_of
+from ojs_aws.typed_jobs.received import ArgumentDecoder
+from ojs_aws.typed_jobs.signature import JobSignature
+from ojs_aws.typed_jobs.values import Codec, codec_of
+
+RESULT: Final = "result"
+
+
+@dataclass(frozen=True)
+class JobDeclaration:
+    """Describes one job, for those who send it and for the worker that runs it.
+
+    :ivar options: of every job of the type, unless the sender says otherwise.
+    :ivar versions: of jobs that the function takes.
+    :ivar is_remote: a worker elsewhere runs it; the function is only its signature.
+    :ivar clients: who sends it where no client is in use; asked at each call.
+    """
+
+    type: str
+    signature: JobSignature
+    options: JobOptions
+    clients: Callable[[], Clients]
+    versions: str = ANY
+    is_remote: bool = False
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """Return the function that was decorated."""
+        return self.signature.function
+
+    @property
+    def queue(self) -> str:
+        """Return the queue of the job's options."""
+        return self.template(self.options).queue
+
+    def template(self, options: Mapping[str, Any]) -> Job:
+        """Return a job of this type without arguments.
+
+        :raises TypeError: a job has no such attribute, or it is of another type.
+        :raises ValueError: a policy has a member that there is not.
+        :raises InvalidRequestError: a value that a job cannot have.
+        """
+        return Job(self.type, (), **attributes_of(options))  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Resolve all types; a worker does so when it starts.
+
+        :raises RegistrationError: a type is not defined, or JSON cannot carry it, or the context
+            is not where it belongs.
+        """
+        self.signature.check_context()
+        _ = self.encoder, self.decoder, self.result
+
+    @cached_property
+    def _types(self) -> ArgumentTypes:
+        return ArgumentTypes(self.signature)
+
+    @cached_property
+    def encoder(self) -> ArgumentEncoder:
+        """Return what writes the arguments for the wire."""
+        return ArgumentEncoder(self.signature, self._types)
+
+    @cached_property
+    def decoder(self) -> ArgumentDecoder:
+        """Return what reads the arguments from the wire."""
+        return ArgumentDecoder(self._types)
+
+    @cached_property
+    def result(self) -> Codec:
+        """Return the codec of what the function returns."""
+        kind = self.signature.annotations.get("return", Any)
+        return codec_of(kind, f"The result of {self.signature.name}")
+
+    def decode_result(self, value: JsonValue) -> Any:
+        """Return the result of a job as the function returned it.
+
+        :raises WrongValueError: it does not have the declared type.
+        """
+        return self.result.decode(Member(encode(value), value), RESULT)
+
+
+def declared(
+    job_type: str,
+    signature: JobSignature,
+    options: JobOptions,
+    clients: Callable[[], Clients],
+    *,
+    versions: str = ANY,
+    is_remote: bool = False,
+) -> JobDeclaration:
+    """Return a declaration, checked as far as it can be before all types are known.
+
+    :raises RegistrationError: no valid type, or an option that only one job can have.
+    :raises TypeError: a job has no such attribute, or it is of another type.
+    :raises ValueError: a policy has a member that there is not.
+    """
+    if "id" in options:
+        raise RegistrationError(f"All jobs of {job_type!r} cannot have the same id.")
+    made = JobDeclaration(job_type, signature, options, clients, versions, is_remote)
+    try:
+        check_type(job_type)
+    except OjsError as problem:
+        raise RegistrationError(str(problem)) from problem
+    made.template(options)
+    return made

@@ -1,0 +1,215 @@
+"""Declare jobs as typed functions, once for those who send them and for the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    overload,
+)
+
+from ojs_aws.domain.jobs.versions import ANY
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.middleware.sync_context import SyncJobContext
+from ojs_aws.typed_jobs.clients import FROM_ENVIRONMENT, Clients
+from ojs_aws.typed_jobs.declarations import JobDeclaration, declared
+from ojs_aws.typed_jobs.options import JobOptions
+from ojs_aws.typed_jobs.senders import RemoteJob, TypedJob
+from ojs_aws.typed_jobs.signature import read_signature
+
+if TYPE_CHECKING:
+    from ojs_aws.client import Client
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Declare(Protocol):
+    """Makes a job of a function."""
+
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> TypedJob[P, R, P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> TypedJob[P, R, P, R]: ...
+
+
+class DeclareWithContext(Protocol):
+    """Makes a job of a function that takes the context first."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, P], Coroutine[Any, Any, R]], /
+    ) -> TypedJob[P, R, Concatenate[JobContext, P], Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[SyncJobContext, P], R], /
+    ) -> TypedJob[P, R, Concatenate[SyncJobContext, P], R]: ...
+
+
+class DeclareRemote(Protocol):
+    """Makes a remote job of a signature."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> RemoteJob[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> RemoteJob[P, R]: ...
+
+
+class Jobs:
+    """Holds declarations of jobs, for those who send them and for the worker that runs them.
+
+    It needs no URL, and imports no worker: a web application and its worker import one module.
+
+    Example::
+
+        jobs = Jobs()
+
+        @jobs.job("email.send", queue="email")
+        async def send_email(to: str, *, urgent: bool = False) -> str: ...
+
+        await send_email.enqueue("ada@example.com", urgent=True)
+    """
+
+    def __init__(self) -> None:
+        """Start without jobs."""
+        self._declared: list[JobDeclaration] = []
+        self._listeners: list[Callable[[JobDeclaration], None]] = []
+        self._clients = FROM_ENVIRONMENT
+
+    # --------------------------------------------------------------------------- declaring
+    @overload
+    def job(
+        self,
+        job_type: str,
+        *,
+        context: Literal[False] = False,
+        versions: str = ANY,
+        **options: Unpack[JobOptions],
+    ) -> Declare: ...
+    @overload
+    def job(
+        self,
+        job_type: str,
+        *,
+        context: Literal[True],
+        versions: str = ANY,
+        **options: Unpack[JobOptions],
+    ) -> DeclareWithContext: ...
+    def job(
+        self,
+        job_type: str,
+        *,
+        context: bool = False,
+        versions: str = ANY,
+        **options: Unpack[JobOptions],
+    ) -> Declare | DeclareWithContext:
+        """Declare the decorated function as a job. It can still be called like before.
+
+        :param context: the function takes a :class:`~ojs_aws.JobContext` first, or without
+            ``async`` a :class:`~ojs_aws.SyncJobContext`.
+        :param versions: of jobs that the function takes; see :meth:`Worker.handler`.
+        :param options: of every job of the type, such as ``queue``, ``retry`` and ``unique``; see
+            :class:`JobOptions`.
+        :raises RegistrationError: the type is taken or invalid, arguments on the wire cannot have
+            the function's parameters, or the context is not where the flag says.
+        :raises TypeError: a job has no such attribute, or it is of another type.
+        """
+        _check_named(job_type)
+
+        def declare(function: Callable[..., Any]) -> Any:
+            signature = read_signature(function, has_context=context)
+            made = declared(job_type, signature, options, self._sent_by, versions=versions)
+            self._add(made)
+            return TypedJob(made, options)
+
+        return declare
+
+    def remote(self, job_type: str, **options: Unpack[JobOptions]) -> DeclareRemote:
+        """Declare a job that a worker elsewhere runs; the function is never called.
+
+        Example::
+
+            @jobs.remote("video.encode", queue="media")
+            def encode(path: str, *, crf: int = 23) -> dict[str, int]:
+                raise NotImplementedError
+
+        :raises RegistrationError: as :meth:`job`.
+        """
+        _check_named(job_type)
+
+        def declare(function: Callable[..., Any]) -> Any:
+            signature = read_signature(function, has_context=False)
+            made = declared(job_type, signature, options, self._sent_by, is_remote=True)
+            self._add(made)
+            return RemoteJob(made, options)
+
+        return declare
+
+    def _add(self, made: JobDeclaration) -> None:
+        for known in self._declared:
+            if (known.type, known.versions) == (made.type, made.versions):
+                raise RegistrationError(
+                    f"The job {made.type!r} is declared already: {known.signature.name} in "
+                    f"{known.function.__module__}."
+                )
+        for listener in self._listeners:
+            listener(made)
+        self._declared.append(made)
+
+    def on_declared(self, listener: Callable[[JobDeclaration], None]) -> None:
+        """Pass each declaration to a listener: those that there are, and later ones.
+
+        Workers register the jobs so.
+        """
+        for each in self._declared:
+            listener(each)
+        self._listeners.append(listener)
+
+    def __iter__(self) -> Iterator[JobDeclaration]:
+        """Yield what is declared, in order."""
+        return iter(list(self._declared))
+
+    def __len__(self) -> int:
+        """Return how many jobs are declared."""
+        return len(self._declared)
+
+    # ----------------------------------------------------------------------------- sending
+    def configure(self, make_client: Callable[[], Client]) -> None:
+        """Send these jobs by clients that a function makes, one for each event loop.
+
+        Without this they go to the server that ``OJS_URL`` names.
+
+        Example::
+
+            jobs.configure(lambda: Client("https://jobs.example.com", api_key=key))
+        """
+        if not callable(make_client):
+            raise TypeError("configure() takes a function that makes a client: lambda: Client(url)")
+        self._clients = Clients(make_client)
+
+    async def close(self) -> None:
+        """Close the client of the running event loop; an application does so when it ends."""
+        await self._clients.close()
+
+    def close_sync(self) -> None:
+        """Close the client of synchronous code; an application does so when it ends."""
+        self._clients.close_sync()
+
+    def _sent_by(self) -> Clients:
+        return self._clients
+
+
+def _check_named(job_type: object) -> None:
+    """Refuse a decorator that stands alone, and so has a function where the type belongs."""
+    if not isinstance(job_type, str):
+        raise RegistrationError('name the job type: @jobs.job("email.send")')

@@ -1,0 +1,150 @@
+"""Translate values that JSON does not have: models, dataclasses, dates, decimals and so on.
+
+pydantic does it. It drops and changes some values without an error: the fields of a subclass,
+NaN, secrets. So what is encoded is read back at once, and refused where it is not the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, PydanticSerializationError, from_json
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import Member
+from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.typed_jobs.plain_values import WrongValueError
+
+_OWN_WORDS: Final = frozenset({"value_error", "assertion_error"})
+"""Errors whose message is the application's, which may show the value."""
+
+_SILENT: Final = "a value that JSON can carry without loss"
+
+
+class ModelCodec:
+    """Translates the values of one type by pydantic."""
+
+    def __init__(self, adapter: TypeAdapter[Any]) -> None:
+        """Translate the values of this type."""
+        self.adapter = adapter
+        self._dump = adapter.dump_json
+        self._load = adapter.validate_json
+
+    def encode(self, value: object, field: str) -> JsonValue:
+        """Return a value as JSON has it."""
+        try:
+            text = self._dump(value, by_alias=True, warnings="error")
+            again = self._load(text, strict=True)
+        except (PydanticSerializationError, ValidationError):
+            raise self._wrong(value, field) from None
+        if again != value and (inner := _difference(value, again, field)):
+            raise WrongValueError(inner, _SILENT)
+        native: JsonValue = from_json(text)
+        return native
+
+    def decode(self, member: Member, field: str) -> object:
+        """Return the value of a JSON text, strictly: a number is no string, nor the other way."""
+        try:
+            value: object = self._load(member.raw, strict=True)
+        except ValidationError as problem:
+            raise self.wrong_value(problem, field) from None
+        return value
+
+    def wrong_value(self, problem: ValidationError, field: str) -> WrongValueError:
+        """Return the first error of pydantic's without the value."""
+        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+        return WrongValueError(_field(field, first, self._names()), _expected(first))
+
+    def _wrong(self, value: object, field: str) -> WrongValueError:
+        """Return what is wrong with a value that could not be encoded."""
+        try:
+            self.adapter.validate_python(value, strict=True)
+            # An object of the right class may have fields that are wrong: it was changed later.
+            self._load(self._dump(value, by_alias=True, warnings=False), strict=True)
+        except ValidationError as found:
+            return self.wrong_value(found, field)
+        except PydanticSerializationError:
+            pass
+        return WrongValueError(field, _SILENT)
+
+    def _names(self) -> frozenset[str]:
+        """Return the names of all fields in the type; other names in a value are data."""
+        return frozenset(_properties(self.adapter.json_schema()))
+
+
+def adapter_of(kind: Any, place: str) -> TypeAdapter[Any]:
+    """Return pydantic's adapter of a type.
+
+    :raises RegistrationError: pydantic does not know such values.
+    """
+    try:
+        return TypeAdapter(kind)
+    except (PydanticUserError, TypeError) as problem:
+        shown = str(problem).partition("\n")[0]
+        raise RegistrationError(f"{place} has a type that JSON cannot carry: {shown}") from None
+
+
+def _expected(error: ErrorDetails) -> str:
+    """Return what pydantic expected, unless the words are the application's."""
+    if error["type"] in _OWN_WORDS or "." in error["type"]:
+        return "a value that its validator accepts"
+    return error["msg"].removeprefix("Input should be ").replace("Input should ", "to ")
+
+
+def _field(field: str, error: ErrorDetails, names: frozenset[str]) -> str:
+    """Return the place of an error: a name only where the type has a field of that name."""
+    for part in error["loc"]:
+        if isinstance(part, int):
+            field += f"[{part}]"
+        elif part in names:
+            field += f".{part}"
+        else:
+            field += "[...]"
+    return field
+
+
+def _properties(schema: Any) -> set[str]:
+    found: set[str] = set()
+    if isinstance(schema, dict):
+        found |= set(schema.get("properties", ()))
+        for inner in schema.values():
+            found |= _properties(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            found |= _properties(inner)
+    return found
+
+
+def _difference(given: object, again: object, field: str) -> str:
+    """Return where a value differs from what was read back; empty where it does not.
+
+    Objects are compared field by field: they need no ``__eq__`` of their own.
+    """
+    if given == again or (isinstance(given, float) and math.isnan(given)):
+        return ""
+    if type(given) is not type(again):
+        return field
+    if (parts := _parts(given)) is None or (others := _parts(again)) is None:
+        return field
+    if parts.keys() != others.keys():
+        return field
+    inner = (_difference(parts[step], others[step], field + step) for step in parts)
+    return next(filter(None, inner), "")
+
+
+def _parts(value: object) -> Mapping[str, object] | None:
+    """Return what a value is made of, by the step that leads there; None if it has no parts."""
+    if isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return {f".{name}": part for name, part in (fields | (value.model_extra or {})).items()}
+    if dataclasses.is_dataclass(value):
+        return {f".{each.name}": getattr(value, each.name) for each in dataclasses.fields(value)}
+    if isinstance(value, (list, tuple)):
+        return {f"[{place}]": part for place, part in enumerate(value)}
+    if isinstance(value, dict):
+        return {f"[{key!r}]": part for key, part in value.items()}
+    return None

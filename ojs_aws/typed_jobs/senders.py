@@ -1,0 +1,119 @@
+"""Send jobs by the functions that declare them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+
+from ojs_aws.typed_jobs.calls import JobCall
+from ojs_aws.typed_jobs.handles import Handle, SyncHandle
+from ojs_aws.typed_jobs.options import JobOptions, merged
+
+if TYPE_CHECKING:
+    from ojs_aws.client import Client, SyncClient
+    from ojs_aws.typed_jobs.declarations import JobDeclaration
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+Returned = TypeVar("Returned")
+
+
+class Sender(Generic[P, R]):
+    """Sends jobs of one type, with the parameters of their function; immutable.
+
+    :ivar declaration: what is declared of the job.
+    """
+
+    def __init__(self, declaration: JobDeclaration, options: JobOptions) -> None:
+        """Send jobs with these options; ``send_email.options(...)`` makes these.
+
+        :raises TypeError: a job has no such attribute, or it is of another type.
+        :raises ValueError: a policy has a member that there is not.
+        :raises InvalidRequestError: a value that a job cannot have.
+        """
+        self.declaration = declaration
+        self._options = options
+        self._template = declaration.template(options)
+        # A default that is left out must not make another job of the same arguments.
+        self._is_whole = "unique" in self._template
+
+    @property
+    def type(self) -> str:
+        """Return the type of the job."""
+        return self.declaration.type
+
+    def options(self, **options: Unpack[JobOptions]) -> Sender[P, R]:
+        """Return a sender of the same job with other options; this one stays as it is.
+
+        Example::
+
+            await send_email.options(delay="10m", priority=5).enqueue("a@b.c", order)
+
+        :param options: the attributes of a job, and ``delay``; see :class:`JobOptions`.
+        :raises TypeError: a job has no such attribute, or it is of another type.
+        :raises ValueError: a policy has a member that there is not.
+        """
+        return Sender(self.declaration, merged(self._options, options))
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> JobCall[R]:
+        """Return the job with these arguments, to be sent later or together with others.
+
+        :raises TypeError: the function does not take these arguments, or one has another type
+            than it declares; the message names the argument, and never shows its value.
+        :raises RegistrationError: the function's types cannot be resolved.
+        """
+        encoder = self.declaration.encoder
+        wire = encoder.encode(args, kwargs, is_whole=self._is_whole)
+        return JobCall(self.declaration, self._template, wire)
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Send a job with these arguments.
+
+        It goes by the client of ``with client.use():``, else by one that ``jobs.configure`` made,
+        else to the server that ``OJS_URL`` names.
+
+        :raises TypeError: see :meth:`call`.
+        :raises ValueError: nothing says where the server is.
+        :raises OjsError: the backend refused the job, or could not be reached.
+        """
+        return await self.call(*args, **kwargs).enqueue()
+
+    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncHandle[R]:
+        """Send a job from code that is not asynchronous; see :meth:`enqueue`."""
+        return self.call(*args, **kwargs).enqueue_sync()
+
+    def handle(self, job_id: str, client: Client) -> Handle[R]:
+        """Return the handle of a job that was sent before, such as by another process."""
+        return Handle(client, job_id, self.declaration.decode_result)
+
+    def handle_sync(self, job_id: str, client: SyncClient) -> SyncHandle[R]:
+        """Return the handle of a job that was sent before, for code that is not asynchronous."""
+        return SyncHandle(client, job_id, self.declaration.decode_result)
+
+    def __repr__(self) -> str:
+        """Show the type of the job."""
+        return f"<{type(self).__name__} {self.type}>"
+
+
+class RemoteJob(Sender[P, R]):
+    """Sends jobs that a worker elsewhere runs, such as one in another language."""
+
+
+class TypedJob(Sender[P, R], Generic[P, R, Q, Returned]):
+    """Sends jobs of one type, and is still the function that runs them."""
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, declaration: JobDeclaration, options: JobOptions) -> None:
+        """Send jobs with these options; the decorator ``@jobs.job(...)`` makes these."""
+        super().__init__(declaration, options)
+        self._function: Callable[..., Any] = declaration.function
+        functools.update_wrapper(self, declaration.function)
+
+    def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> Returned:
+        """Call the function itself, here and now; no job is made."""
+        returned: Returned = self._function(*args, **kwargs)
+        return returned

@@ -1,0 +1,102 @@
+"""Runs typed jobs: reads their arguments, calls their functions, and writes their results."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.sync_context import SyncJobContext
+from ojs_aws.typed_jobs.declarations import RESULT, JobDeclaration
+from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.received import UnexpectedArgumentsError
+from ojs_aws.worker.failure import DeadLetterError
+from ojs_aws.worker.registry import ArgumentsError, Handler, versions_of
+
+
+@dataclass(frozen=True, slots=True)
+class TypedHandler(Handler):
+    """Holds the function of a typed job."""
+
+    declaration: JobDeclaration | None = None
+
+    def bound_to(self, ctx: JobContext) -> Callable[[], object]:
+        """Return the call of the function with the arguments of a job."""
+        return functools.partial(self.function, ctx)
+
+    def prepare(self) -> None:
+        """Resolve the types of the function.
+
+        :raises RegistrationError: a type is not defined, or JSON cannot carry it.
+        """
+        if self.declaration is not None:
+            self.declaration.check()
+
+
+def typed_handler(declaration: JobDeclaration) -> TypedHandler:
+    """Return the handler of a typed job.
+
+    :raises RegistrationError: no valid type, or no versions.
+    """
+    signature = declaration.signature
+    run = _asynchronous(declaration) if signature.is_async else _synchronous(declaration)
+    functools.update_wrapper(run, declaration.function)
+    versions = versions_of(declaration.type, declaration.versions)
+    return TypedHandler(declaration.type, run, signature.is_async, None, versions, declaration)
+
+
+def _asynchronous(declaration: JobDeclaration) -> Callable[[JobContext], Any]:
+    async def run(ctx: JobContext) -> object:
+        returned = await _call(declaration, ctx, ctx)
+        return _encoded(declaration, returned)
+
+    return run
+
+
+def _synchronous(declaration: JobDeclaration) -> Callable[[JobContext], Any]:
+    def run(ctx: JobContext) -> object:
+        returned = _call(declaration, ctx, SyncJobContext(ctx))
+        return _encoded(declaration, returned)
+
+    return run
+
+
+def _call(declaration: JobDeclaration, ctx: JobContext, given: object) -> Any:
+    """Call the function with the arguments of a job.
+
+    :raises DeadLetterError: an argument does not have its declared type. A retry would find the
+        same.
+    :raises ArgumentsError: there are too many or too few.
+    """
+    try:
+        args, keywords = declaration.decoder.decode(ctx.job)
+    except WrongValueError as wrong:
+        raise DeadLetterError(
+            f"The argument {wrong.field!r} of {declaration.type!r} is not {wrong.expected}.",
+            type="ArgumentTypeError",
+            details={"field": wrong.field},
+        ) from None
+    except UnexpectedArgumentsError as problem:
+        raise ArgumentsError(
+            f"The arguments of {declaration.type!r} do not fit {declaration.signature.name}"
+            f"{declaration.signature.signature}: {problem}."
+        ) from None
+    if declaration.signature.has_context:
+        args.insert(0, given)
+    return declaration.function(*args, **keywords)
+
+
+def _encoded(declaration: JobDeclaration, returned: object) -> object:
+    """Return a result as JSON has it.
+
+    :raises TypeError: it does not have its declared type.
+    """
+    try:
+        return declaration.result.encode(returned, RESULT)
+    except WrongValueError as wrong:
+        raise TypeError(
+            f"{declaration.signature.name} returned the wrong type: {wrong.field!r} is not "
+            f"{wrong.expected}."
+        ) from None
