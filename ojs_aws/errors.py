@@ -70,8 +70,11 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.errors import NextCalledTwiceError as NextCalledTwiceError
     from ojs_aws.middleware.errors import NextNotAwaitedError as NextNotAwaitedError
     from ojs_aws.middleware.errors import NextNotCalledError as NextNotCalledError
+    from ojs_aws.middleware.errors import RegistrationError as RegistrationError
     from ojs_aws.middleware.errors import SuppressedErrorWarning as SuppressedErrorWarning
     from ojs_aws.middleware.errors import UnknownMiddlewareError as UnknownMiddlewareError
+    from ojs_aws.typed_jobs.handles import JobNotSentError as JobNotSentError
+    from ojs_aws.typed_jobs.plain_values import WrongValueError as WrongValueError
     from ojs_aws.worker.executor import ResultError as ResultError
     from ojs_aws.worker.failure import DeadLetterError as DeadLetterError
     from ojs_aws.worker.failure import DiscardError as DiscardError
@@ -82,6 +85,5 @@ if TYPE_CHECKING:
     from ojs_aws.worker.paths import WorkerPathError as WorkerPathError
     from ojs_aws.worker.registry import ArgumentsError as ArgumentsError
     from ojs_aws.worker.registry import NoHandlerError as NoHandlerError
-    from ojs_aws.worker.registry import RegistrationError as RegistrationError
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.typed_jobs.options import duration_ms
+from ojs_aws.domain.timestamps import duration_ms
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, JobProgress, SyncClient

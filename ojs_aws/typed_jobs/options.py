@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from ojs_aws.domain.job_attributes import JobAttributes
-from ojs_aws.domain.timestamps import format_duration, parse_duration
+from ojs_aws.domain.timestamps import duration_ms, format_duration
 
 
 class JobOptions(JobAttributes, total=False):
@@ -22,8 +22,8 @@ class JobOptions(JobAttributes, total=False):
 def attributes_of(options: JobOptions) -> JobAttributes:
     """Return the attributes that some options set.
 
-    :raises TypeError: ``delay`` is given beside ``scheduled_at``, or is no duration.
-    :raises InvalidRequestError: ``delay`` is text that is no duration.
+    :raises TypeError: ``delay`` is given beside ``scheduled_at``.
+    :raises InvalidRequestError: ``delay`` is no duration.
     """
     if "delay" not in options:
         return options
@@ -46,17 +46,3 @@ def merged(options: Mapping[str, Any], others: Mapping[str, Any]) -> JobOptions:
         kept.pop("delay", None)
         kept.pop("scheduled_at", None)
     return cast("JobOptions", kept | dict(others))
-
-
-def duration_ms(given: object, name: str) -> int:
-    """Return the milliseconds of a duration: ``"10m"``, ``"PT10M"`` or a timedelta.
-
-    :raises TypeError: it is none.
-    :raises InvalidRequestError: it is text of another form, or negative.
-    """
-    if isinstance(given, timedelta):
-        given = format_duration(given // timedelta(milliseconds=1))
-    if not isinstance(given, str):
-        shown = type(given).__name__
-        raise TypeError(f'{name} must be a duration such as "30s" or "10m", not a {shown}.')
-    return parse_duration(given, name)

@@ -5,15 +5,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.sync_context import SyncJobContext
 from ojs_aws.typed_jobs.declarations import RESULT, JobDeclaration
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.received import UnexpectedArgumentsError
-from ojs_aws.worker.failure import DeadLetterError
-from ojs_aws.worker.registry import ArgumentsError, Handler, versions_of
+from ojs_aws.worker.failure import DeadLetterError, JobError, SnoozeError
+from ojs_aws.worker.registry import Handler, versions_of
+
+SNOOZE_S: Final = 30
+"""How long a job waits for another worker, in seconds."""
+
+MOST_SNOOZES: Final = 120
+"""After so many attempts that do not count, it is a dead letter: no newer worker came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ def _call(declaration: JobDeclaration, ctx: JobContext, given: object) -> Any:
 
     :raises DeadLetterError: an argument does not have its declared type. A retry would find the
         same.
-    :raises ArgumentsError: there are too many or too few.
+    :raises SnoozeError: there are too many or too few: a newer version may have sent them.
     """
     try:
         args, keywords = declaration.decoder.decode(ctx.job)
@@ -79,13 +85,28 @@ def _call(declaration: JobDeclaration, ctx: JobContext, given: object) -> Any:
             details={"field": wrong.field},
         ) from None
     except UnexpectedArgumentsError as problem:
-        raise ArgumentsError(
-            f"The arguments of {declaration.type!r} do not fit {declaration.signature.name}"
-            f"{declaration.signature.signature}: {problem}."
-        ) from None
+        raise _unexpected(declaration, ctx, problem) from None
     if declaration.signature.has_context:
         args.insert(0, given)
     return declaration.function(*args, **keywords)
+
+
+def _unexpected(
+    declaration: JobDeclaration, ctx: JobContext, problem: UnexpectedArgumentsError
+) -> JobError:
+    """Return what becomes of a job with arguments that this version does not know.
+
+    While a deployment replaces workers one by one, a newer sender may be ahead of this worker. So
+    the job waits for a newer worker, for about an hour, and nothing counts as a failure.
+    """
+    message = (
+        f"The arguments of {declaration.type!r} do not fit {declaration.signature.name}"
+        f"{declaration.signature.signature}: {problem}."
+    )
+    given_back = ctx.job.get("x_aws_uncounted_attempts")
+    if isinstance(given_back, int) and given_back >= MOST_SNOOZES:
+        return DeadLetterError(message, type="UnexpectedArgumentsError")
+    return SnoozeError(SNOOZE_S, f"{message} It waits for a worker that knows them.")
 
 
 def _encoded(declaration: JobDeclaration, returned: object) -> object:

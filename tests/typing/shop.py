@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ojs_aws import JobContext, Jobs, SyncJobContext, Worker
+from ojs_aws import JobContext, Jobs, RetryPolicy, SyncJobContext, UniquePolicy, Worker
 
 jobs = Jobs()
 
@@ -19,12 +19,12 @@ class Receipt:
     is_sent: bool
 
 
-@jobs.job("email.send", queue="email", retry={"max_attempts": 5})
+@jobs.job("email.send", queue="email", retry=RetryPolicy(max_attempts=5))
 async def send_email(to: str, order: Order, *, urgent: bool = False) -> Receipt:
     return Receipt(bool(to) and order.number > 0 and not urgent)
 
 
-@jobs.job("report.build", context=True, unique={"keys": ["type", "args"]})
+@jobs.job("report.build", context=True, unique=UniquePolicy(period="1h"))
 async def build_report(ctx: JobContext, day: str, limit: int = 10) -> int:
     await ctx.checkpoint(day)
     return limit

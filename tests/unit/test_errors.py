@@ -35,6 +35,7 @@ INTERNAL = {
     "TooMuchWorkError",
     "TransactionTooLargeError",
     "UnreadableMessageError",
+    "UnexpectedArgumentsError",
 }
 """What parts of the backend raise for each other; no handler or caller meets it."""
 

@@ -46,15 +46,15 @@ class Shop:
 
     async def work(self, jobs: Jobs, queue: str = "default") -> list[Outcome]:
         """Fetch and execute all jobs of a queue, and report how each ended."""
-        claimed = self.world.backend.fetch(FetchRequest((queue,), count=10))
+        claimed = self.world.backend.jobs.fetch(FetchRequest((queue,), count=10))
         return [await self._run(jobs, Job.from_members(render_job(each))) for each in claimed]
 
     async def _run(self, jobs: Jobs, job: Job) -> Outcome:
         outcome = await execute(jobs, job)
         if isinstance(outcome, Succeeded):
-            self.world.backend.ack(job.id, None, RawJson(outcome.result or "null"))
+            self.world.backend.jobs.ack(job.id, None, RawJson(outcome.result or "null"))
         else:
-            self.world.backend.fail(job.id, None, parse_object(encode({**outcome.error})))
+            self.world.backend.jobs.fail(job.id, None, parse_object(encode({**outcome.error})))
         return outcome
 
 

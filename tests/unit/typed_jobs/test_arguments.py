@@ -11,7 +11,7 @@ from ojs_aws import Job, Jobs
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.typed_jobs.plain_values import WrongValueError
-from ojs_aws.worker.executor import Succeeded
+from ojs_aws.worker.executor import Snoozed, Succeeded
 from tests.unit.typed_jobs.conftest import error_of, execute
 
 jobs = Jobs()
@@ -166,3 +166,77 @@ async def test_arguments_are_read_as_the_middleware_left_them() -> None:
     job = Job.from_members({"type": RawJson('"rest"'), "args": RawJson('["x", 1]')})
     job.args.append(2)
     assert await results(job) == ["x", 1, 2]
+
+
+# ---------------------------------------------------------------------------- rolling deployments
+older, newer = Jobs(), Jobs()
+
+
+@older.job("mail.send")
+async def send_v1(to: str, text: str, *, urgent: bool = False) -> list[JsonValue]:
+    return [to, text, urgent]
+
+
+@newer.job("mail.send")
+async def send_v2(
+    to: str, text: str = "", subject: str = "", *, urgent: bool = False, tag: str = ""
+) -> list[JsonValue]:
+    return [to, text, subject, urgent, tag]
+
+
+NEWER: list[Any] = [
+    send_v2.call("a", "b", "c"),
+    send_v2.call("a", "b", urgent=True),
+    send_v2.call("a", "b", tag="t"),
+    send_v2.call("a"),
+]
+
+
+@pytest.mark.parametrize("call", NEWER)
+async def test_an_older_worker_leaves_what_a_newer_sender_sends(call: Any) -> None:
+    """The job waits, uncounted, for a newer worker, which runs it. A deployment loses nothing."""
+    outcome = await execute(older, call.to_job())
+    assert isinstance(outcome, Snoozed)
+    assert outcome.delay_ms == 30_000
+    assert isinstance(await execute(newer, call.to_job()), Succeeded)
+
+
+OLDER: list[tuple[Any, list[Any]]] = [
+    (send_v1.call("a", "b"), ["a", "b", "", False, ""]),
+    (send_v1.call("a", "b", urgent=True), ["a", "b", "", True, ""]),
+]
+
+
+@pytest.mark.parametrize(("call", "result"), OLDER)
+async def test_a_newer_worker_runs_what_an_older_sender_sends(call: Any, result: Any) -> None:
+    """The object of the keywords lay further to the front, where no other argument can be meant."""
+    outcome = await execute(newer, call.to_job())
+    assert isinstance(outcome, Succeeded)
+    assert json.loads(outcome.result or "") == result
+
+
+async def test_what_an_older_sender_knew_as_keywords_is_left_where_it_may_be_data() -> None:
+    """A parameter that takes objects may have got one."""
+    own = Jobs()
+
+    @own.job("a.b")
+    async def run(to: str, data: dict[str, bool], *, urgent: bool = False) -> bool:
+        return urgent
+
+    outcome = await execute(own, Job("a.b", ["x", {"urgent": True}]))
+    assert outcome == Succeeded(RawJson("false"))
+
+
+async def test_a_job_that_waits_in_vain_is_a_dead_letter() -> None:
+    job = NEWER[0].to_job()
+    job["x_aws_uncounted_attempts"] = 120
+    error = error_of(await execute(older, job))
+    assert (error["code"], error["type"]) == ("DEAD_LETTER", "UnexpectedArgumentsError")
+    assert "3 arguments came, and it takes 2" in str(error["message"])
+
+
+@pytest.mark.parametrize("args", [[], ["x", 1, {}, 4], ["x", 1, {"secret": 2}], ["x", 1]])
+async def test_other_arguments_than_the_function_takes_are_snoozed(args: list[Any]) -> None:
+    outcome = await execute(jobs, Job("required", args))
+    assert isinstance(outcome, Snoozed)
+    assert "secret" not in json.dumps(outcome.error)
