@@ -183,7 +183,10 @@ def import_edges() -> dict[str, set[str]]:
 
 
 def by_package(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """Return which package imports which; a package's own ``__init__`` belongs to it."""
+    """Return which package imports which; a package's own ``__init__`` belongs to it.
+
+    What a package imports from above or below itself is left out: the parts of a whole know it.
+    """
     packages = {name for name in edges if any(other.startswith(f"{name}.") for other in edges)}
 
     def home(name: str) -> str:
@@ -191,8 +194,15 @@ def by_package(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
     found: dict[str, set[str]] = defaultdict(set)
     for name, imported in edges.items():
-        found[home(name)] |= {home(other) for other in imported} - {home(name)}
+        here = home(name)
+        others = {home(other) for other in imported}
+        found[here] |= {each for each in others if not _is_part(each, here)}
     return found
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Return whether a package is the other one, or a part of it, or the other way round."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def foreign_words(files: Files) -> Counter[str]:

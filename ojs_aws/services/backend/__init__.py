@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from ojs_aws.services.backend.bulk import BulkServices
 from ojs_aws.services.backend.cron import CronServices
 from ojs_aws.services.backend.dead_letters import DeadLetterServices
+from ojs_aws.services.backend.foundation import Foundation
 from ojs_aws.services.backend.jobs import JobServices
 from ojs_aws.services.backend.outcomes import OutcomeServices
 from ojs_aws.services.backend.queues import QueueServices
 from ojs_aws.services.backend.schemas import SchemaServices
-from ojs_aws.services.backend.shared import Shared
 from ojs_aws.services.backend.upkeep import UpkeepServices
 from ojs_aws.services.backend.workers import WorkerServices
 from ojs_aws.services.backend.workflows import WorkflowServices
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.system.statistics import Statistics
 
 
-class Backend(Shared):
+class Backend(Foundation):
     """Holds the services, ready to be called: those of each package, and what they share."""
 
     def __init__(self, settings: Settings, ports: Ports) -> None:

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.jobs import JobServices
-    from ojs_aws.services.backend.shared import Shared
     from ojs_aws.services.bulk.by_filter import BulkByFilter
     from ojs_aws.services.bulk.changes import BulkChanges
     from ojs_aws.services.bulk.engine import BulkEngine
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class BulkServices:
     """Holds the bulk operations on jobs."""
 
-    def __init__(self, shared: Shared, jobs: JobServices) -> None:
+    def __init__(self, shared: Foundation, jobs: JobServices) -> None:
         """Make nothing yet."""
         self._shared = shared
         self._jobs = jobs

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.jobs import JobServices
-    from ojs_aws.services.backend.shared import Shared
     from ojs_aws.services.cron.scheduler import CronScheduler
     from ojs_aws.services.cron.service import Cron
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class CronServices:
     """Holds cron jobs and what fires them."""
 
-    def __init__(self, shared: Shared, jobs: JobServices) -> None:
+    def __init__(self, shared: Foundation, jobs: JobServices) -> None:
         """Make nothing yet."""
         self._shared = shared
         self._jobs = jobs

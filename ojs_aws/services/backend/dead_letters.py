@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend.bulk import BulkServices
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices
-    from ojs_aws.services.backend.shared import Shared
     from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
     from ojs_aws.services.dead_letters.search import DeadLetterSearch
     from ojs_aws.services.dead_letters.service import DeadLetters
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class DeadLetterServices:
     """Holds dead letters, one or many, and the rules that replay and prune them."""
 
-    def __init__(self, shared: Shared, queues: QueueServices, bulk: BulkServices) -> None:
+    def __init__(self, shared: Foundation, queues: QueueServices, bulk: BulkServices) -> None:
         """Make nothing yet."""
         self._shared = shared
         self._queues = queues

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.outcomes.checkpoints import Checkpoints
     from ojs_aws.services.outcomes.progress import JobProgress
     from ojs_aws.services.outcomes.results import Results
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class OutcomeServices:
     """Holds results, checkpoints and progress."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Foundation) -> None:
         """Make nothing yet."""
         self._shared = shared
 

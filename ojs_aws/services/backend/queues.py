@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.queues.backpressure import Backpressure
     from ojs_aws.services.queues.config_admin import QueueConfigAdmin
     from ojs_aws.services.queues.counters import QueueCounters
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class QueueServices:
     """Holds queues, their settings, their bounds, and what is counted of them."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Foundation) -> None:
         """Make nothing yet."""
         self._shared = shared
 

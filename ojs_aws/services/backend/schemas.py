@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.schemas.registry import SchemaRegistry
     from ojs_aws.services.schemas.validation import SchemaValidation
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class SchemaServices:
     """Holds the registry of schemas and the check of arguments against them."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Foundation) -> None:
         """Make nothing yet."""
         self._shared = shared
 

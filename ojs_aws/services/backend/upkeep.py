@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices
-    from ojs_aws.services.backend.shared import Shared
     from ojs_aws.services.backend.workflows import WorkflowServices
     from ojs_aws.services.batches.steps import RollForwardReport
     from ojs_aws.services.upkeep.repair import Repair
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class UpkeepServices:
     """Holds the services that no request calls."""
 
-    def __init__(self, shared: Shared, queues: QueueServices, workflows: WorkflowServices) -> None:
+    def __init__(
+        self, shared: Foundation, queues: QueueServices, workflows: WorkflowServices
+    ) -> None:
         """Make nothing yet."""
         self._shared = shared
         self._queues = queues

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ojs_aws.services.backend.shared import Shared
+    from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.workers.heartbeat import Heartbeat
     from ojs_aws.services.workers.service import Workers
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class WorkerServices:
     """Holds the registry of workers and their heartbeats."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Foundation) -> None:
         """Make nothing yet."""
         self._shared = shared
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, Required, TypeAlias
+from typing import Any, Literal, NotRequired, Required
 
 from typing_extensions import TypedDict
 
@@ -12,8 +12,7 @@ from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.transport.http.answers import Failure, JsonObject, Pagination, Timestamp
 from ojs_aws.transport.http.bodies import JobId
 from ojs_aws.transport.http.json_of import JsonOf
-
-DirectiveName: TypeAlias = Literal["running", "quiet", "terminate"]
+from ojs_aws.transport.http.workers.answers import DirectiveName
 
 
 class JobCheckpoint(TypedDict):

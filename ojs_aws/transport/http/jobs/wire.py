@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.push_result import PushResult
     from ojs_aws.services.workers.heartbeat import Beat
     from ojs_aws.transport.http.jobs import answers
+    from ojs_aws.transport.http.workers.answers import DirectiveName
 
 Rendered = dict[str, RawJson]
 
@@ -178,7 +179,7 @@ def fetch_answer(records: Sequence[JobRecord]) -> answers.FetchAnswer:
 
 def heartbeat_answer(beat: Beat, worker_id: str) -> answers.HeartbeatAnswer:
     """Return the answer to BEAT: the directive, and the result for each job."""
-    state = cast("answers.DirectiveName", beat.state)
+    state = cast("DirectiveName", beat.state)
     return {
         "acknowledged": True,
         "state": state,

@@ -8,10 +8,11 @@ from typing_extensions import TypedDict
 
 from ojs_aws.transport.http.answers import Pagination, Timestamp
 from ojs_aws.transport.http.bodies import JobId
-from ojs_aws.transport.http.jobs.answers import DirectiveName
 from ojs_aws.transport.http.json_of import JsonOf
 
 WorkerState: TypeAlias = Literal["running", "quiet", "terminate", "stale"]
+
+DirectiveName: TypeAlias = Literal["running", "quiet", "terminate"]
 
 
 class Worker(TypedDict, total=False):

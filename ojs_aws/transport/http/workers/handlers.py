@@ -24,7 +24,6 @@ from ojs_aws.transport.http.json_of import beside, json_of
 from ojs_aws.transport.http.pages import further, read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.jobs.answers import DirectiveName
     from ojs_aws.transport.http.workers import answers
 
 MAX_WORKER_ID: Final = 256
@@ -57,7 +56,7 @@ def _rendered(worker: WorkerInfo, now: Instant) -> answers.Worker:
         "id": worker.id,
         "worker_id": worker.id,
         "state": cast("answers.WorkerState", state_of(worker, now)),
-        "directive": cast("DirectiveName", worker.directive),
+        "directive": cast("answers.DirectiveName", worker.directive),
         "active_jobs": worker.active_jobs,
         "active_job_ids": [*worker.job_ids],
         "queues": [],
@@ -91,7 +90,7 @@ def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
         "status": "stale" if state == STALE else "draining" if worker.is_draining else "ok",
         "worker_id": worker.id,
         "state": cast("answers.WorkerState", state),
-        "directive": cast("DirectiveName", worker.directive),
+        "directive": cast("answers.DirectiveName", worker.directive),
         "draining": worker.is_draining,
         "active_jobs": worker.active_jobs,
         "last_heartbeat_at": format_instant(worker.last_seen),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.unique.admit import Uniqueness
 
 
-class Shared:
+class Foundation:
     """Holds what all services share.
 
     The storing of batches is part of it: whoever misses a job may have to finish that first.
