@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ojs_aws.typed_jobs.handles import Handle as Handle
     from ojs_aws.typed_jobs.handles import SyncHandle as SyncHandle
     from ojs_aws.typed_jobs.jobs import Jobs as Jobs
+    from ojs_aws.typed_jobs.workflows import chain as chain
+    from ojs_aws.typed_jobs.workflows import group as group
     from ojs_aws.worker import LambdaWorker as LambdaWorker
     from ojs_aws.worker import Worker as Worker
 else:

@@ -25,7 +25,7 @@ from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.ports import IdGenerator, TransactAction
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.workflow_parts import WorkflowParts
+    from ojs_aws.client.areas.workflow_parts import AsWorkflow, WorkflowParts
     from ojs_aws.client.areas.workflows import WorkflowStatus
     from ojs_aws.client.handles import JobHandle
     from ojs_aws.config import Settings
@@ -160,7 +160,6 @@ class Client(SingleJobs):
         """Close the connections."""
         await self._transport.close()
 
-    # ------------------------------------------------------------------ middleware
     @property
     def middleware(self) -> EnqueueChain:
         """Return the enqueue chain; another one can be assigned until it freezes."""
@@ -181,7 +180,6 @@ class Client(SingleJobs):
         self.hooks.refuse_when_frozen()
         self._insertion.enqueuing = Enqueuer(self.middleware, hooks)
 
-    # ------------------------------------------------------------------ enqueuing
     async def enqueue(
         self,
         job: Job | AsJob | str,
@@ -253,7 +251,12 @@ class Client(SingleJobs):
         result = await self._insertion.one(prepared, store)
         return TransactItems(result.job, items, result.dropped_by)
 
-    async def workflow(self, parts: WorkflowParts, *, id: str | None = None) -> WorkflowStatus:  # noqa: A002
+    async def workflow(
+        self,
+        parts: WorkflowParts | AsWorkflow,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> WorkflowStatus:
         """Start a workflow: ``workflow(chain(a, group(b, c), d))``.
 
         Every job passes the enqueue middleware now, also those that begin later.
@@ -263,12 +266,9 @@ class Client(SingleJobs):
         :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
         :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
         """
-        from ojs_aws.client.areas.workflow_parts import WorkflowParts
+        from ojs_aws.client.areas.workflow_parts import parts_of
 
-        if not isinstance(parts, WorkflowParts):
-            raise TypeError(
-                f"Expected a workflow, such as chain(Job(...)), not {type(parts).__name__}."
-            )
+        parts = parts_of(parts)
         prepared = self._insertion.prepared_all(parts.jobs())
         workflow_id = id or self._ids.job_id()
         answers: list[WorkflowStatus] = []

@@ -29,6 +29,7 @@ from ojs_aws.client.areas.system import Caller
 from ojs_aws.client.areas.workers import DirectedWorkers
 from ojs_aws.client.areas.workers import WorkerEntry
 from ojs_aws.client.areas.workers import WorkerList
+from ojs_aws.client.areas.workflow_parts import AsWorkflow
 from ojs_aws.client.areas.workflow_parts import WorkflowParts
 from ojs_aws.client.areas.workflows import WorkflowList
 from ojs_aws.client.areas.workflows import WorkflowStatus
@@ -608,7 +609,7 @@ class SyncClient:
         :raises OjsError: as :meth:`enqueue`.
         """
 
-    def workflow(self, parts: WorkflowParts, *, id: str | None=None) -> WorkflowStatus:
+    def workflow(self, parts: WorkflowParts | AsWorkflow, *, id: str | None=None) -> WorkflowStatus:
         """Start a workflow: ``workflow(chain(a, group(b, c), d))``.
 
         Every job passes the enqueue middleware now, also those that begin later.

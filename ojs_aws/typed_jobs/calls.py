@@ -98,7 +98,7 @@ async def enqueue_many(calls: Iterable[JobCall[R]]) -> list[Handle[R]]:
     listed = list(calls)
     if not listed:
         return []
-    client = sending_client(_clients_of(listed))
+    client = sending_client(clients_of(listed))
     results = await client.enqueue_many(listed, atomic=True)
     return [
         Handle(client, result.id, call.declaration.decode_result)
@@ -111,7 +111,7 @@ def enqueue_many_sync(calls: Iterable[JobCall[R]]) -> list[SyncHandle[R]]:
     listed = list(calls)
     if not listed:
         return []
-    client = sending_sync_client(_clients_of(listed))
+    client = sending_sync_client(clients_of(listed))
     results = client.enqueue_many(listed, atomic=True)
     return [
         SyncHandle(client, result.id, call.declaration.decode_result)
@@ -119,7 +119,7 @@ def enqueue_many_sync(calls: Iterable[JobCall[R]]) -> list[SyncHandle[R]]:
     ]
 
 
-def _clients_of(calls: Sequence[Any]) -> Clients:
+def clients_of(calls: Sequence[Any]) -> Clients:
     """Return who sends some jobs.
 
     :raises TypeError: one is no call of a job.

@@ -14,10 +14,13 @@ from ojs_aws import (
     SyncHandle,
     SyncJobContext,
     Worker,
+    chain,
     current_job,
     enqueue_many,
     enqueue_many_sync,
+    group,
 )
+from ojs_aws.client import batch
 from tests.typing.shop import (
     Order,
     Receipt,
@@ -80,3 +83,18 @@ def make_workers() -> None:
     Worker("http://127.0.0.1:8080")
     LambdaWorker(jobs, queues=["email"])
     jobs.configure(lambda: Client("http://127.0.0.1:8080"))
+
+
+async def build_workflows(client: Client) -> None:
+    flow = chain(send_email.call("a", ORDER), build_report.call("2024-01-01"))
+    both: Call[tuple[Receipt, int]] = group(
+        send_email.call("a", ORDER), build_report.call("2024-01-01")
+    )
+    started: Call[int] = flow
+    assert_type(await (await flow.enqueue()).result(timeout="5m"), int)
+    assert_type(await (await started.enqueue()).result(), int)
+    assert_type(await (await both.enqueue()).result(), tuple[Receipt, int])
+    nested = chain(add.call(1, 2), group(*[send_email.call("a", ORDER)]))
+    assert_type(nested.enqueue_sync().result(), tuple[Receipt, ...])
+    await client.workflow(nested)
+    await client.workflow(batch(add.call(1, 2), on_success=audit.call("x")))

@@ -6,7 +6,7 @@ as ``mypy --strict`` does, fails where a mistake is not found.
 
 from __future__ import annotations
 
-from ojs_aws import JobContext, enqueue_many
+from ojs_aws import Call, JobContext, chain, enqueue_many
 from tests.typing.shop import Order, Receipt, add, audit, build_report, encode, jobs, send_email
 
 ORDER = Order(1)
@@ -31,4 +31,7 @@ async def mistakes(ctx: JobContext) -> None:
     send_email.enqueue("a@b.c", ORDER).result()  # type: ignore[attr-defined]  # no await
     encode("a.mp4")  # type: ignore[operator]  # a remote job is not called
     await enqueue_many([add])  # type: ignore[arg-type]  # no call
-    print(number, text, receipt)
+    flow: Call[str] = chain(send_email.call("a", ORDER), add.call(1, 2))  # type: ignore[arg-type]
+    chain(send_email)  # type: ignore[arg-type]  # no call
+    await enqueue_many([chain(add.call(1, 2))])  # type: ignore[arg-type]  # no call of a job
+    print(number, text, receipt, flow)

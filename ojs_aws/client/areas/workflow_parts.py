@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
+from ojs_aws.client.insertion import AsJob
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 
 Part: TypeAlias = "Job | WorkflowParts"
 """What a workflow is made of: jobs, and workflows in turn."""
+
+GivenPart: TypeAlias = "Part | AsJob | AsWorkflow"
+"""What callers give: calls of typed jobs as well."""
+
+
+class AsWorkflow(Protocol):
+    """Declares what a client takes in place of a workflow: a chain or group of typed jobs."""
+
+    def to_parts(self) -> WorkflowParts:
+        """Return the workflow, made of new jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +88,22 @@ class WorkflowParts:
         return RawJson(assemble(own)[:-1] + "," + inner[1:])
 
 
-def chain(*steps: Part, name: str = "") -> WorkflowParts:
+def parts_of(given: WorkflowParts | AsWorkflow) -> WorkflowParts:
+    """Return the workflow that a caller gives as it is, or as a chain or group of typed jobs.
+
+    :raises TypeError: it is neither.
+    """
+    if isinstance(given, WorkflowParts):
+        return given
+    to_parts = getattr(given, "to_parts", None)
+    if to_parts is None:
+        shown = type(given).__name__
+        raise TypeError(f"Expected a workflow, such as chain(Job(...)), not {shown}.")
+    made: WorkflowParts = to_parts()
+    return made
+
+
+def chain(*steps: GivenPart, name: str = "") -> WorkflowParts:
     """Build a chain: steps one after the other, each with the results of those before (section 4).
 
     Example::
@@ -90,7 +116,7 @@ def chain(*steps: Part, name: str = "") -> WorkflowParts:
     return WorkflowParts(type="chain", parts=_some(steps), name=name)
 
 
-def group(*jobs: Part, name: str = "") -> WorkflowParts:
+def group(*jobs: GivenPart, name: str = "") -> WorkflowParts:
     """Build a group: jobs side by side (section 5).
 
     :raises ValueError: there is no job.
@@ -100,10 +126,10 @@ def group(*jobs: Part, name: str = "") -> WorkflowParts:
 
 
 def batch(
-    *jobs: Part,
-    on_complete: Job | None = None,
-    on_success: Job | None = None,
-    on_failure: Job | None = None,
+    *jobs: GivenPart,
+    on_complete: Job | AsJob | None = None,
+    on_success: Job | AsJob | None = None,
+    on_failure: Job | AsJob | None = None,
     name: str = "",
 ) -> WorkflowParts:
     """Build a batch: jobs side by side, and callbacks when all have ended (section 6).
@@ -115,16 +141,14 @@ def batch(
     :raises TypeError: a part is no job and no workflow.
     """
     given = {"on_complete": on_complete, "on_success": on_success, "on_failure": on_failure}
-    callbacks = {trigger: job for trigger, job in given.items() if job is not None}
+    callbacks = {trigger: _callback(job) for trigger, job in given.items() if job is not None}
     if not callbacks:
         raise ValueError("a batch needs on_complete, on_success or on_failure; else use group()")
-    for job in callbacks.values():
-        _check_part(job, (Job,))
     return WorkflowParts(type="batch", parts=_some(jobs), name=name, callbacks=callbacks)
 
 
 def dag(
-    steps: Mapping[str, Part],
+    steps: Mapping[str, GivenPart],
     depends_on: Mapping[str, Sequence[str]] | None = None,
     *,
     name: str = "",
@@ -158,25 +182,38 @@ def _ids(name: str, others: Sequence[str]) -> Sequence[str]:
     return others
 
 
-def _some(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Check that there is a part, and that each of them is one."""
+def _some(parts: tuple[GivenPart, ...]) -> tuple[Part, ...]:
+    """Return the parts; there is at least one, and each of them is one."""
     if not parts:
         raise ValueError("a workflow needs at least one step")
-    for part in parts:
-        _check_part(part, (Job, WorkflowParts))
-    return parts
+    return tuple(map(_part, parts))
 
 
-def _check_part(part: object, kinds: tuple[type, ...]) -> None:
-    if isinstance(part, kinds):
-        return
+def _part(given: GivenPart) -> Part:
+    """Return a part; calls of typed jobs make theirs."""
+    part: object = given
+    for make in ("to_job", "to_parts"):
+        if hasattr(part, make):
+            part = getattr(part, make)()
+    if isinstance(part, (Job, WorkflowParts)):
+        return part
+    raise _no_part(part, "a Job or a workflow")
+
+
+def _callback(given: Job | AsJob) -> Job:
+    part: object = given.to_job() if hasattr(given, "to_job") else given
+    if isinstance(part, Job):
+        return part
+    raise _no_part(part, "a Job")
+
+
+def _no_part(part: object, expected: str) -> TypeError:
     hint = ""
     if isinstance(part, str):
         hint = f": did you mean Job({part!r})?"
     elif isinstance(part, (list, tuple)):
         hint = ": give the parts one by one, such as chain(*parts)"
-    names = " or ".join("a Job" if kind is Job else "a workflow" for kind in kinds)
-    raise TypeError(f"A part of a workflow must be {names}, not a {type(part).__name__}{hint}")
+    return TypeError(f"A part of a workflow must be {expected}, not a {type(part).__name__}{hint}")
 
 
 def _members(job: Job) -> dict[str, RawJson]:
