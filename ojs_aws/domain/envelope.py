@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -95,16 +94,6 @@ class Job(JsonMembers):
             check_native(value, name)
         self._raw = dict.fromkeys(values)
         self._values = values
-
-    def with_args(self, args: list[JsonValue]) -> Job:
-        """Return a job like this one with other arguments, and without an id.
-
-        :param args: JSON values, which are not checked again. They belong to the new job.
-        """
-        values = {name: _unshared(value) for name, value in self._values.items()}
-        values["args"] = args
-        values.pop("id", None)
-        return self.from_values(values)
 
     def __repr__(self) -> str:
         """Show type, id and queue; never the arguments, which may be secret."""
@@ -280,11 +269,6 @@ class Job(JsonMembers):
     def error(self) -> dict[str, JsonValue] | None:
         """Return the latest failure."""
         return self._mapping("error")
-
-
-def _unshared(value: JsonValue) -> JsonValue:
-    """Return a value that can be changed in place without changing this one."""
-    return deepcopy(value) if isinstance(value, (list, dict)) else value
 
 
 def _visibility_ms(value: JsonValue) -> int | None:

@@ -43,10 +43,13 @@ class JsonMembers:
         return job
 
     @classmethod
-    def from_values(cls, values: dict[str, JsonValue]) -> Self:
-        """Build it from JSON values, which are not checked and belong to it from now on."""
-        job = cls.from_members({})
-        job._raw = dict.fromkeys(values)  # noqa: SLF001 - of its own class
+    def from_parts(cls, raw: dict[str, RawJson | None], values: dict[str, JsonValue]) -> Self:
+        """Build it from JSON values, which are not checked, and from texts of others.
+
+        :param raw: the text of each member, in order; None for one that is among the values.
+        """
+        job = cls.__new__(cls)
+        job._raw = raw  # noqa: SLF001 - of its own class
         job._values = values  # noqa: SLF001
         return job
 

@@ -8,11 +8,19 @@ number of parameters with a place. Defaults in front of it are then written out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import RawJson
 from ojs_aws.typed_jobs.signature import NO_DEFAULT, JobSignature, Parameter
-from ojs_aws.typed_jobs.values import Codec, codec_of
+from ojs_aws.typed_jobs.values import Codec, PlainCodec, codec_of
+
+if TYPE_CHECKING:
+    from ojs_aws.typed_jobs.model_values import ModelCodec
+
+
+Wire: TypeAlias = list[JsonValue] | RawJson
+"""Arguments as they go over the wire: JSON values, or the text of an array."""
 
 
 class ArgumentTypes:
@@ -34,10 +42,29 @@ class ArgumentTypes:
         self.named = {each.name: (self._codec(each.name), each) for each in signature.named}
         self.rest = self._codec(signature.rest) if signature.rest else None
         self.required = sum(each.is_required for each in signature.placed)
+        self._together: dict[int, ModelCodec | None] = {}
 
     def _codec(self, name: str) -> Codec:
         kind = self._signature.annotations.get(name, Any)
         return codec_of(kind, f"The argument {name!r} of {self._signature.name}")
+
+    def together(self, count: int) -> ModelCodec | None:
+        """Return the codec of the first arguments, as one array; None where none has a model."""
+        if count not in self._together:
+            self._together[count] = self._codec_together(count)
+        return self._together[count]
+
+    def _codec_together(self, count: int) -> ModelCodec | None:
+        codecs = [codec for codec, _ in self.placed[:count]]
+        if all(isinstance(codec, PlainCodec) for codec in codecs):
+            return None
+        from ojs_aws.typed_jobs.model_values import model_codec  # imports pydantic
+
+        kinds = [
+            self._signature.annotations.get(each.name, Any)
+            for each in self._signature.placed[:count]
+        ]
+        return model_codec(tuple.__class_getitem__(tuple(kinds)), self._signature.name)
 
     def at(self, place: int) -> tuple[Codec, str]:
         """Return the codec and the name of the argument at a place.
@@ -63,7 +90,7 @@ class ArgumentEncoder:
 
     def encode(
         self, args: Sequence[object], keywords: Mapping[str, object], *, is_whole: bool = False
-    ) -> list[JsonValue]:
+    ) -> Wire:
         """Return the arguments on the wire.
 
         :param is_whole: write out all defaults, also those at the end.
@@ -72,6 +99,9 @@ class ArgumentEncoder:
         """
         if keywords or is_whole or len(args) not in self._simple_counts:
             return self._encode_all(args, keywords, is_whole=is_whole)
+        together = self._types.together(len(args))
+        if together is not None and (text := together.text_of(args)) is not None:
+            return text
         return [
             encode(value, name) for value, (encode, name) in zip(args, self._steps, strict=False)
         ]

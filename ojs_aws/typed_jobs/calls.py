@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ojs_aws.typed_jobs.clients import Clients, sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, Pending, SyncHandle, SyncPending
-from ojs_aws.typed_jobs.plain_values import unshared
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
-    from ojs_aws.domain.errors import JsonValue
+    from ojs_aws.typed_jobs.arguments import Wire
     from ojs_aws.typed_jobs.declarations import JobDeclaration
+    from ojs_aws.typed_jobs.templates import JobTemplate
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -46,7 +46,7 @@ class JobCall(Call[R_co]):
 
     __slots__ = ("_args", "_template", "declaration")
 
-    def __init__(self, declaration: JobDeclaration, template: Job, args: list[JsonValue]) -> None:
+    def __init__(self, declaration: JobDeclaration, template: JobTemplate, args: Wire) -> None:
         """Keep the arguments as they go over the wire; ``send_email.call(...)`` makes these."""
         self.declaration = declaration
         self._template = template
@@ -55,11 +55,11 @@ class JobCall(Call[R_co]):
     @property
     def type(self) -> str:
         """Return the type of the job."""
-        return self._template.type
+        return self.declaration.type
 
     def to_job(self) -> Job:
         """Return a new job, without an id, that a client can enqueue."""
-        return self._template.with_args(unshared(self._args))
+        return self._template.job(self._args)
 
     async def enqueue(self) -> Handle[R_co]:
         """Send the job.

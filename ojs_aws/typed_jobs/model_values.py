@@ -15,7 +15,7 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError, from_json
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.json_text import Member
+from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 
@@ -31,18 +31,27 @@ class ModelCodec:
     def __init__(self, adapter: TypeAdapter[Any]) -> None:
         """Translate the values of this type."""
         self.adapter = adapter
-        self._dump = adapter.dump_json
-        self._load = adapter.validate_json
+        self._dump = adapter.serializer.to_json
+        self._load = adapter.validator.validate_json
+
+    def text_of(self, value: object) -> RawJson | None:
+        """Return the JSON text of a value; None if it might not come back as it is."""
+        try:
+            text = self._dump(value, by_alias=True, warnings=False)
+            again = self._load(text, strict=True)
+        except (PydanticSerializationError, ValidationError):
+            return None
+        return RawJson(text.decode()) if again == value else None
 
     def encode(self, value: object, field: str) -> JsonValue:
         """Return a value as JSON has it."""
         try:
-            text = self._dump(value, by_alias=True, warnings="error")
+            text = self._dump(value, by_alias=True, warnings=False)
             again = self._load(text, strict=True)
         except (PydanticSerializationError, ValidationError):
             raise self._wrong(value, field) from None
-        if again != value and (inner := _difference(value, again, field)):
-            raise WrongValueError(inner, _SILENT)
+        if again != value and (lost := _difference(value, again, field)):
+            raise lost
         native: JsonValue = from_json(text)
         return native
 
@@ -76,13 +85,13 @@ class ModelCodec:
         return frozenset(_properties(self.adapter.json_schema()))
 
 
-def adapter_of(kind: Any, place: str) -> TypeAdapter[Any]:
-    """Return pydantic's adapter of a type.
+def model_codec(kind: Any, place: str) -> ModelCodec:
+    """Return the codec of a type.
 
     :raises RegistrationError: pydantic does not know such values.
     """
     try:
-        return TypeAdapter(kind)
+        return ModelCodec(TypeAdapter(kind))
     except (PydanticUserError, TypeError) as problem:
         shown = str(problem).partition("\n")[0]
         raise RegistrationError(f"{place} has a type that JSON cannot carry: {shown}") from None
@@ -119,32 +128,37 @@ def _properties(schema: Any) -> set[str]:
     return found
 
 
-def _difference(given: object, again: object, field: str) -> str:
-    """Return where a value differs from what was read back; empty where it does not.
+def _difference(given: object, again: object, field: str) -> WrongValueError | None:
+    """Return where a value differs from what was read back; None where it does not.
 
     Objects are compared field by field: they need no ``__eq__`` of their own.
     """
     if given == again or (isinstance(given, float) and math.isnan(given)):
-        return ""
+        return None
     if type(given) is not type(again):
-        return field
-    if (parts := _parts(given)) is None or (others := _parts(again)) is None:
-        return field
-    if parts.keys() != others.keys():
-        return field
-    inner = (_difference(parts[step], others[step], field + step) for step in parts)
-    return next(filter(None, inner), "")
+        expected, came = type(again).__name__, type(given).__name__
+        return WrongValueError(field, f"{expected}, not {came}: what {came} adds would be lost")
+    parts, others = _parts(given), _parts(again)
+    if parts is None or others is None or parts.keys() != others.keys():
+        return WrongValueError(field, _SILENT)
+    inner = (_difference(parts[key], others[key], field + _step(given, key)) for key in parts)
+    return next((each for each in inner if each is not None), None)
 
 
-def _parts(value: object) -> Mapping[str, object] | None:
-    """Return what a value is made of, by the step that leads there; None if it has no parts."""
+def _parts(value: object) -> Mapping[Any, object] | None:
+    """Return what a value is made of, by names, places or keys; None if it has no parts."""
     if isinstance(value, BaseModel):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
-        return {f".{name}": part for name, part in (fields | (value.model_extra or {})).items()}
+        return {**fields, **(value.model_extra or {})}
     if dataclasses.is_dataclass(value):
-        return {f".{each.name}": getattr(value, each.name) for each in dataclasses.fields(value)}
+        return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
     if isinstance(value, (list, tuple)):
-        return {f"[{place}]": part for place, part in enumerate(value)}
+        return dict(enumerate(value))
+    return value if isinstance(value, dict) else None
+
+
+def _step(value: object, key: object) -> str:
+    """Return how a message leads to a part; keys of an object are data."""
     if isinstance(value, dict):
-        return {f"[{key!r}]": part for key, part in value.items()}
-    return None
+        return "[...]"
+    return f"[{key}]" if isinstance(value, (list, tuple)) else f".{key}"

@@ -18,6 +18,7 @@ from ojs_aws.domain.native_json import check_native
 Check: TypeAlias = Callable[[object, str], JsonValue]
 """Returns a value that fits, and raises WrongValueError for another one, naming its place."""
 
+_ATOMS: Final = frozenset({str, int, float, bool, type(None)})
 _MOST_EXACT: Final = 2**63
 _LISTS: Final = (list, collections.abc.Sequence)
 _OBJECTS: Final = (dict, collections.abc.Mapping)
@@ -210,7 +211,7 @@ def _any_object(value: object, field: str) -> JsonValue:
 def unshared(value: object) -> Any:
     """Return a copy of a JSON value whose lists and objects nobody else has."""
     if isinstance(value, (list, tuple)):
-        return [unshared(each) for each in value]
+        return [each if type(each) in _ATOMS else unshared(each) for each in value]
     if isinstance(value, dict):
         return {key: unshared(each) for key, each in value.items()}
     return value

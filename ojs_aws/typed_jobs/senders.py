@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 from ojs_aws.typed_jobs.options import JobOptions, merged
+from ojs_aws.typed_jobs.templates import JobTemplate
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient
@@ -35,9 +36,10 @@ class Sender(Generic[P, R]):
         """
         self.declaration = declaration
         self._options = options
-        self._template = declaration.template(options)
+        job = declaration.template(options)
+        self._template = JobTemplate(job)
         # A default that is left out must not make another job of the same arguments.
-        self._is_whole = "unique" in self._template
+        self._is_whole = "unique" in job
 
     @property
     def type(self) -> str:

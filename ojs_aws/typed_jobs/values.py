@@ -45,6 +45,6 @@ def codec_of(kind: object, place: str) -> Codec:
     check = plain_check(kind)
     if check is not None:
         return PlainCodec(check)
-    from ojs_aws.typed_jobs.model_values import ModelCodec, adapter_of  # pydantic
+    from ojs_aws.typed_jobs.model_values import model_codec  # imports pydantic
 
-    return ModelCodec(adapter_of(kind, place))
+    return model_codec(kind, place)

@@ -162,6 +162,12 @@ def test_what_would_be_lost_or_changed_is_not_sent(make: Callable[[], Any], fiel
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
+def test_a_subclass_is_refused_by_its_name() -> None:
+    order = _changed(lines=[BigLine(name="a", price=Decimal(1), weight=3)])
+    with pytest.raises(WrongValueError, match="Line, not BigLine: what BigLine adds would be lost"):
+        take.call(order)
+
+
 def test_a_secret_is_not_sent_as_stars() -> None:
     own = Jobs()
 
