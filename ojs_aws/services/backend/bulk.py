@@ -29,7 +29,7 @@ class BulkServices:
         from ojs_aws.services.bulk.engine import BulkEngine
 
         shared = self._shared
-        return BulkEngine(shared.ports.store, shared.changer, shared.job_messages)
+        return BulkEngine(shared.changer, shared.job_messages)
 
     @cached_property
     def enqueue(self) -> BulkEnqueue:

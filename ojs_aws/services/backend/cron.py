@@ -38,11 +38,9 @@ class CronServices:
         return CronScheduler(
             entries=shared.ports.cron(),
             alarms=shared.ports.alarms(),
-            store=shared.ports.store,
             push=jobs.push,
             changer=shared.changer,
             cancel=jobs.cancel,
             activate=jobs.activate,
-            clock=shared.clock,
             ids=shared.ids,
         )

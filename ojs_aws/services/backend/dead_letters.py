@@ -62,7 +62,6 @@ class DeadLetterServices:
 
         shared = self._shared
         return DeadLetterUpkeep(
-            store=shared.ports.store,
             queues=shared.ports.queues,
             marks=shared.ports.marks,
             changer=shared.changer,

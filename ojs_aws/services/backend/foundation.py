@@ -78,5 +78,4 @@ class Foundation:
         def decide(batch_id: str) -> bool:
             return self.batch_push.batches.decide(batch_id, None, self.clock.now()).is_committed
 
-        ports = self.ports
-        return Uniqueness(ports.store, ports.unique(), self.changer, self.clock, decide)
+        return Uniqueness(self.ports.unique(), self.changer, decide)

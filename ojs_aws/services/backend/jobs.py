@@ -94,7 +94,6 @@ class JobServices:
 
         shared, ports, settings = self._shared, self._shared.ports, self._shared.settings
         return Fetch(
-            store=ports.store,
             messages=ports.messages,
             changer=shared.changer,
             job_messages=shared.job_messages,
@@ -116,7 +115,7 @@ class JobServices:
 
         shared = self._shared
         max_bytes = shared.settings.max_result_bytes
-        return Ack(shared.ports.store, shared.changer, shared.job_messages, max_bytes)
+        return Ack(shared.changer, shared.job_messages, max_bytes)
 
     @cached_property
     def fail(self) -> Fail:

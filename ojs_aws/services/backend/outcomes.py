@@ -25,14 +25,14 @@ class OutcomeServices:
         from ojs_aws.services.outcomes.results import Results
 
         ports, settings = self._shared.ports, self._shared.settings
-        return Results(ports.store, self._shared.changer, ports.pause, settings.result_wait_ms)
+        return Results(self._shared.changer, ports.pause, settings.result_wait_ms)
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
         """Return the service of jobs' checkpoints."""
         from ojs_aws.services.outcomes.checkpoints import Checkpoints
 
-        return Checkpoints(self._shared.ports.store, self._shared.changer)
+        return Checkpoints(self._shared.changer)
 
     @cached_property
     def progress(self) -> JobProgress:

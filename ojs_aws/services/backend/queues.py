@@ -85,7 +85,7 @@ class QueueServices:
         from ojs_aws.services.bulk.engine import BulkEngine
         from ojs_aws.services.queues.purge import PurgeQueue
 
-        engine = BulkEngine(self._shared.ports.store, self._shared.changer, None)
+        engine = BulkEngine(self._shared.changer, None)
         return PurgeQueue(engine, self.service)
 
     @cached_property

@@ -39,7 +39,7 @@ class UpkeepServices:
         messages = shared.job_messages
         types = LimitedTypes(ports.limits, shared.clock)
         cover = MessageResend(ports.store, ports.messages, ports.queues, messages, types)
-        queue = QueueSweep(ports.store, ports.queues, shared.changer, messages, cover)
+        queue = QueueSweep(ports.queues, shared.changer, messages, cover)
         return Sweep(
             queue,
             ports.queues,

@@ -32,7 +32,6 @@ class WorkerServices:
 
         shared = self._shared
         return Heartbeat(
-            shared.ports.store,
             shared.ports.workers(),
             shared.changer,
             shared.job_messages,

@@ -28,12 +28,9 @@ class WorkflowServices:
         shared = self._shared
         return WorkflowService(
             workflows=self.advance.workflows,
-            store=shared.ports.store,
             push=self._jobs.push,
             changer=shared.changer,
-            job_messages=shared.job_messages,
             workflow_advance=self.advance,
-            clock=shared.clock,
             ids=shared.ids,
         )
 
@@ -50,9 +47,7 @@ class WorkflowServices:
         shared = self._shared
         return WorkflowAdvance(
             workflows=shared.ports.workflows(),
-            store=shared.ports.store,
             push=self._jobs.push_through(Enqueuer(EnqueueChain()), is_internal=True),
             changer=shared.changer,
             job_messages=shared.job_messages,
-            clock=shared.clock,
         )

@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobStore, StaleJobError
+from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found
 from ojs_aws.services.jobs.messages import JobMessages
 
@@ -91,7 +91,6 @@ class BulkEngine:
     :ivar job_messages: None where messages of cancelled jobs are left to whoever receives them.
     """
 
-    store: JobStore
     changer: JobChanger
     job_messages: JobMessages | None
 
@@ -130,7 +129,7 @@ class BulkEngine:
         if action is BulkAction.DELETE:
             settled = self.changer.settled(job, self.changer.clock.now())
             require_any(settled, action, states)
-            self.store.delete(settled)
+            self.changer.store.delete(settled)
             return
         change = self.changer.apply(
             job.id, lambda current, now: self.after(action, states, current, now), start=job

@@ -17,7 +17,7 @@ from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFou
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, CronAlarms, CronEntries, IdGenerator, JobStore, StaleCronError
+from ojs_aws.ports import CronAlarms, CronEntries, IdGenerator, StaleCronError
 from ojs_aws.services.cron.runs import job_of
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import seconds_until
@@ -64,17 +64,15 @@ class CronScheduler:
 
     entries: CronEntries
     alarms: CronAlarms
-    store: JobStore
     push: Push
     changer: JobChanger
     cancel: Cancel
     activate: Activate
-    clock: Clock
     ids: IdGenerator
 
     def tick(self) -> CronReport:
         """Fire every entry that is due; an error in one does not stop the others."""
-        now = self.clock.now()
+        now = self.changer.clock.now()
         listed = self.entries.due(Instant(now + AHEAD_MS), MAX_PER_TICK)
         due = [name for name, since in listed if since <= now]
         report = CronReport(cron_due=len(due))
@@ -105,11 +103,11 @@ class CronScheduler:
         lateness: list[int] = []
         entry = self.entries.load(name)
         for _ in range(MAX_CONFLICTS):
-            if entry is None or _is_in_hands(entry, self.clock.now()):
+            if entry is None or _is_in_hands(entry, self.changer.clock.now()):
                 break
             try:
                 entry = self._finished(entry)
-                now = self.clock.now()
+                now = self.changer.clock.now()
                 states = self._states(entry, now)
                 entry = self._released(entry, states)
                 if not cron.is_due(entry, now):
@@ -120,7 +118,7 @@ class CronScheduler:
                     lateness.append(now - claimed.latest.scheduled_at)
                 self.arm(claimed)
                 entry = self._finished(claimed)
-                if not cron.is_due(entry, self.clock.now()):
+                if not cron.is_due(entry, self.changer.clock.now()):
                     break
             except StaleCronError as stale:
                 entry = stale.current
@@ -139,7 +137,7 @@ class CronScheduler:
                 return None
             try:
                 entry = self._finished(entry)
-                now = self.clock.now()
+                now = self.changer.clock.now()
                 claimed = cron.trigger(entry, now, now, job_id, self._states(entry, now))
                 self.entries.save(entry, claimed)
             except StaleCronError as stale:
@@ -152,7 +150,7 @@ class CronScheduler:
 
     def arm(self, entry: CronEntry) -> None:
         """Set the alarm of an entry that is due before the next tick but one."""
-        now = self.clock.now()
+        now = self.changer.clock.now()
         if entry.next_run_at is not None and entry.next_run_at <= now + AHEAD_MS:
             self._alarm(entry.name, entry.next_run_at, now)
 
@@ -207,7 +205,7 @@ class CronScheduler:
         except OjsError as problem:
             if problem.retryable:
                 raise
-            if self.store.load(claimed.job_id) is not None:
+            if self.changer.store.load(claimed.job_id) is not None:
                 return cron.settle(entry, claimed.job_id)  # pushed before, by another middleware
             _log.warning("Cron job %s: the job was refused: %s", entry.name, problem.message)
             return cron.settle(entry, claimed.job_id, problem.code)
@@ -250,7 +248,7 @@ class CronScheduler:
         if not entry.runs or not is_watched:
             return {}
         states: dict[str, JobState] = {}
-        for job_id, job in self.store.load_many(entry.runs).items():
+        for job_id, job in self.changer.store.load_many(entry.runs).items():
             due = None if job.state.is_terminal else deadlines.next_due(job)
             try:
                 seen = self.changer.settled(job, now) if due is not None and due <= now else job

@@ -46,7 +46,7 @@ class DeadLetterBulk:
             jobs = {job.id: job for job in page.jobs}
             return BulkReport(self.engine.change(action, _DISCARDED, jobs), page.cursor)
         ids = _checked(chosen)
-        named = self.engine.store.load_many(ids) if ids else {}
+        named = self.engine.changer.store.load_many(ids) if ids else {}
         outcomes = self.engine.change(action, _DISCARDED, named, ids)
         return BulkReport(
             tuple(

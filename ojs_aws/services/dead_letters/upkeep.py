@@ -20,7 +20,6 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Between,
     JobList,
-    JobStore,
     ListedJob,
     Marks,
     Page,
@@ -59,7 +58,6 @@ class UpkeepReport:
 class DeadLetterUpkeep:
     """Prunes and replays dead letters. Any round may be cut short; the next continues."""
 
-    store: JobStore
     queues: QueueRegistry
     marks: Callable[[], Marks]
     changer: JobChanger
@@ -96,12 +94,12 @@ class DeadLetterUpkeep:
 
     def _prune(self, queue: str) -> int:
         """Remove the oldest dead letters beyond the maximum."""
-        excess = self.store.count(queue, JobList.DEAD_LETTER).rows - self.max_count
+        excess = self.changer.store.count(queue, JobList.DEAD_LETTER).rows - self.max_count
         pruned, errors = 0, JobErrors(lambda: False)
         for page in self._oldest(queue, min(excess, MAX_CHANGED), None):
             for row in page.jobs:
                 try:
-                    job = self.store.load(row.id)
+                    job = self.changer.store.load(row.id)
                     if job is not None and job.state is JobState.DISCARDED:
                         pruned += self._removed(job)
                 except Exception as problem:  # noqa: BLE001 - one job must not stop the others
@@ -112,14 +110,14 @@ class DeadLetterUpkeep:
 
     def _removed(self, job: JobRecord) -> int:
         try:
-            self.store.delete(job)
+            self.changer.store.delete(job)
         except StaleJobError:  # an operator was faster
             return 0
         return 1
 
     def _oldest(self, queue: str, most: int, between: Between | None) -> Iterator[Page]:
         stop = ListStop(queue, JobList.DEAD_LETTER, between)
-        return stop.pages(self.store, most=most, newest_first=False)
+        return stop.pages(self.changer.store, most=most, newest_first=False)
 
     def _replay(self, rule: ReplayRule, queue: str, now: Instant) -> int:
         """Replay what has become due for a rule since its last round."""

@@ -12,7 +12,7 @@ from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobStore, StaleJobError
+from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found
 from ojs_aws.services.jobs.holder import Holder, check_holder
 from ojs_aws.services.jobs.messages import JobMessages
@@ -22,7 +22,6 @@ from ojs_aws.services.jobs.messages import JobMessages
 class Ack:
     """Completes jobs: one conditional write, then the message is deleted."""
 
-    store: JobStore
     changer: JobChanger
     job_messages: JobMessages
     max_result_bytes: int
@@ -82,7 +81,7 @@ class Ack:
     def _acknowledge(
         self, job_id: str, holder: Holder, result: Document | None, now: Instant
     ) -> JobRecord:
-        return self.store.acknowledge(job_id, holder.worker_id, result, now, holder.which)
+        return self.changer.store.acknowledge(job_id, holder.worker_id, result, now, holder.which)
 
     def _kept(self, job_id: str, holder: Holder, result: RawJson, now: Instant) -> Document | None:
         """Return where the result is stored; None for a result that is not kept.
@@ -91,13 +90,13 @@ class Ack:
         job is read first.
         """
         check_size(result, self.max_result_bytes)
-        if not self.store.fits_inline(result):
+        if not self.changer.store.fits_inline(result):
             job = self.changer.load(job_id, now)
             check_holder(job, "acknowledge", holder)
             check_size(result, job.result_limit_bytes)
             if not keeps_result(job):
                 return None
-        return self.store.keep_result(job_id, result)
+        return self.changer.store.keep_result(job_id, result)
 
     def _without_result(
         self, job: JobRecord, holder: Holder, result: RawJson | None, now: Instant

@@ -14,7 +14,6 @@ from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.checkpoints import with_notes
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.holder import Holder, check_holder
 
@@ -39,7 +38,6 @@ class Checkpoints:
     One that is replaced, or whose job is over, is removed by whoever reads the table's stream.
     """
 
-    store: JobStore
     changer: JobChanger
 
     def save(  # noqa: PLR0913 - each of them is named
@@ -89,7 +87,7 @@ class Checkpoints:
         :raises PayloadTooLargeError: it has more than a megabyte.
         """
         _check_size(state)
-        return self.store.keep_checkpoint(job_id, state)
+        return self.changer.store.keep_checkpoint(job_id, state)
 
     def get(self, job_id: str) -> Saved:
         """Return the latest checkpoint of a job.
@@ -109,7 +107,7 @@ class Checkpoints:
         job = self.changer.load(check_job_id(job_id), self.changer.clock.now())
         if job.checkpoint is None:
             return None
-        whole = self.store.fill(replace(job, document=_NO_DOCUMENT, result=None))
+        whole = self.changer.store.fill(replace(job, document=_NO_DOCUMENT, result=None))
         return Saved(job, whole.checkpoint or job.checkpoint)
 
     def delete(self, job_id: str) -> bool:

@@ -18,7 +18,6 @@ from ojs_aws.domain.job import JobRecord, size_of
 from ojs_aws.domain.jobs.results import ended_at, expires_at, is_pruned
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChanger
 
 MAX_IDS: Final = 100
@@ -39,7 +38,6 @@ class Results:
     :ivar max_wait_ms: the longest wait of one request.
     """
 
-    store: JobStore
     changer: JobChanger
     pause: Callable[[float], None]
     max_wait_ms: int
@@ -122,7 +120,7 @@ class Results:
         return self._filled(_bare(job))
 
     def _filled(self, job: JobRecord) -> JobRecord:
-        return self.store.fill(job)
+        return self.changer.store.fill(job)
 
 
 def pauses(total_ms: int) -> Iterator[int]:

@@ -76,7 +76,7 @@ class PurgeQueue:
         name, _, inner = cursor.partition("!")
         at = next((i for i, each in enumerate(lists) if each.value == name), 0)
         for position in range(at, len(lists)):
-            page = self.engine.store.listed(
+            page = self.engine.changer.store.listed(
                 wanted.queue,
                 lists[position],
                 MAX_PURGED,
@@ -109,7 +109,7 @@ class PurgeQueue:
         """
         ended: dict[str, JobRecord] = {}
         others: dict[str, JobRecord] = {}
-        for job_id, job in self.engine.store.load_many(job_ids).items():
+        for job_id, job in self.engine.changer.store.load_many(job_ids).items():
             if job.state in wanted.states and job.queue == wanted.queue:
                 (ended if job.state.is_terminal else others)[job_id] = job
         if wanted.is_dry:

@@ -20,8 +20,6 @@ from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out
 from ojs_aws.ports import (
     MAX_ACTIONS,
     Admission,
-    Clock,
-    JobStore,
     NotAdmittedError,
     UniqueJobs,
     UniqueLock,
@@ -56,10 +54,8 @@ class Uniqueness:
         never will be.
     """
 
-    store: JobStore
     jobs: UniqueJobs
     changer: JobChanger
-    clock: Clock
     decide: Callable[[str], bool]
 
     def admit(self, wanted: Sequence[WantedJob], same: Same) -> list[Admitted]:
@@ -139,7 +135,7 @@ class Uniqueness:
         """Decide on a job by the present lock of its key."""
         record, policy = entry.wanted.record, entry.wanted.policy
         assert policy is not None  # noqa: S101 - no other job has a lock
-        now = self.clock.now()
+        now = self.changer.clock.now()
         lock, holder = self._held(lock)
         entry.holder_id = holder.id if holder else ""
         if lock is None or holder is None:
@@ -147,14 +143,14 @@ class Uniqueness:
         elif holder.id == record.id:
             entry.let, entry.admission = Admitted(record=same(record, holder)), None
         elif lock.applied_id == record.id:
-            entry.let = Admitted(record=self.store.fill(holder), is_update=True)
+            entry.let = Admitted(record=self.changer.store.fill(holder), is_update=True)
             entry.admission = None
         elif (current := self.blocker(entry.wanted, holder, now)) is None:
             fresh(entry, lock)
         elif policy.on_conflict is OnConflict.REJECT:
             raise _rejected(record, current)
         elif policy.on_conflict is OnConflict.IGNORE:
-            entry.let = Admitted(record=self.store.fill(current), is_duplicate=True)
+            entry.let = Admitted(record=self.changer.store.fill(current), is_duplicate=True)
             entry.admission = None
         else:
             self.replace_holder(entry, lock, current, max(now, deadlines.last_change(current)))
@@ -196,7 +192,7 @@ class Uniqueness:
         for _ in range(MAX_LOOKS):
             if lock is None:
                 return None, None
-            holder = self.store.load(lock.job_id)
+            holder = self.changer.store.load(lock.job_id)
             if not lock.batch or (holder is not None and not lock.is_brought):
                 return lock, holder
             if self.decide(lock.batch):
@@ -205,16 +201,16 @@ class Uniqueness:
                 if now is None or now.version != lock.version:
                     lock = now
                     continue
-                holder = self.store.load(lock.job_id)
+                holder = self.changer.store.load(lock.job_id)
             if holder is None and lock.previous:
-                holder = self.store.load(lock.previous)
+                holder = self.changer.store.load(lock.previous)
             return replace(lock, applied_id=""), holder
         raise contended()
 
     def holder(self, key: str) -> JobRecord | None:
         """Return the job that was last admitted under a key, with its documents."""
         held = self._held(self.jobs.lock(key))[1] if key else None
-        return None if held is None else self.store.fill(held)
+        return None if held is None else self.changer.store.fill(held)
 
     def replace_holder(
         self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord, now: Instant
@@ -231,7 +227,7 @@ class Uniqueness:
 
     def bring(self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord) -> None:
         """Put a job's arguments and metadata into the scheduled job, which keeps the rest."""
-        whole = self.store.fill(holder)
+        whole = self.changer.store.fill(holder)
         document = _brought(whole.document, entry.wanted.record.document)
         after = replace(holder, document=document, version=holder.version + 1)
         entry.let = Admitted(record=after, is_update=True)

@@ -179,7 +179,7 @@ def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> StoredJo
     :raises BackendError: too many others change the same jobs.
     """
     for _ in range(MAX_LOOKS):
-        stored = unique.store.load(record.id)
+        stored = unique.changer.store.load(record.id)
         lock = unique.jobs.lock(record.unique_key)
         if stored is not None:
             return StoredJob(stored)
@@ -203,8 +203,8 @@ def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> None
     The policy is asked again, since it may leave the holder alone: another copy of the request may
     have taken the lock, or the holder have changed. The job itself is stored in any case.
     """
-    now, wanted = unique.clock.now(), entry.wanted
-    held = unique.store.load(lock.previous) if lock.previous else None
+    now, wanted = unique.changer.clock.now(), entry.wanted
+    held = unique.changer.store.load(lock.previous) if lock.previous else None
     asked_at = wanted.record.created_at
     holder = held and unique.blocker(wanted, held, now, asked_at=asked_at)
     if holder is None or holder.state.is_terminal or not _is_replacing(wanted.policy):
@@ -225,7 +225,7 @@ def _is_replacing(policy: UniquePolicy | None) -> bool:
 
 def _store(unique: Uniqueness, admission: Admission) -> None:
     if admission.job is not None and admission.lock is None and admission.before is None:
-        unique.store.insert(admission.job)
+        unique.changer.store.insert(admission.job)
     else:
         unique.jobs.admit([admission])
 
@@ -233,8 +233,8 @@ def _store(unique: Uniqueness, admission: Admission) -> None:
 def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> StoredJob:
     """Return what happened to a job whose lock no longer belongs to its batch."""
     if lock is not None and lock.applied_id == record.id:
-        holder = unique.store.load(lock.job_id)
-        return StoredJob(holder and unique.store.fill(holder), is_update=True)
+        holder = unique.changer.store.load(lock.job_id)
+        return StoredJob(holder and unique.changer.store.fill(holder), is_update=True)
     return StoredJob(None)
 
 

@@ -14,7 +14,6 @@ from ojs_aws.domain.job import JobState, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Head,
-    JobStore,
     ListedJob,
     Message,
     Page,
@@ -79,7 +78,6 @@ class QueueReport:
 class QueueSweep:
     """Sweeps one queue after another; several threads may share it."""
 
-    store: JobStore
     queues: QueueRegistry
     changer: JobChanger
     job_messages: JobMessages
@@ -92,7 +90,7 @@ class QueueSweep:
         """
         now = self.changer.clock.now()
         report = QueueReport()
-        first = self.store.due(info.name, Instant(0), _reach(now), 1).jobs
+        first = self.changer.store.due(info.name, Instant(0), _reach(now), 1).jobs
         if first:
             armed, lag_ms = self._arm(info, now, is_over)
             is_overdue = first[0].due <= now - SETTLE_AFTER_MS
@@ -101,7 +99,7 @@ class QueueSweep:
             report = QueueReport(
                 armed=armed, lag_ms=lag_ms, settled=settled, jobs_failed=len(errors.ids)
             )
-        head = self.store.head(info.name, PAGE)
+        head = self.changer.store.head(info.name, PAGE)
         return replace(
             report,
             covered=self.cover(info.name, head, now),
@@ -118,7 +116,7 @@ class QueueSweep:
             return 0
         since = min((ready_since(row.sort_key) for row in head.jobs), default=now)
         if len(head.jobs) >= PAGE:
-            since = min(since, self.store.oldest_ready(queue) or now)
+            since = min(since, self.changer.store.oldest_ready(queue) or now)
         return max(0, now - since)
 
     # ------------------------------------------------------------------ what comes within reach
@@ -127,7 +125,7 @@ class QueueSweep:
         since = Instant(0 if info.swept_until is None else info.swept_until + 1)
         cursor, armed, overdue, lag_ms = info.sweep_cursor, 0, 0, 0
         while armed < MAX_ARMED:
-            page = self.store.due(info.name, since, _reach(now), PAGE, cursor=cursor)
+            page = self.changer.store.due(info.name, since, _reach(now), PAGE, cursor=cursor)
             far = [row for row in page.jobs if row.is_far]
             if far:
                 lag_ms = max(lag_ms, now - far[0].due)
@@ -164,7 +162,7 @@ class QueueSweep:
         settled, looked_at, cursor = 0, 0, ""
         while looked_at < MAX_SETTLED:
             until = Instant(now - SETTLE_AFTER_MS)
-            page = self.store.due(queue, Instant(0), until, PAGE, cursor=cursor)
+            page = self.changer.store.due(queue, Instant(0), until, PAGE, cursor=cursor)
             looked_at += len(page.jobs)
             settled += self._settle_all(page.jobs, now, errors)
             cursor = page.cursor

@@ -17,7 +17,6 @@ from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ForeignWorkerError,
-    JobStore,
     WorkerInfo,
     WorkerRegistry,
     WorkerReport,
@@ -93,7 +92,6 @@ class _Extend:
 class Heartbeat:
     """Extends several reservations: one read for all, one conditional write each."""
 
-    store: JobStore
     workers: WorkerRegistry
     changer: JobChanger
     job_messages: JobMessages
@@ -181,8 +179,8 @@ class Heartbeat:
         """Return each job once, in order: one read for all of them."""
         wanted = list(dict.fromkeys(job_ids))
         if len(wanted) == 1:
-            return {wanted[0]: self.store.load(wanted[0])}
-        jobs = self.store.load_many(wanted) if wanted else {}
+            return {wanted[0]: self.changer.store.load(wanted[0])}
+        jobs = self.changer.store.load_many(wanted) if wanted else {}
         return {job_id: jobs.get(job_id) for job_id in wanted}
 
     def _extend(self, job: JobRecord | None, job_id: str, extend: _Extend, result: _Sorted) -> None:

@@ -23,7 +23,7 @@ from ojs_aws.services.workflows.job_end import JobEnd, in_writes, job_end_of
 from ojs_aws.services.workflows.write import WorkflowWrite
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import Clock, JobStore, Workflows
+    from ojs_aws.ports import Workflows
     from ojs_aws.services.jobs.change import JobChanger
     from ojs_aws.services.jobs.messages import JobMessages
     from ojs_aws.services.jobs.push import Push
@@ -54,11 +54,9 @@ class WorkflowAdvance:
     """Moves workflows on."""
 
     workflows: Workflows
-    store: JobStore
     push: Push
     changer: JobChanger
     job_messages: JobMessages
-    clock: Clock
     _kept: _KnownWorkflows = field(default_factory=_KnownWorkflows)
 
     # ------------------------------------------------------------------ what is asked for
@@ -67,7 +65,7 @@ class WorkflowAdvance:
 
         A result that is kept elsewhere is read.
         """
-        return job_end_of(job, self.store)
+        return job_end_of(job, self.changer.store)
 
     def plan(self, workflow: Workflow) -> WorkflowPlan:
         """Return the plan of a workflow, read once by each process.
@@ -123,7 +121,7 @@ class WorkflowAdvance:
         current = current or self.workflows.load(workflow_id)
         push = self.push.for_many()
         while current is not None:
-            change = WorkflowWrite(self.workflows, push, self.clock, current, self.plan(current))
+            change = WorkflowWrite(self.workflows, push, current, self.plan(current))
             after = change.make(news, started_at)
             if after is current:
                 return current
@@ -138,7 +136,7 @@ class WorkflowAdvance:
                     ) from None
                 current = stale.current
                 continue
-            self.job_messages.send_for(change.jobs, self.clock.now())
+            self.job_messages.send_for(change.jobs, self.changer.clock.now())
             current, rounds = after, rounds + 1
             if not after.has_ready or rounds >= MAX_ROUNDS:
                 return after
@@ -146,7 +144,7 @@ class WorkflowAdvance:
 
     def first(self, workflow: Workflow, plan: WorkflowPlan) -> tuple[Workflow, list[JobRecord]]:
         """Return a new workflow with its first jobs, not stored yet."""
-        change = WorkflowWrite(self.workflows, self.push.for_many(), self.clock, workflow, plan)
+        change = WorkflowWrite(self.workflows, self.push.for_many(), workflow, plan)
         after = change.make((), None)
         told = (*workflow.told, *after.told)
         return replace(after, version=workflow.version, told=told), change.jobs
@@ -162,7 +160,7 @@ class WorkflowAdvance:
         news: list[JobEnd] = []
         names = [*ids]
         for at in range(0, len(names), 100):
-            for job in self.store.load_many(names[at : at + 100]).values():
+            for job in self.changer.store.load_many(names[at : at + 100]).values():
                 if not job.state.is_terminal:
                     job = self._cancelled(job)  # noqa: PLW2901 - the same job, later
                 if (each := self.news_of(job)) is not None:

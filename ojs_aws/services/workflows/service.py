@@ -28,9 +28,8 @@ from ojs_aws.services.workflows.advance import MAX_CONFLICTS, WorkflowAdvance
 from ojs_aws.services.workflows.enqueue import check_jobs, pass_middleware
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import Clock, IdGenerator, JobStore, Workflows
+    from ojs_aws.ports import IdGenerator, Workflows
     from ojs_aws.services.jobs.change import JobChanger
-    from ojs_aws.services.jobs.messages import JobMessages
     from ojs_aws.services.jobs.push import Push
 
 MAX_SHOWN: Final = 1000
@@ -72,12 +71,9 @@ class WorkflowService:
     """Implements the operations of clients."""
 
     workflows: Workflows
-    store: JobStore
     push: Push
     changer: JobChanger
-    job_messages: JobMessages
     workflow_advance: WorkflowAdvance
-    clock: Clock
     ids: IdGenerator
 
     # ------------------------------------------------------------------ creating
@@ -95,7 +91,7 @@ class WorkflowService:
         made = workflow_changes.create(
             definition.graph,
             workflow_id,
-            self.clock.now(),
+            self.changer.clock.now(),
             name=definition.name,
             digest=_digest(definition),
         )
@@ -117,7 +113,7 @@ class WorkflowService:
             self.workflows.create(first, plan, records)
         except StaleWorkflowError as stale:
             return self._again(made, stale.current)
-        self.job_messages.send_for(records, self.clock.now())
+        self.workflow_advance.job_messages.send_for(records, self.changer.clock.now())
         if first.has_ready:
             try:
                 first = self.workflow_advance.advance(first.id, start=first) or first
@@ -167,8 +163,8 @@ class WorkflowService:
         running = workflow.outstanding(graph)
         others = [i for i in graph.jobs if workflow.states[i] in "cfx"]
         shown = [*running, *others][:MAX_SHOWN]
-        loaded = self.store.load_many([workflow.job_id(index) for index in shown])
-        now = self.clock.now()
+        loaded = self.changer.store.load_many([workflow.job_id(index) for index in shown])
+        now = self.changer.clock.now()
         jobs: dict[int, JobRecord] = {}
         for index in shown:
             job = loaded.get(workflow.job_id(index))
@@ -217,7 +213,7 @@ class WorkflowService:
         view = self.get(workflow_id)
         workflow, graph = view.workflow, view.graph
         for _ in range(MAX_CONFLICTS):
-            after = workflow_changes.cancel(workflow, graph, self.clock.now())
+            after = workflow_changes.cancel(workflow, graph, self.changer.clock.now())
             try:
                 self.workflows.save(workflow, after, {}, ())
             except StaleWorkflowError as stale:

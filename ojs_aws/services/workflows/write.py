@@ -18,7 +18,7 @@ from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Workflow
 from ojs_aws.services.workflows.job_end import JobEnd, error_text
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import Clock, WorkflowPlan, Workflows
+    from ojs_aws.ports import WorkflowPlan, Workflows
     from ojs_aws.services.jobs.push import Push
 
 MAX_STARTS: Final = 80
@@ -35,7 +35,6 @@ class WorkflowWrite:
 
     workflows: Workflows
     push: Push
-    clock: Clock
     before: Workflow
     plan: WorkflowPlan
     results: dict[int, RawJson] = field(default_factory=dict)
@@ -45,7 +44,7 @@ class WorkflowWrite:
 
     def make(self, news: Sequence[JobEnd], started_at: Instant | None) -> Workflow:
         """Return the next workflow; exactly the same one if nothing is new."""
-        graph, before, now = self.plan.graph, self.before, self.clock.now()
+        graph, before, now = self.plan.graph, self.before, self.push.clock.now()
         one = before if started_at is None else changes.start(before, started_at)
         two = changes.end_jobs(one, graph, [each.ended for each in news], now)
         self.results = {
@@ -74,7 +73,7 @@ class WorkflowWrite:
                 index=index, job_id=job_id, code=problem.code, message=problem.message, attempt=0
             )
             self.results[index] = error_text(why.code, why.message, 0)
-            at = self.clock.now()
+            at = self.push.clock.now()
             return Ended(index=index, state=StepState.FAILED, at=at, failure=why)
         return None
 

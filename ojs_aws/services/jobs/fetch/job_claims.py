@@ -19,7 +19,7 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limit import OnLimit
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BucketTakenError, JobStore, Limits, ReceivedMessage, StaleJobError
+from ojs_aws.ports import BucketTakenError, Limits, ReceivedMessage, StaleJobError
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.jobs.job_errors import JobErrors
@@ -78,7 +78,6 @@ class JobClaims:
     :ivar errors: of jobs that it passed over.
     """
 
-    store: JobStore
     changer: JobChanger
     job_messages: JobMessages
     terms: ClaimOptions
@@ -139,7 +138,8 @@ class JobClaims:
                     job = self._claim_within_limits(candidate, reservation, keys)
                 else:
                     queue, place = self.terms.queue, candidate.sort_key
-                    job = self.store.claim(queue, candidate.id, reservation, self.now, place)
+                    store = self.changer.store
+                    job = store.claim(queue, candidate.id, reservation, self.now, place)
             except StaleJobError as stale:
                 self._lost(candidate, stale.current)
                 return
@@ -166,7 +166,7 @@ class JobClaims:
         :returns: the job after the claim; None when a limit lets it wait.
         """
         for _ in range(BUCKET_TRIES):
-            job, buckets = self.store.load_with_buckets(candidate.id, keys)
+            job, buckets = self.changer.store.load_with_buckets(candidate.id, keys)
             if job is None or not self._is_claimable(job):
                 raise StaleJobError(job)
             takes = self.limiting.take(job, buckets, self.now)
@@ -175,7 +175,7 @@ class JobClaims:
                 return None
             held = replace(reservation, places=tuple(before.key for before, _ in takes))
             try:
-                return self.store.claim_within(job, held, takes, self.now)
+                return self.changer.store.claim_within(job, held, takes, self.now)
             except BucketTakenError:
                 continue
         self.limiting.pass_by(keys, self.now)
@@ -205,7 +205,7 @@ class JobClaims:
             after = lifecycle.drop(job, self.now)
         else:
             after = lifecycle.reschedule(job, refusal.until, self.now)
-        self.store.save(job, after)
+        self.changer.store.save(job, after)
         return after
 
     def _hand_for(self, job_id: str) -> ReceivedMessage | None:

@@ -71,11 +71,12 @@ class QueueLine:
 
     def beyond(self, head: Head) -> Iterator[Candidate]:
         """Yield jobs behind a head that waits for limits, up to a maximum (RL-004)."""
-        cursor = self.claims.store.place_of(head.jobs[-1], JobList.READY) if head.jobs else ""
+        store = self.claims.changer.store
+        cursor = store.place_of(head.jobs[-1], JobList.READY) if head.jobs else ""
         for _ in range(MAX_PAGES_BEYOND):
             if not cursor or self.claims.limiting.refuses_all:
                 return
-            page = self.claims.store.listed(
+            page = store.listed(
                 self.claims.terms.queue,
                 JobList.READY,
                 PAGE_BEYOND,

@@ -14,7 +14,6 @@ from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Head,
-    JobStore,
     Limits,
     MessageQueue,
     QueueMissingError,
@@ -100,7 +99,6 @@ class Claimed:
 class Fetch:
     """Claims jobs: receives messages and reads the head in parallel, then claims one by one."""
 
-    store: JobStore
     messages: MessageQueue
     changer: JobChanger
     job_messages: JobMessages
@@ -170,7 +168,7 @@ class Fetch:
         whole: list[JobRecord] = []
         for job in jobs:
             try:
-                whole.append(self.store.fill(job))
+                whole.append(self.changer.store.fill(job))
             except OjsError:
                 if job is jobs[-1] and not whole:
                     raise
@@ -227,8 +225,8 @@ class Fetch:
         limit = max(PAGE, need + HEAD_SPARE)
         now = self.changer.clock.now()
         head, due = self.both(
-            lambda: self.store.head(queue, limit),
-            lambda: self.store.due(queue, Instant(0), now, limit),
+            lambda: self.changer.store.head(queue, limit),
+            lambda: self.changer.store.due(queue, Instant(0), now, limit),
         )
         return QueueSnapshot(head, due, is_partial=len(head.jobs) >= limit - MARKS)
 
@@ -259,7 +257,7 @@ class Fetch:
         now: Instant = self.changer.clock.now()
         limiting = LimitCheck(queue, self.limited_types.of(queue))
         claims = JobClaims(
-            self.store, self.changer, self.job_messages, terms, now, hands, limiting, self.limits
+            self.changer, self.job_messages, terms, now, hands, limiting, self.limits
         )
         return ClaimRound(claims)
 

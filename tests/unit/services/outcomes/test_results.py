@@ -172,7 +172,7 @@ def test_waiting_ends_when_the_job_does(world: World) -> None:
         if len(slept) == 3:
             world.backend.jobs.ack(job.id, "w", RawJson("3"))
 
-    waiting = Results(world.backend.ports.store, world.backend.changer, pause, 10_000)
+    waiting = Results(world.backend.changer, pause, 10_000)
     assert waiting.wait(job.id, 30_000).result == "3"
     assert slept == [0.1, 0.15, 0.225]
 
@@ -184,7 +184,7 @@ def test_waiting_is_bounded_by_the_request_and_by_the_settings(
     """Waiting in Lambda costs more than asking again: decision 25."""
     job = active(world)
     slept: list[float] = []
-    waiting = Results(world.backend.ports.store, world.backend.changer, slept.append, 2_000)
+    waiting = Results(world.backend.changer, slept.append, 2_000)
     with pytest.raises(ResultPendingError) as pending:
         waiting.wait(job.id, asked_ms)
     assert round(sum(slept) * 1000) == allowed_ms
