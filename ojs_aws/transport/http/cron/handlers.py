@@ -14,15 +14,8 @@ from ojs_aws.transport.http.authorization import (
     check_replaced,
 )
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
+from ojs_aws.transport.http.cron import wire as shapes
 from ojs_aws.transport.http.cron.changes import changed_registration
-from ojs_aws.transport.http.cron.wire import (
-    entry_answer,
-    list_answer,
-    read_enabled,
-    read_registration,
-    render_entry,
-    trigger_answer,
-)
 from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of
@@ -40,11 +33,11 @@ _MARK: Final = "c:"
 
 def register_cron(call: Call) -> Answer[answers.CronRegisteredAnswer]:
     """Register a cron job (201), or change the one with this name (200)."""
-    wanted = read_registration(call.members(), call.backend.settings.max_depth)
+    wanted = shapes.read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
     entry, is_new = call.backend.cron.service.register(wanted)
-    answer = cast("answers.CronRegisteredAnswer", entry_answer(entry))
+    answer = cast("answers.CronRegisteredAnswer", shapes.entry_answer(entry))
     if warning := rare_days(entry.definition.expression):
         answer["warnings"] = [warning]
     location = f"{BASE}/cron/{quote(entry.name)}"
@@ -61,25 +54,27 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
     items: list[JsonOf[answers.Cron]] = []
     size = 0
     for entry in rest[: wanted.limit]:
-        item = json_of(render_entry(entry))
+        item = json_of(shapes.render_entry(entry))
         size += len(item.encode())
         if items and size > MAX_PAGE_BYTES:
             break
         items.append(item)
     last = rest[len(items) - 1].name if len(items) < len(rest) else ""
-    return Answer(list_answer(items, wanted.pagination(len(entries), write_mark(_MARK, last))))
+    return Answer(
+        shapes.list_answer(items, wanted.pagination(len(entries), write_mark(_MARK, last)))
+    )
 
 
 def get_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Return one cron job."""
-    return Answer(entry_answer(call.backend.cron.service.get(call.named("name"))))
+    return Answer(shapes.entry_answer(call.backend.cron.service.get(call.named("name"))))
 
 
 def change_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Enable or disable a cron job, or change the members that are named."""
     members = call.members()
     if set(members) == {"enabled"}:
-        return _enabled(call, is_enabled=read_enabled(members["enabled"].value))
+        return _enabled(call, is_enabled=shapes.read_enabled(members["enabled"].value))
 
     def amended(entry: CronEntry) -> Registration:
         check_cron_bounds(call, entry.definition)
@@ -87,7 +82,9 @@ def change_cron(call: Call) -> Answer[answers.CronAnswer]:
         bind_jobs(call, [("", wanted.job)])
         return wanted
 
-    return Answer(entry_answer(call.backend.cron.service.change(call.named("name"), amended)))
+    return Answer(
+        shapes.entry_answer(call.backend.cron.service.change(call.named("name"), amended))
+    )
 
 
 def pause_cron(call: Call) -> Answer[answers.CronAnswer]:
@@ -102,7 +99,7 @@ def resume_cron(call: Call) -> Answer[answers.CronAnswer]:
 
 def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
     return Answer(
-        entry_answer(
+        shapes.entry_answer(
             call.backend.cron.service.set_enabled(call.named("name"), is_enabled=is_enabled)
         )
     )
@@ -111,13 +108,13 @@ def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
 def delete_cron(call: Call) -> Answer[answers.CronDeletedAnswer]:
     """Remove a cron job."""
     entry = call.backend.cron.service.delete(call.named("name"))
-    return Answer({**entry_answer(entry), "deleted": True})
+    return Answer({**shapes.entry_answer(entry), "deleted": True})
 
 
 def trigger_cron(call: Call) -> Answer[answers.CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
     entry, occurrence = call.backend.cron.service.trigger(call.named("name"))
-    body = trigger_answer(entry, occurrence)
+    body = shapes.trigger_answer(entry, occurrence)
     if occurrence.outcome is not Outcome.TRIGGERED:
         return Answer(body)
     return Answer(body, CREATED, {"Location": f"{BASE}/jobs/{occurrence.job_id}"})

@@ -10,14 +10,7 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
 from ojs_aws.transport.http.authorization import check_fetched, check_job
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.reports import (
-    error_of,
-    fetch_values,
-    heartbeat_values,
-    reason_of,
-    report_values,
-    result_of,
-)
+from ojs_aws.transport.http.jobs import reports
 from ojs_aws.transport.http.jobs.wire import (
     fetch_answer,
     heartbeat_answer,
@@ -49,7 +42,7 @@ def fetch(call: Call) -> Answer[answers.FetchAnswer]:
     from ojs_aws.services.jobs.fetch.service import FetchRequest
     from ojs_aws.transport.http.workers.bodies import FetchBody
 
-    body = FetchBody.model_validate(fetch_values(call.members()))
+    body = FetchBody.model_validate(reports.fetch_values(call.members()))
     check_fetched(call, body.queues)
     records = call.backend.jobs.fetch(
         FetchRequest(
@@ -79,11 +72,11 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[answers.OutcomeAn
     from ojs_aws.transport.http.workers.bodies import ReportBody
 
     members = call.members(optional=optional)
-    body = ReportBody.model_validate(report_values(members, job_id))
+    body = ReportBody.model_validate(reports.report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
     record = call.backend.jobs.ack(
-        body.job_id, body.worker_id, result_of(members), which=attempt_of(body)
+        body.job_id, body.worker_id, reports.result_of(members), which=attempt_of(body)
     )
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=True))
@@ -108,17 +101,17 @@ def _fail(call: Call, job_id: str) -> Answer[answers.OutcomeAnswer]:
     from ojs_aws.transport.http.workers.bodies import FailValues
 
     members = call.members()
-    body = FailValues.model_validate(report_values(members, job_id))
+    body = FailValues.model_validate(reports.report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
     which = attempt_of(body)
     if body.requeue:
-        error = reason_of(members)
+        error = reports.reason_of(members)
         record = call.backend.jobs.fail.requeue(
             body.job_id, body.worker_id, error, which=which, delay_ms=body.delay_ms
         )
     else:
-        error = error_of(members)
+        error = reports.error_of(members)
         record = call.backend.jobs.fail(
             body.job_id, body.worker_id, error, which=which, delay_ms=body.delay_ms
         )
@@ -136,7 +129,7 @@ def beat(call: Call) -> tuple[str, Beat]:
     """Carry out a heartbeat; return its worker and the answer to it."""
     from ojs_aws.transport.http.workers.bodies import HeartbeatValues
 
-    body = HeartbeatValues.model_validate(heartbeat_values(call.members()))
+    body = HeartbeatValues.model_validate(reports.heartbeat_values(call.members()))
     count = body.active_count
     report = WorkerReport(
         state=body.state,

@@ -11,18 +11,7 @@ from ojs_aws.transport.http.authorization import check_job, within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.reports import report_values
 from ojs_aws.transport.http.jobs.worker_handlers import attempt_of
-from ojs_aws.transport.http.outcomes.wire import (
-    checkpoint_answer,
-    checkpoint_of,
-    ids_of,
-    progress_answer,
-    progress_headers,
-    result_answer,
-    results_answer,
-    resume_answer,
-    state_of,
-    workflow_progress_answer,
-)
+from ojs_aws.transport.http.outcomes import wire as shapes
 from ojs_aws.transport.http.queries import boolean_of, number_of
 
 if TYPE_CHECKING:
@@ -40,18 +29,20 @@ def get_result(call: Call) -> Answer[answers.ResultAnswer]:
     query = call.request.query
     results = call.backend.outcomes.results
     if boolean_of(query, "wait"):
-        return Answer(result_answer(results.wait(call.job_id, number_of(query, "timeout") * 1000)))
+        return Answer(
+            shapes.result_answer(results.wait(call.job_id, number_of(query, "timeout") * 1000))
+        )
     job = results(call.job_id)
-    return Answer(result_answer(job), headers={} if job.state.is_terminal else AGAIN)
+    return Answer(shapes.result_answer(job), headers={} if job.state.is_terminal else AGAIN)
 
 
 def get_results(call: Call) -> Answer[answers.ResultsAnswer]:
     """Return the outcomes of several jobs."""
-    ids = ids_of(call.members())
+    ids = shapes.ids_of(call.members())
     check_ids(ids)
     seen = within_bounds(call, [job_id for job_id in ids if is_job_id(job_id)])
     jobs = call.backend.outcomes.results.many(seen) if seen else {}
-    return Answer(results_answer({job_id: jobs.get(job_id) for job_id in ids}))
+    return Answer(shapes.results_answer({job_id: jobs.get(job_id) for job_id in ids}))
 
 
 def report_progress(call: Call) -> Answer[answers.ProgressAnswer]:
@@ -71,11 +62,11 @@ def _report(call: Call, job_id: str) -> Answer[answers.ProgressAnswer]:
     members = call.members()
     body = _reporter(members, job_id)
     check_job(call, body.job_id)
-    report, checkpoint = read_report(members), checkpoint_of(members)
+    report, checkpoint = read_report(members), shapes.checkpoint_of(members)
     job, is_noted = call.backend.outcomes.progress(
         body.job_id, body.worker_id, report, checkpoint, which=attempt_of(body)
     )
-    return Answer(progress_answer(job, is_accepted=is_noted))
+    return Answer(shapes.progress_answer(job, is_accepted=is_noted))
 
 
 def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
@@ -89,13 +80,13 @@ def _reporter(members: Mapping[str, Member], job_id: str) -> ReportBody:
 def get_progress(call: Call) -> Answer[answers.ProgressAnswer]:
     """Return how far a job has come."""
     job = call.backend.outcomes.progress.read(call.job_id)
-    return Answer(progress_answer(job), headers=progress_headers(job))
+    return Answer(shapes.progress_answer(job), headers=shapes.progress_headers(job))
 
 
 def get_workflow_progress(call: Call) -> Answer[answers.WorkflowProgressAnswer]:
     """Return how far a workflow has come."""
     view = call.backend.workflows.service.get(call.named("workflow_id"))
-    return Answer(workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
+    return Answer(shapes.workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
 
 
 def save_checkpoint(call: Call) -> Answer[answers.CheckpointAnswer]:
@@ -114,24 +105,24 @@ def _save(call: Call, *, only_active: bool) -> Answer[answers.CheckpointAnswer]:
     saved = call.backend.outcomes.checkpoints.save(
         body.job_id,
         body.worker_id,
-        state_of(members),
+        shapes.state_of(members),
         which=attempt_of(body),
         notes=read_notes(members),
         only_active=only_active,
     )
-    return Answer(checkpoint_answer(body.job_id, saved.checkpoint, with_state=False))
+    return Answer(shapes.checkpoint_answer(body.job_id, saved.checkpoint, with_state=False))
 
 
 def get_checkpoint(call: Call) -> Answer[answers.CheckpointAnswer]:
     """Return the latest checkpoint of a job."""
     saved = call.backend.outcomes.checkpoints.get(call.job_id)
-    return Answer(checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
+    return Answer(shapes.checkpoint_answer(call.job_id, saved.checkpoint, with_state=True))
 
 
 def resume_checkpoint(call: Call) -> Answer[answers.ResumeAnswer]:
     """Return the latest checkpoint of a job, if any: durable replay begins with it."""
     saved = call.backend.outcomes.checkpoints.find(call.job_id)
-    return Answer(resume_answer(call.job_id, saved.checkpoint if saved else None))
+    return Answer(shapes.resume_answer(call.job_id, saved.checkpoint if saved else None))
 
 
 def delete_checkpoint(call: Call) -> Answer[answers.CheckpointDeletedAnswer]:

@@ -10,14 +10,7 @@ from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE, canonical_path
-from ojs_aws.transport.http.schemas.wire import (
-    deleted_answer,
-    read_put_schema,
-    read_schema,
-    schema_answer,
-    schemas_answer,
-    versions_answer,
-)
+from ojs_aws.transport.http.schemas import wire as shapes
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.schemas import answers
@@ -37,18 +30,18 @@ def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
     shown = names[start + wanted.offset :][: wanted.limit]
     is_last = start + wanted.offset + len(shown) >= len(names)
     mark = write_mark(_MARK, "" if is_last or not shown else shown[-1].uri)
-    return Answer(schemas_answer(shown, wanted.pagination(len(names), mark)))
+    return Answer(shapes.schemas_answer(shown, wanted.pagination(len(names), mark)))
 
 
 def register_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register a schema; an existing version cannot be registered again."""
-    entry = call.backend.schemas.registry.register(read_schema(call.members()))
+    entry = call.backend.schemas.registry.register(shapes.read_schema(call.members()))
     return Answer(_shown(call, entry), CREATED, _location(entry))
 
 
 def put_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register the schema of a version (201); exactly the same again changes nothing (200)."""
-    wanted = read_put_schema(call.members(), call.named("type"), _version(call))
+    wanted = shapes.read_put_schema(call.members(), call.named("type"), _version(call))
     entry, is_new = call.backend.schemas.registry.put(wanted)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
 
@@ -68,7 +61,9 @@ def get_schema_version(call: Call) -> Answer[answers.SchemaAnswer]:
 
 def list_schema_versions(call: Call) -> Answer[answers.SchemaVersionsAnswer]:
     """Return the versions of a type, the newest first."""
-    return Answer(versions_answer(call.backend.schemas.registry.versions(call.named("type"))))
+    return Answer(
+        shapes.versions_answer(call.backend.schemas.registry.versions(call.named("type")))
+    )
 
 
 def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
@@ -77,19 +72,21 @@ def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     if ":" not in name:
         hint = "DELETE /ojs/v1/schemas/<type>/<version> removes one version of a type."
         raise not_found("schema", name[:255], f"'{name[:200]}' is no URI of a schema.", hint)
-    return Answer(deleted_answer(call.backend.schemas.registry.delete_uri(name)))
+    return Answer(shapes.deleted_answer(call.backend.schemas.registry.delete_uri(name)))
 
 
 def delete_schema_version(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
     """Remove one version."""
     return Answer(
-        deleted_answer(call.backend.schemas.registry.delete(call.named("type"), _version(call)))
+        shapes.deleted_answer(
+            call.backend.schemas.registry.delete(call.named("type"), _version(call))
+        )
     )
 
 
 def _shown(call: Call, entry: SchemaEntry) -> answers.SchemaAnswer:
     is_admin = canonical_path(call.request.path).startswith(_ADMIN)
-    return schema_answer(entry, is_admin=is_admin)
+    return shapes.schema_answer(entry, is_admin=is_admin)
 
 
 def _location(entry: SchemaEntry) -> dict[str, str]:
