@@ -14,13 +14,20 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import botocore.session
 import hypothesis
 import pytest
 
 from tests import dynamodb_local
+
+if TYPE_CHECKING:
+    from ojs_aws.services.backend import Backend
+    from tests.api import Api
+    from tests.aws import EmbeddedAws
+    from tests.simulation.memory.sources import FakeClock
+    from tests.simulation.world import World
 
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile(
@@ -75,6 +82,51 @@ def _models_of_aws_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.session.create_loader", cache(botocore.session.create_loader))
         yield
+
+
+# Most tests of services run over the model, and tests of adapters over an embedded AWS. A module
+# that needs it in another state has a fixture of the same name. Each imports what it makes: tests
+# of the infrastructure need none of it.
+@pytest.fixture
+def world() -> World:
+    """Make a fresh backend over the model."""
+    from tests.simulation.world import World
+
+    return World()
+
+
+@pytest.fixture
+def api(world: World) -> Api:
+    """Make the functions over the model, as an HTTP client sees them."""
+    from tests.api import Api
+
+    return Api(world.backend)
+
+
+@pytest.fixture
+def aws() -> Iterator[EmbeddedAws]:
+    """Deploy to a fresh AWS in this process."""
+    from tests.aws import embedded
+
+    with embedded() as made:
+        yield made
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Make a clock that tests move."""
+    from tests.simulation.memory.sources import FakeClock
+
+    return FakeClock()
+
+
+@pytest.fixture
+def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
+    """Make a backend over the AWS in this process, with the clock that tests move."""
+    from ojs_aws.bootstrap import build_backend
+    from ojs_aws.services.jobs.fetch.service import in_turn
+
+    return build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
 
 
 def has_node() -> bool:

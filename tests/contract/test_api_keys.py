@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,23 +13,10 @@ from ojs_aws.domain.api_keys import Refusal, read_key
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.ports import StaleKeyError
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.simulation.memory import FakeClock
 
 DAY = 86_400_000
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """A clock that tests move."""
-    return FakeClock()
 
 
 @pytest.fixture

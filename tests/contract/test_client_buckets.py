@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
 from ojs_aws.ports import ClientBuckets
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.simulation.memory import MemoryClientBuckets
 
 NOW = 1_760_000_000_000_000
 TOKEN = 1_000_000
 LATEST = NOW + 2 * TOKEN  # a burst of three
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 @pytest.fixture(params=["table", "model"])

@@ -33,18 +33,6 @@ def aws() -> Iterator[EmbeddedAws]:
         yield aws
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    """A clock that tests move."""
-    return FakeClock()
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
-
-
 def die(backend: Backend, clock: FakeClock, size: int = 1, queue: str = "default") -> JobRecord:
     """Push a job of some size and fail it for good; a second passes."""
     text = "".join(random.Random(size).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size))

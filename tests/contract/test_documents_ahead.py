@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,18 +17,11 @@ from ojs_aws.domain.errors import OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.ports import Admission, AlreadyStoredError, NotAdmittedError, UniqueLock
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import a_job, big_document
 
 IN_TABLE, IN_BUCKET = 20_000, 600_000
 LOCK = UniqueLock(key="ab" * 32, job_id=a_job(1).id)
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 def documents(aws: EmbeddedAws) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,19 +18,12 @@ from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import EventQuery, SetAside
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 
 NOW = Instant(1_760_000_000_000)
 HOUR = 3_600_000
 RETENTION_S = 86_400
 TOKENS = map(str, itertools.count())
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 def log_of(aws: EmbeddedAws) -> DynamoEventLog:

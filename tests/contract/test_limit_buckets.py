@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -15,19 +14,12 @@ from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
 from ojs_aws.services.jobs.fetch.service import in_turn
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
 Both = tuple[JobStore, Limits]
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 @pytest.fixture(params=["memory", "dynamodb"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,19 +15,13 @@ from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
+from tests.job_steps import fetched_ids
 from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 LIMIT: Any = {"key": "api", "concurrency": 2}
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 @pytest.fixture(params=["memory", "dynamodb"])
@@ -53,11 +46,6 @@ def push(backend: Backend, limit: Any = LIMIT) -> str:
     return record.id
 
 
-def fetch(backend: Backend, count: int = 10) -> list[str]:
-    """Fetch jobs."""
-    return [job.id for job in backend.jobs.fetch(FetchRequest(("default",), count, "w"))]
-
-
 def active(backend: Backend) -> int:
     """Places taken."""
     return backend.limits.get("api").bucket.active
@@ -66,12 +54,12 @@ def active(backend: Backend) -> int:
 def test_a_place_is_taken_and_given_back_with_the_job(backend: Backend) -> None:
     """By every way out of active."""
     jobs = [push(backend) for _ in range(4)]
-    assert fetch(backend) == jobs[:2]
+    assert fetched_ids(backend, count=10) == jobs[:2]
     assert active(backend) == 2
     backend.jobs.ack(jobs[0], "w", parse_object('{"a": 1}')["a"].raw)
     backend.jobs.fail(jobs[1], "w", ERROR)
     assert active(backend) == 0
-    assert fetch(backend) == jobs[2:]
+    assert fetched_ids(backend, count=10) == jobs[2:]
     backend.jobs.cancel(jobs[2])
     assert active(backend) == 1
     backend.clock.advance(s=1801)  # type: ignore[attr-defined]
@@ -82,10 +70,10 @@ def test_a_place_is_taken_and_given_back_with_the_job(backend: Backend) -> None:
 def test_a_job_that_is_given_back_gives_its_place_back(backend: Backend) -> None:
     """And takes one again when it begins again."""
     job = push(backend)
-    fetch(backend)
+    fetched_ids(backend, count=10)
     backend.jobs.fail.requeue(job, "w", None)
     assert active(backend) == 0
-    assert fetch(backend) == [job]
+    assert fetched_ids(backend, count=10) == [job]
     assert active(backend) == 1
 
 
@@ -103,7 +91,7 @@ def test_a_job_gives_back_its_places_in_all_its_buckets(backend: Backend, end: s
     unique: Any = {"keys": ["type"], "on_conflict": "replace", "states": ["available", "active"]}
     job["rate_limit"], job["unique"] = LIMIT, unique
     backend.jobs.push(job)
-    (held,) = fetch(backend)
+    (held,) = fetched_ids(backend, count=10)
     assert taken() == [1, 1, 1]
     match end:
         case "ack":
@@ -123,7 +111,7 @@ def test_a_job_gives_back_its_places_in_all_its_buckets(backend: Backend, end: s
 def test_a_refused_ack_gives_nothing_back(backend: Backend) -> None:
     """Another worker's, or a second one."""
     job = push(backend)
-    fetch(backend)
+    fetched_ids(backend, count=10)
     with pytest.raises(OjsError):
         backend.jobs.ack(job, "somebody else", None)
     assert active(backend) == 1
@@ -189,7 +177,7 @@ def test_a_transaction_whose_answer_is_lost_counts_once(
         return send(**arguments)
 
     monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", twice)
-    assert fetch(backend) == [job]
+    assert fetched_ids(backend, count=10) == [job]
     assert active(backend) == 1
     backend.jobs.ack(job, "w", None)
     assert (len(sent), active(backend)) == (2, 0)
@@ -210,13 +198,13 @@ def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
     with monkeypatch.context() as patch:
         patch.setattr(aws.clients.dynamodb, "transact_write_items", lost)
         with pytest.raises(OjsError):
-            fetch(backend)
+            fetched_ids(backend, count=10)
     assert active(backend) == 1
     backend.clock.advance(s=1801)  # type: ignore[attr-defined]
     backend.jobs.info(job)
     assert active(backend) == 0
     backend.clock.advance(s=600)  # type: ignore[attr-defined]
-    assert fetch(backend) == [job]
+    assert fetched_ids(backend, count=10) == [job]
     assert active(backend) == 1
 
 
@@ -233,11 +221,11 @@ def test_of_two_that_saw_the_same_free_place_one_takes_it(
     def overtaken(**arguments: Any) -> Any:
         if not faster:
             faster.append("is fetching")
-            faster.extend(fetch(other))
+            faster.extend(fetched_ids(other, count=10))
         return send(**arguments)
 
     monkeypatch.setattr(aws.clients.dynamodb, "transact_write_items", overtaken)
-    assert fetch(backend) == []
+    assert fetched_ids(backend, count=10) == []
     assert faster[1:] == jobs[:1]
     assert active(backend) == 1
 
@@ -259,7 +247,7 @@ def test_a_job_that_is_replaced_gives_its_place_back(backend: Backend) -> None:
         job = Job("demo.echo", [])
         job["rate_limit"], job["unique"] = LIMIT, unique
         backend.jobs.push(job)
-        assert len(fetch(backend)) == 1
+        assert len(fetched_ids(backend, count=10)) == 1
         assert active(backend) == 1
 
 
@@ -271,4 +259,4 @@ def test_queues_are_known_whose_jobs_bring_a_key_that_was_laid_down_before(
     push(backend)
     counted = backend.limits.get("api")
     assert (counted.waiting, counted.bucket.queues) == (1, ("default",))
-    assert fetch(backend) == []
+    assert fetched_ids(backend, count=10) == []

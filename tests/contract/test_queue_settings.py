@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.queues.depths import DynamoDepths, DynamoPressures
 from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
-from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
@@ -24,25 +22,12 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
-from tests.aws import EmbeddedAws, embedded
+from ojs_aws.services.jobs.fetch.service import FetchRequest
+from tests.aws import EmbeddedAws
 from tests.simulation.memory import FakeClock
 
 POLICY = '{"key":"queue:q","concurrency":3}'
 COMMIT = Commit(Instant(1_760_000_000_000), "1")
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
 
@@ -18,17 +17,10 @@ from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
 from ojs_aws.topology import STREAMED_SORT_KEYS
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.simulation.queue_memory import MemoryTallies
 
 NOON = Instant(1_760_000_400_000)
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 @pytest.fixture(params=["table", "model", pytest.param("emulator", marks=pytest.mark.emulator)])

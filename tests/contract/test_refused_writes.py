@@ -6,7 +6,7 @@ It must neither pass for done nor for a conflict: its caller would give a wrong 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, OpenBatch, QueueSettings
 from ojs_aws.services.backend.ports import Ports
 from ojs_aws.services.jobs.fetch.service import in_turn
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.contract.test_event_log import event, log_of
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 from tests.contract.test_schemas import an_entry
@@ -56,13 +56,6 @@ THROTTLED = {
     "Error": {"Code": "TransactionCanceledException", "Message": "no"},
     "CancellationReasons": [{"Code": "None"}, {"Code": "ThrottlingError"}],
 }
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 def commit(ports: Ports) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -15,7 +14,7 @@ from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.simulation.memory import FakeClock
 
 if TYPE_CHECKING:
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 
 A, B, C = (letter * 36 for letter in "abc")
 """Ids of mappings."""
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 @pytest.fixture

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.queues.totals import totals_key
-from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from tests.api import OJS, Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.simulation.memory import FakeClock
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """A clock that stands still."""
-    return FakeClock()
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
 
 
 def push(backend: Backend, clock: FakeClock, job: Job) -> str:

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
-from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.limits.check import LOOK_EACH_MS
 from ojs_aws.services.schemas.registry import SchemaRegistration
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
+from tests.job_steps import pushed
 from tests.simulation.memory import FakeClock
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 REQUEST = FetchRequest(("default",), worker_id="worker-1")
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 @pytest.fixture
@@ -43,20 +34,13 @@ def backend(aws: EmbeddedAws) -> Backend:
     return made
 
 
-def push(backend: Backend, **attributes: Any) -> JobRecord:
-    """Push a job."""
-    record = backend.jobs.push(Job("demo.echo", attributes.pop("args", [1]), **attributes)).record
-    assert record is not None
-    return record
-
-
 def test_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """One conditional put, one message; a scheduled job the same."""
     with aws.calls.counted() as calls:
-        push(backend)
+        pushed(backend)
     assert calls == {"PutItem": 1, "SendMessage": 1}
     with aws.calls.counted() as calls:
-        push(backend, scheduled_at="+PT1M")
+        pushed(backend, scheduled_at="+PT1M")
     assert calls == {"PutItem": 1, "SendMessage": 1}
 
 
@@ -66,15 +50,15 @@ def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws)
     backend = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
     for first in (True, False):
         with aws.calls.counted() as calls:
-            push(backend)
+            pushed(backend)
         cost = {"PutItem": 1, "SendMessage": 1}
         assert calls == ({"BatchGetItem": 1, **cost} if first else cost)
     clock.advance(s=5)
     with aws.calls.counted() as calls:
-        push(backend)
+        pushed(backend)
     assert calls == {"BatchGetItem": 1, "PutItem": 1, "SendMessage": 1}
     backend.queues.config.change("default", {"visibility_timeout": 60})
-    push(backend)
+    pushed(backend)
     backend.jobs.fetch.limited_types.of("default")
     for aligned in ({"ChangeMessageVisibility": 1}, {}):  # then the process knows it
         with aws.calls.counted() as calls:
@@ -96,11 +80,11 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     fresh.jobs.fetch.limited_types.of("default")
     for crossing in (0, 1):
         with aws.calls.counted() as calls:
-            push(fresh)
+            pushed(fresh)
         assert calls == {"UpdateItem": 1 + crossing, "PutItem": 1, "SendMessage": 1}
     for cost in (2, 1):
         with aws.calls.counted() as calls, pytest.raises(QueueFullError):
-            push(fresh)
+            pushed(fresh)
         assert calls == {"UpdateItem": cost, "GetItem": 1}
     with aws.calls.counted() as calls:
         (job,) = fresh.jobs.fetch(REQUEST)
@@ -111,7 +95,7 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
 def test_push_of_a_large_document_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """The document goes into the same transaction."""
     with aws.calls.counted() as calls:
-        push(backend, args=[_incompressible(50_000)])
+        pushed(backend, args=[_incompressible(50_000)])
     assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
 
 
@@ -125,10 +109,10 @@ def test_a_schema_is_read_once(aws: EmbeddedAws, backend: Backend) -> None:
         uri = backend.schemas.registry.register(wanted).uri
     assert calls == {"TransactWriteItems": 1}
     with aws.calls.counted() as calls:
-        push(backend, schema=uri)
+        pushed(backend, schema=uri)
     assert calls == {"GetItem": 1, "PutItem": 1, "SendMessage": 1}
     with aws.calls.counted() as calls:
-        push(backend, schema=uri)
+        pushed(backend, schema=uri)
     assert calls == {"PutItem": 1, "SendMessage": 1}
     for ask, cost in [
         (backend.schemas.registry.everything, {"Query": 1}),
@@ -152,7 +136,7 @@ def test_a_unique_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> No
     for args in ([1], [_incompressible(50_000)]):
         policy = {"keys": ["type", "args"]}
         with aws.calls.counted() as calls:
-            push(backend, args=args, unique=policy)
+            pushed(backend, args=args, unique=policy)
         assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
 
 
@@ -169,15 +153,15 @@ def test_what_a_duplicate_costs(
     aws: EmbeddedAws, backend: Backend, strategy: str, cost: dict[str, int]
 ) -> None:
     """The refused transaction, a look at the job, and what is written then."""
-    push(backend, unique=UNIQUE, scheduled_at="+PT1H")
+    pushed(backend, unique=UNIQUE, scheduled_at="+PT1H")
     with aws.calls.counted() as calls, contextlib.suppress(OjsError):
-        push(backend, unique={**UNIQUE, "on_conflict": strategy})
+        pushed(backend, unique={**UNIQUE, "on_conflict": strategy})
     assert calls == cost
 
 
 def test_a_unique_push_costs_five_write_units(aws: EmbeddedAws, backend: Backend) -> None:
     """Two for the job and two for its lock, in a transaction, and one for the index."""
-    job = push(backend, unique={**UNIQUE, "period": "PT1H"})
+    job = pushed(backend, unique={**UNIQUE, "period": "PT1H"})
     key = {"pk": {"S": f"uniq#{job.unique_key}"}, "sk": {"S": "lock"}}
     lock = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
     sizes = item_bytes(_hot_item(aws, job.id)), item_bytes(lock)
@@ -186,7 +170,7 @@ def test_a_unique_push_costs_five_write_units(aws: EmbeddedAws, backend: Backend
 
 def test_a_job_that_is_not_unique_costs_nothing_more(aws: EmbeddedAws, backend: Backend) -> None:
     """Neither a call nor a byte, and once it is enqueued a unique one costs what others do."""
-    plain, unique = push(backend), push(backend, unique=UNIQUE)
+    plain, unique = pushed(backend), pushed(backend, unique=UNIQUE)
     assert "uk" not in _hot_item(aws, plain.id)
     for job in (plain, unique):
         with aws.calls.counted() as calls:
@@ -202,7 +186,7 @@ def test_fetch_of_one_job_costs_four_calls_whatever_waits_behind_it(
 ) -> None:
     """Receive, look at the head and at what is due, claim."""
     for _ in range(backlog):
-        push(backend)
+        pushed(backend)
     with aws.calls.counted() as calls:
         assert len(backend.jobs.fetch(REQUEST)) == 1
     assert calls == {"ReceiveMessage": 1, "Query": 2, "UpdateItem": 1}
@@ -217,7 +201,7 @@ def test_an_empty_fetch_costs_three_calls(aws: EmbeddedAws, backend: Backend) ->
 
 def test_ack_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """One conditional update without a read, one message deleted."""
-    job = push(backend)
+    job = pushed(backend)
     backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
         backend.jobs.ack(job.id, "worker-1", None)
@@ -226,7 +210,7 @@ def test_ack_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
 
 def test_fail_with_retry_costs_three_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """Read, conditional update, hide the message."""
-    job = push(backend)
+    job = pushed(backend)
     backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
         backend.jobs.fail(job.id, "worker-1", ERROR)
@@ -235,7 +219,7 @@ def test_fail_with_retry_costs_three_calls(aws: EmbeddedAws, backend: Backend) -
 
 def test_giving_a_job_back_costs_as_much_as_a_failure(aws: EmbeddedAws, backend: Backend) -> None:
     """Read, conditional update, and the message comes back at once; no other is sent."""
-    job = push(backend)
+    job = pushed(backend)
     backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
         backend.jobs.fail.requeue(job.id, "worker-1", ERROR)
@@ -246,7 +230,7 @@ def test_giving_a_job_back_costs_as_much_as_a_failure(aws: EmbeddedAws, backend:
 
 def test_snoozing_a_job_costs_as_much_as_a_failure(aws: EmbeddedAws, backend: Backend) -> None:
     """Read, conditional update, hide the message; the attempt does not count."""
-    job = push(backend)
+    job = pushed(backend)
     backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
         backend.jobs.fail.requeue(job.id, "worker-1", ERROR, delay_ms=30_000)
@@ -259,7 +243,7 @@ def test_fail_from_a_worker_that_has_the_job_saves_the_read(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """Lambda workers know what they claimed."""
-    push(backend)
+    pushed(backend)
     (job,) = backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
         backend.jobs.fail(job.id, "worker-1", ERROR, start=job)
@@ -269,7 +253,7 @@ def test_fail_from_a_worker_that_has_the_job_saves_the_read(
 def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
     """Also with a document of its own."""
     for args in ([1], [_incompressible(50_000)]):
-        job = push(backend, args=args)
+        job = pushed(backend, args=args)
         with aws.calls.counted() as calls:
             backend.jobs.info(job.id)
         assert calls == {"Query": 1}
@@ -277,7 +261,7 @@ def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
 
 def test_a_heartbeat_of_several_jobs_reads_once(aws: EmbeddedAws, backend: Backend) -> None:
     """Worker, one read for all, a conditional update each, one SQS call for all."""
-    jobs = [push(backend) for _ in range(3)]
+    jobs = [pushed(backend) for _ in range(3)]
     backend.jobs.fetch(FetchRequest(("default",), count=3, worker_id="w"))
     backend.clock.advance(s=1)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
@@ -293,7 +277,7 @@ def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """One registry write of one unit, one read, SQS in tens; a heartbeat without jobs: one call."""
-    jobs = [push(backend) for _ in range(50)]
+    jobs = [pushed(backend) for _ in range(50)]
     backend.jobs.fetch(FetchRequest(("default",), count=50, worker_id="w"))
     backend.clock.advance(s=1)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
@@ -311,7 +295,7 @@ def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
 
 def test_finding_dead_workers_costs_nothing(aws: EmbeddedAws, backend: Backend) -> None:
     """Decision 9: the same calls, and the same write units, as without a promise to beat."""
-    plain, promising = push(backend), push(backend)
+    plain, promising = pushed(backend), pushed(backend)
     for job, interval in ((plain, None), (promising, 5000)):
         request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=interval)
         with aws.calls.counted() as calls:
@@ -337,7 +321,7 @@ def test_a_count_of_the_lists_costs_eight_reads_and_a_write_a_day(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """Whatever waits; between two counts the tick makes no call for it."""
-    push(backend)
+    pushed(backend)
     for expected in [COUNT_OF_LISTS, COUNT_OF_LISTS, {}]:
         with aws.calls.counted() as calls:
             backend.upkeep.totals_recount.tick(["default"], lambda: False)
@@ -364,7 +348,7 @@ def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
 
     assert cost() == {"Query": 4, "UpdateItem": 1}
     for _ in range(30):
-        push(backend, scheduled_at="+P7D")
+        pushed(backend, scheduled_at="+P7D")
     assert cost() == {"Query": 4, "UpdateItem": 1}
 
 
@@ -391,7 +375,7 @@ def test_arming_a_hundred_timers_costs_what_their_messages_do(
     """Ten calls to SQS; a look at the index and a page of it, the cursor, and no job read."""
     count_lists(backend)
     for _ in range(100):
-        push(backend, scheduled_at="+PT20M")
+        pushed(backend, scheduled_at="+PT20M")
     backend.clock.advance(s=600)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
         assert backend.upkeep.sweep.tick().armed == 100
@@ -407,7 +391,7 @@ def test_arming_a_hundred_timers_costs_what_their_messages_do(
 def test_a_busy_queue_costs_the_sweep_three_queries(aws: EmbeddedAws, backend: Backend) -> None:
     """Something is due soon, nothing is overdue; the cursor moves over what PUSH armed."""
     count_lists(backend)
-    push(backend, scheduled_at="+PT5M")
+    pushed(backend, scheduled_at="+PT5M")
     with aws.calls.counted() as calls:
         backend.upkeep.sweep.tick()
     assert calls == {"Query": 2 + 3, "UpdateItem": 2}
@@ -454,7 +438,7 @@ def test_a_job_of_a_kilobyte_costs_eight_write_units(aws: EmbeddedAws, backend: 
             "products": [{"sku": f"A-{n}", "price": n * 1.5} for n in range(12)],
         }
     ]
-    job = push(backend, args=args, meta={"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"})
+    job = pushed(backend, args=args, meta={"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"})
     assert 960 < len(str(job.document)) <= 1024
     sizes = [item_bytes(_hot_item(aws, job.id))]
     (claimed,) = backend.jobs.fetch(REQUEST)
@@ -471,7 +455,7 @@ def test_a_transition_of_a_large_job_costs_what_a_small_one_does(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """100 KB stay where they are."""
-    job = push(backend, args=[_incompressible(100_000)])
+    job = pushed(backend, args=[_incompressible(100_000)])
     assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
     backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
@@ -484,7 +468,7 @@ def test_a_large_result_is_not_kept_for_a_job_that_is_not_the_workers(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """Bad input changes nothing, not even beside the job."""
-    job = push(backend)
+    job = pushed(backend)
     backend.jobs.fetch(REQUEST)
     result = RawJson(f'"{_incompressible(20_000)}"')
     unknown = job.id[:-1] + ("1" if job.id.endswith("0") else "0")
@@ -503,8 +487,8 @@ def test_a_queue_is_registered_by_a_job_that_has_no_message_yet(
 ) -> None:
     """The sweep must know of it; once per process is enough. So it is for counting the queues."""
     with aws.calls.counted() as calls:
-        push(backend, queue="later", scheduled_at="+P7D")
-        push(backend, queue="later", scheduled_at="+P7D")
+        pushed(backend, queue="later", scheduled_at="+P7D")
+        pushed(backend, queue="later", scheduled_at="+P7D")
     assert calls == {"PutItem": 2, "UpdateItem": 1, "Query": 1}
     assert [info.name for info in backend.queues.service.list()] == ["default", "later"]
 
@@ -513,7 +497,7 @@ def test_a_fetch_from_a_paused_queue_costs_no_more_than_another(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """It receives and looks at the head, and that is all; PUSH does not notice."""
-    push(backend)
+    pushed(backend)
     with aws.calls.counted() as calls:
         backend.queues.service.pause("default")
     assert calls == {"UpdateItem": 1}
@@ -521,7 +505,7 @@ def test_a_fetch_from_a_paused_queue_costs_no_more_than_another(
         assert backend.jobs.fetch(REQUEST) == []
     assert calls == {"ReceiveMessage": 1, "Query": 2}
     with aws.calls.counted() as calls:
-        push(backend)
+        pushed(backend)
     assert calls == {"PutItem": 1, "SendMessage": 1}
     with aws.calls.counted() as calls:
         backend.queues.service.resume("default")
@@ -534,7 +518,7 @@ def test_statistics_cost_the_same_calls_whatever_the_queue_holds(
 ) -> None:
     """Seven queries for what it holds, a query and a read for what it did."""
     for _ in range(jobs):
-        push(backend)
+        pushed(backend)
     for job in backend.jobs.fetch(FetchRequest(("default",), count=50)) if jobs else ():
         backend.jobs.ack(job.id, None, None)
     with aws.calls.counted() as calls:
@@ -550,10 +534,10 @@ LIMITED = {"key": "api", "concurrency": 1, "rate": {"limit": 9, "period": "PT1S"
 def test_a_limit_costs_those_who_have_it(aws: EmbeddedAws, backend: Backend) -> None:
     """One note for each policy and process; a read and a transaction to begin; ACK one more."""
     with aws.calls.counted() as calls:
-        job = push(backend, rate_limit=LIMITED)
+        job = pushed(backend, rate_limit=LIMITED)
     assert calls == {"PutItem": 1, "SendMessage": 1, "UpdateItem": 1}
     with aws.calls.counted() as calls:
-        push(backend, rate_limit=LIMITED)
+        pushed(backend, rate_limit=LIMITED)
     assert calls == {"PutItem": 1, "SendMessage": 1}
     with aws.calls.counted() as calls:
         assert len(backend.jobs.fetch(REQUEST)) == 1
@@ -573,7 +557,7 @@ def test_jobs_that_wait_for_a_limit_cost_one_look_however_many_they_are(
 ) -> None:
     """Their place in line names the bucket, so that they are passed by unread."""
     for _ in range(60):
-        push(backend, rate_limit=LIMITED)
+        pushed(backend, rate_limit=LIMITED)
     assert len(backend.jobs.fetch(REQUEST)) == 1
     with aws.calls.counted() as calls:
         assert backend.jobs.fetch(REQUEST) == []
@@ -593,7 +577,7 @@ def test_a_type_with_a_limit_is_known_from_one_read_in_five_seconds(
     """However many jobs are fetched, and whether there is one or not."""
     moved: Any = backend.clock
     for _ in range(2):
-        push(backend)
+        pushed(backend)
         moved.advance(ms=LOOK_EACH_MS)
         with aws.calls.counted() as calls:
             assert len(backend.jobs.fetch(REQUEST)) == 1
@@ -603,7 +587,7 @@ def test_a_type_with_a_limit_is_known_from_one_read_in_five_seconds(
         backend.limits.override("type:demo.echo", {"concurrency": 9})
     # The types that have one; to lay it down; what it counts; who waits, and waking them.
     assert calls["TransactWriteItems"] == 1
-    push(backend)
+    pushed(backend)
     moved.advance(ms=LOOK_EACH_MS)
     with aws.calls.counted() as calls:
         assert len(backend.jobs.fetch(REQUEST)) == 1
@@ -621,7 +605,7 @@ def test_a_limited_queue_is_known_from_the_head_of_its_ready_list(
 ) -> None:
     """No call asks whether a queue has a limit."""
     backend.limits.limit_queue("default", {"concurrency": 1})
-    first, _ = push(backend), push(backend)
+    first, _ = pushed(backend), pushed(backend)
     assert [job.id for job in backend.jobs.fetch(FetchRequest(("default",), 5))] == [first.id]
     assert backend.jobs.fetch(REQUEST) == []
     counted = backend.limits.get("queue:default")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,29 +19,10 @@ from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
-from tests.aws import REGION, EmbeddedAws, changes_of, deployed, embedded
+from tests.aws import REGION, EmbeddedAws, changes_of, deployed
 from tests.simulation.memory import FakeClock
 
 CRON = {"name": "minutely", "cron": "* * * * *", "type": "demo.echo", "args": [1]}
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """A clock that stands still."""
-    return FakeClock()
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
 
 
 class Stream:

@@ -12,19 +12,17 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.s3.export import S3Files
-from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.local.aws import create_bucket
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.transport.events.export import build_export
 from tests.api import Api
 from tests.aws import EmbeddedAws, changes_of, embedded
-from tests.simulation.memory import FakeClock
 
 BUCKET = "exported"
 LARGE = "".join(hashlib.sha256(bytes([n])).hexdigest() for n in range(20))
@@ -36,11 +34,6 @@ def aws() -> Iterator[EmbeddedAws]:
     with embedded(Settings(inline_limit_bytes=100)) as aws:
         create_bucket(aws.clients.s3(), BUCKET)
         yield aws
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws) -> Backend:
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
 
 
 def lines(aws: EmbeddedAws) -> dict[str, list[dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,34 +9,19 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
-from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
-from tests.aws import embedded
-from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
 TOO_LATE = "9999-12-31T23:59:59-23:59"
 TOO_EARLY = "0001-01-01T00:00:00+23:59"
 BEYOND = Instant(253_402_300_799_000 + 86_340_000)
 BEFORE = Instant(-62_135_596_800_000 - 86_340_000)
-
-
-@pytest.fixture
-def api() -> Api:
-    return Api(World().backend)
-
-
-@pytest.fixture
-def backend() -> Iterator[Backend]:
-    with embedded() as aws:
-        yield build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
 
 
 def body(**options: Any) -> dict[str, Any]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
-from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
@@ -18,42 +16,16 @@ from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import read_report
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.events.stream import build_stream
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.functions.test_retention import items_of
-from tests.jobs import any_job
+from tests.job_steps import active
 from tests.simulation.memory import FakeClock
 
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """A clock that stands still."""
-    return FakeClock()
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
-
-
-def active(backend: Backend, **attributes: Any) -> JobRecord:
-    """A job in the hands of worker w."""
-    backend.jobs.push(any_job("data.import", [1], **attributes))
-    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-    return job
 
 
 def incompressible(size: int) -> RawJson:
@@ -87,7 +59,7 @@ def test_the_item_lives_as_long_as_its_outcome(
     aws: EmbeddedAws, backend: Backend, clock: FakeClock, ttl: int | None, kept_s: int, end: str
 ) -> None:
     """ojs-results, section 7.1; never shorter than the job is kept anyway."""
-    job = active(backend, **({} if ttl is None else {"result_ttl": ttl}))
+    job = active(backend, **{} if ttl is None else {"result_ttl": ttl})
     if end == "ack":
         backend.jobs.ack(job.id, "w", RawJson("1"))
     else:

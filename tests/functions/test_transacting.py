@@ -49,12 +49,6 @@ def aws() -> Iterator[EmbeddedAws]:
 
 
 @pytest.fixture
-def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
-
-
-@pytest.fixture
 def client(backend: Backend) -> Client:
     """A client without middleware."""
     return Client.direct(backend=backend, middleware=[])

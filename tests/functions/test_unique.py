@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -19,23 +18,9 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
-from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import FakeClock
+from tests.aws import EmbeddedAws
 
 BY_TYPE: dict[str, Any] = {"keys": ["type"]}
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
 
 
 class ReturnsTheJobItKnows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,16 +13,9 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from tests.api import Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.functions.test_cron_stream import Stream
 from tests.simulation.memory import FakeClock
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
 
 
 @pytest.fixture

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.api import Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws
 from tests.functions.test_cron_stream import Stream
-from tests.simulation.memory import FakeClock
-
-
-@pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws:
-        yield aws
-
-
-@pytest.fixture
-def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it."""
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
 
 
 @pytest.fixture

@@ -67,12 +67,6 @@ class Cli:
 
 
 @pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
 def cli(world: World, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """The command line over it."""
     monkeypatch.setenv("COLUMNS", "200")

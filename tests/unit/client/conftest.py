@@ -13,12 +13,6 @@ from tests.unit.client.doubles import ApiServer, FakeTimer
 
 
 @pytest.fixture
-def world() -> World:
-    """Make a fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
 def timer() -> FakeTimer:
     """Make a clock that sleeping moves."""
     return FakeTimer()

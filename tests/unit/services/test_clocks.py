@@ -11,35 +11,21 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, DuplicateError
-from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job import JobState, Reservation
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleJobError
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.service import FetchRequest
+from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 
 JOB = "01990000-0000-7000-8000-aaaaaaaaaaaa"
 UNIQUE = {"keys": ["type"], "on_conflict": "replace"}
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-def push(world: World, **attributes: Any) -> JobRecord:
-    record = world.backend.jobs.push(Job("a.b", [1], **attributes)).record
-    assert record is not None
-    return record
-
-
 def of(attributes: dict[str, Any], argument: int = 1) -> Job:
     return Job("a.b", [argument], id=JOB, **attributes)
-
-
-def fetch(world: World) -> list[JobRecord]:
-    return world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
 
 
 @pytest.mark.parametrize("limit", [None, {"key": "api", "concurrency": 1}])
@@ -51,7 +37,7 @@ def test_a_job_never_starts_before_it_was_enqueued(world: World, limit: Any) -> 
     pushed = world.backend.jobs.push(job).record
     world.clock.advance(s=-2)
     world.faults.calls.clear()
-    (claimed,) = fetch(world)
+    (claimed,) = fetched(world.backend)
     assert pushed is not None
     assert claimed.started_at == pushed.enqueued_at
     assert len([call for call in world.faults.calls if call.startswith("claim")]) <= 1
@@ -59,14 +45,14 @@ def test_a_job_never_starts_before_it_was_enqueued(world: World, limit: Any) -> 
 
 def test_a_stale_row_of_the_index_does_not_make_a_job_start_too_early(world: World) -> None:
     """The write itself insists; what it met is claimed at once."""
-    job = push(world)
-    fetch(world)
+    job = pushed(world.backend)
+    fetched(world.backend)
     world.clock.advance(s=1801)
     world.backend.jobs.info(job.id)  # lost, and available again since then
     world.store.lagging[job.id] = job
     world.messages.queues.clear()
     world.clock.advance(s=-60)
-    (claimed,) = fetch(world)
+    (claimed,) = fetched(world.backend)
     stored = world.store.jobs[job.id]
     assert stored.enqueued_at is not None
     assert claimed.started_at is not None
@@ -75,8 +61,8 @@ def test_a_stale_row_of_the_index_does_not_make_a_job_start_too_early(world: Wor
 
 def test_a_job_never_ends_before_it_started(world: World) -> None:
     """ACK asks again where its clock is behind; in the ordinary case it is one call."""
-    push(world)
-    (claimed,) = fetch(world)
+    pushed(world.backend)
+    (claimed,) = fetched(world.backend)
     world.faults.calls.clear()
     world.clock.advance(s=-2)
     done = world.backend.jobs.ack(claimed.id, "w", None)
@@ -87,8 +73,8 @@ def test_a_job_never_ends_before_it_started(world: World) -> None:
 
 def test_a_clock_that_is_behind_lets_nobody_acknowledge_for_another(world: World) -> None:
     """The second try insists on all that the first did."""
-    push(world)
-    (claimed,) = fetch(world)
+    pushed(world.backend)
+    (claimed,) = fetched(world.backend)
     world.clock.advance(s=-2)
     with pytest.raises(ConflictError):
         world.backend.jobs.ack(claimed.id, "somebody", None)
@@ -97,9 +83,9 @@ def test_a_clock_that_is_behind_lets_nobody_acknowledge_for_another(world: World
 
 def test_a_unique_job_cancels_no_job_before_that_one_was_enqueued(world: World) -> None:
     """The one that is replaced ends after it began."""
-    first = push(world, unique=UNIQUE)
+    first = pushed(world.backend, unique=UNIQUE)
     world.clock.advance(s=-2)
-    push(world, unique=UNIQUE)
+    pushed(world.backend, unique=UNIQUE)
     replaced = world.store.jobs[first.id]
     assert replaced.state is JobState.CANCELLED
     assert replaced.cancelled_at == first.created_at
@@ -110,10 +96,10 @@ def test_an_expired_job_cannot_begin_beside_the_one_that_replaced_it(world: Worl
 
     Else a claim that is late, or made by a clock that is behind, finds it available.
     """
-    first = push(world, unique=UNIQUE, expires_at="+PT5S")
+    first = pushed(world.backend, unique=UNIQUE, expires_at="+PT5S")
     before = world.clock.now()
     world.clock.advance(s=6)
-    push(world, unique=UNIQUE)
+    pushed(world.backend, unique=UNIQUE)
     assert world.store.jobs[first.id].state is JobState.DISCARDED
     until = Instant(before + 30_000)
     late = Reservation(worker_id="w", expires_at=until, execution_ends_at=until)
@@ -124,7 +110,7 @@ def test_an_expired_job_cannot_begin_beside_the_one_that_replaced_it(world: Worl
 @pytest.mark.parametrize("name", ["scheduled_at", "expires_at"])
 def test_a_repeated_push_is_known_although_its_relative_time_moved(world: World, name: str) -> None:
     """A client that got no answer sends the very same bytes, seconds later."""
-    first = push(world, id=JOB, **{name: "+PT60S"})
+    first = pushed(world.backend, type="a.b", id=JOB, **{name: "+PT60S"})
     world.clock.advance(s=5)
     again = world.backend.jobs.push(of({name: "+PT60S"}))
     assert (again.record, again.is_new) == (first, False)
@@ -139,7 +125,7 @@ def test_jobs_changed_together_never_change_before_their_last_change(
 ) -> None:
     """All of them by a process whose clock is behind."""
     error = parse_object('{"type": "Broken", "message": "it broke"}')
-    ids = [push(world, retry={"max_attempts": 3}).id for _ in range(2)]
+    ids = [pushed(world.backend, retry={"max_attempts": 3}).id for _ in range(2)]
     if action is BulkAction.RETRY:
         for job in world.backend.jobs.fetch(FetchRequest(("default",), 2, "w")):
             world.backend.jobs.fail(job.id, "w", error)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, InvalidPolicyError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
@@ -21,22 +19,10 @@ from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.limits import admin as limits
 from ojs_aws.services.queues.purge import Purge
+from tests.job_steps import pushed
 from tests.simulation.world import World
 
 KEPT = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-def push(world: World, **attributes: Any) -> JobRecord:
-    """Push a job to the queue that is there."""
-    record = world.backend.jobs.push(Job("demo.echo", [1], **attributes)).record
-    assert record is not None
-    return record
 
 
 def claim(world: World) -> JobRecord:
@@ -47,7 +33,7 @@ def claim(world: World) -> JobRecord:
 
 def die(world: World) -> JobRecord:
     """A dead letter."""
-    push(world, retry=KEPT)
+    pushed(world.backend, retry=KEPT)
     error = parse_object(encode({"type": "Broken", "message": "it broke"}))
     return world.backend.jobs.fail(claim(world).id, "w", error)
 
@@ -65,7 +51,7 @@ def after_next(world: World, name: str, act: Callable[[], object]) -> None:
 
 def test_a_purge_leaves_a_job_that_a_worker_began_meanwhile(world: World) -> None:
     """Active jobs are their workers', whatever they were when the purge looked."""
-    job = push(world)
+    job = pushed(world.backend)
     after_next(world, "load_many", lambda: claim(world))
     report = world.backend.queues.purge(Purge(queue="default", states=(JobState.AVAILABLE,)))
     assert (report.cancelled, world.store.jobs[job.id].state) == (0, JobState.ACTIVE)
@@ -74,7 +60,7 @@ def test_a_purge_leaves_a_job_that_a_worker_began_meanwhile(world: World) -> Non
 def test_a_purge_reads_the_jobs_of_a_page_once(world: World) -> None:
     """One read of the queue, one of all its jobs, and one write for each."""
     for _ in range(3):
-        push(world)
+        pushed(world.backend)
     before = len(world.faults.calls)
     wanted = Purge(queue="default", states=(JobState.AVAILABLE,))
     assert world.backend.queues.purge(wanted).cancelled == 3
@@ -84,7 +70,7 @@ def test_a_purge_reads_the_jobs_of_a_page_once(world: World) -> None:
 
 def test_a_bulk_cancellation_of_waiting_jobs_leaves_one_that_began(world: World) -> None:
     """The filter's states count for the job as it is when it is written."""
-    job = push(world)
+    job = pushed(world.backend)
     after_next(world, "load_many", lambda: claim(world))
     wanted = JobFilter(queue="default", states=frozenset({JobState.AVAILABLE}))
     report = world.backend.bulk.by_filter(BulkAction.CANCEL, wanted)
@@ -96,7 +82,7 @@ def test_a_bulk_deletion_leaves_a_job_whose_worker_reports_just_in_time(
     world: World,
 ) -> None:
     """Its time seemed to be over for good; then its reservation was extended."""
-    job = push(world, retry=KEPT)
+    job = pushed(world.backend, retry=KEPT)
     held = claim(world)
     assert held.reservation is not None
     world.clock.at = held.reservation.due_at + 1
@@ -149,7 +135,7 @@ def test_a_dead_letter_that_the_index_shows_late_is_replayed_all_the_same() -> N
 
 def test_a_worker_is_removed_although_a_job_of_its_is_gone(world: World) -> None:
     """What is left of the worker is gone by then; its jobs were to be spared a write only."""
-    job = push(world)
+    job = pushed(world.backend)
     report = WorkerReport(active_jobs=1, interval_ms=5000)
     world.backend.workers.heartbeat("w", [claim(world).id], report=report)
     world.clock.advance(s=3600 - 1)
@@ -191,7 +177,7 @@ def test_creating_a_queue_can_be_repeated_when_the_table_failed(
 
 def test_jobs_are_changed_together_although_one_changed_meanwhile(world: World) -> None:
     """It can still be cancelled: so it is looked at again, and all of them are cancelled."""
-    ids = [push(world).id for _ in range(2)]
+    ids = [pushed(world.backend).id for _ in range(2)]
     after_next(world, "load_many", lambda: world.backend.jobs.change_priority(ids[0], 7))
     changed = world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
     assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
@@ -201,7 +187,7 @@ def test_jobs_are_changed_together_although_one_changed_meanwhile(world: World) 
 
 def test_jobs_are_not_changed_together_once_one_of_them_may_not_be(world: World) -> None:
     """The answer names the one that a worker began."""
-    ids = [push(world).id for _ in range(2)]
+    ids = [pushed(world.backend).id for _ in range(2)]
     after_next(world, "load_many", lambda: claim(world))
     changed = world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
     first, second = changed.outcomes

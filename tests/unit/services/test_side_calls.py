@@ -16,18 +16,12 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.ports import Message, QueueMissingError
 from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from tests.job_steps import fetched_ids, pushed
 from tests.simulation.world import World
 from tests.unit.services.cron.test_scheduler import register
 
 REFUSED = BackendError("refused")
 MISSING = QueueMissingError("no such queue")
-
-
-@pytest.fixture
-def world() -> World:
-    """Nothing in it."""
-    return World()
 
 
 def refuse(world: World, *names: str, problem: Exception = REFUSED) -> list[str]:
@@ -45,43 +39,31 @@ def refuse(world: World, *names: str, problem: Exception = REFUSED) -> list[str]
     return tried
 
 
-def push(world: World, queue: str = "default", **options: Any) -> str:
-    """Push a job."""
-    record = world.backend.jobs.push(Job("demo.echo", [], queue=queue, **options)).record
-    assert record is not None
-    return record.id
-
-
-def fetch(world: World, queue: str = "default") -> list[str]:
-    """What a worker gets."""
-    return [job.id for job in world.backend.jobs.fetch(FetchRequest((queue,), 5, "w"))]
-
-
 @pytest.mark.parametrize("problem", [REFUSED, MISSING], ids=["refused", "missing"])
 def test_a_fetch_without_messages_finds_the_head_of_its_queue(
     world: World, problem: Exception
 ) -> None:
     """A message is a hint; the list decides."""
-    job = push(world)
+    job = pushed(world.backend).id
     assert (tried := refuse(world, "receive", problem=problem)) == []
-    assert fetch(world) == [job]
+    assert fetched_ids(world.backend, count=5) == [job]
     assert tried
 
 
 def test_a_limit_that_cannot_say_that_it_is_exceeded_still_holds(world: World) -> None:
     """And what it lets begin begins."""
     limit = {"key": "k", "concurrency": 1, "on_limit": "drop"}
-    _, second = (push(world, rate_limit=limit) for _ in range(2))
+    _, second = (pushed(world.backend, rate_limit=limit).id for _ in range(2))
     tried = refuse(world, "tell")
-    assert len(fetch(world)) == 1
+    assert len(fetched_ids(world.backend, count=5)) == 1
     assert world.store.jobs[second].state is JobState.DISCARDED
     assert tried
 
 
 def test_a_failure_counts_though_its_limit_cannot_be_held_back(world: World) -> None:
     """ojs-rate-limiting, section 9.1: the handler's wish is one of several."""
-    job = push(world, rate_limit={"key": "k", "concurrency": 1})
-    fetch(world)
+    job = pushed(world.backend, rate_limit={"key": "k", "concurrency": 1}).id
+    fetched_ids(world.backend, count=5)
     tried = refuse(world, "block")
     error = parse_object('{"message": "slow down", "rate_limit_until": "2999-01-01T00:00:00Z"}')
     world.backend.jobs.fail(job, "w", error)
@@ -103,7 +85,7 @@ def test_a_job_is_there_though_its_message_cannot_be_sent(
 ) -> None:
     """Not even where the sweep does not learn of the queue, or its queue cannot be made."""
     tried = refuse(world, *names, problem=problem if names == ("send",) else REFUSED)
-    job = push(world, "undeclared")
+    job = pushed(world.backend, queue="undeclared").id
     assert world.store.jobs[job].state is JobState.AVAILABLE
     assert set(names) <= set(tried)
 
@@ -122,14 +104,14 @@ def test_a_queue_that_is_missing_is_made_for_the_first_message(world: World) -> 
         return once if name == "send" else whole(name, call)
 
     world.faults.around = around  # type: ignore[method-assign]
-    push(world, "undeclared")
+    pushed(world.backend, queue="undeclared")
     assert len(world.messages.receive("undeclared", 10, 30)) == 1
 
 
 def test_a_heartbeat_extends_though_no_message_can_be_hidden(world: World) -> None:
     """The reservation is the item's."""
-    job = push(world)
-    fetch(world)
+    job = pushed(world.backend).id
+    fetched_ids(world.backend, count=5)
     for problem in (REFUSED, MISSING):
         tried = refuse(world, "hide", problem=problem)
         beat = world.backend.workers.heartbeat("w", [job])
@@ -140,11 +122,11 @@ def test_a_heartbeat_extends_though_no_message_can_be_hidden(world: World) -> No
 @pytest.mark.parametrize("name", ["open", "remember_tick"])
 def test_a_sweep_goes_on_beside_what_fails(world: World, name: str) -> None:
     """Batches cannot be read, or its end cannot be written down: jobs get their messages."""
-    push(world, scheduled_at="+PT20M")
+    pushed(world.backend, scheduled_at="+PT20M")
     tried = refuse(world, name)
     world.clock.advance(s=1200)
     assert world.backend.upkeep.sweep.tick().known == 1
-    assert len(fetch(world)) == 1
+    assert len(fetched_ids(world.backend, count=5)) == 1
     assert tried
 
 
@@ -153,7 +135,7 @@ def test_a_message_too_many_may_stay(
     world: World, monkeypatch: pytest.MonkeyPatch, problem: Exception
 ) -> None:
     """It comes back, finds nothing to run again, and is deleted then."""
-    job = push(world)
+    job = pushed(world.backend).id
     world.messages.send("default", Message("01990000-0000-7000-8000-00000000dead"))
     tried: list[str] = []
 
@@ -163,15 +145,15 @@ def test_a_message_too_many_may_stay(
 
     with monkeypatch.context() as patch:
         patch.setattr(world.messages, "delete", refused)
-        assert fetch(world) == [job]
+        assert fetched_ids(world.backend, count=5) == [job]
         world.backend.jobs.ack(job, "w", None)
     assert tried
 
 
 def test_a_heartbeat_tells_of_a_job_that_is_cancelled_meanwhile(world: World) -> None:
     """Between its read and its write; the other jobs go on."""
-    jobs = [push(world), push(world)]
-    fetch(world)
+    jobs = [pushed(world.backend).id, pushed(world.backend).id]
+    fetched_ids(world.backend, count=5)
     whole, cancelled = world.faults.around, list[str]()
 
     def around(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -239,7 +221,7 @@ def test_a_queue_is_resumed_though_nobody_can_be_woken(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sweep sends messages for what waited."""
-    push(world)
+    pushed(world.backend)
     world.backend.queues.service.pause("default")
     tried: list[str] = []
 

@@ -19,23 +19,11 @@ from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.services.workflows.job_end import job_end_of
+from tests.job_steps import active
 from tests.simulation.world import World
 from tests.unit.services.test_overtaken_requests import REFUSED, before, refuse
 from tests.unit.services.unique.test_batches import batch_of, live, push_all, unique, world_of
 from tests.unit.services.workflows.test_advance import create, definition, job
-
-
-@pytest.fixture
-def world() -> World:
-    """Nothing in it."""
-    return World()
-
-
-def active(world: World, **attributes: Any) -> str:
-    """Push a job and fetch it."""
-    world.backend.jobs.push(Job("demo.echo", [], **attributes))
-    (fetched,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-    return fetched.id
 
 
 # ------------------------------------------------------------------------------- what is refused
@@ -69,7 +57,7 @@ def test_a_cursor_that_names_no_queue_is_a_wrong_cursor(world: World) -> None:
 
 def test_an_ephemeral_result_comes_too_late_for_a_cancelled_job(world: World) -> None:
     """It is cancelled between the try with the result and the one without."""
-    job_id = active(world, result_ttl_s=0)
+    job_id = active(world.backend, result_ttl_s=0).id
     before(world.store, "acknowledge", lambda: world.backend.jobs.cancel(job_id), call=2)
     with pytest.raises(ConflictError):
         world.backend.jobs.ack(job_id, "w", RawJson("1"))
@@ -131,7 +119,7 @@ def test_a_queue_that_is_gone_is_made_again_with_its_messages(world: World) -> N
 
 def test_the_result_of_a_step_that_is_removed_meanwhile_is_null(world: World) -> None:
     """One that cannot be read is an error, as long as its job is there."""
-    world.backend.jobs.ack(job_id := active(world), "w", RawJson("1"))
+    world.backend.jobs.ack(job_id := active(world.backend).id, "w", RawJson("1"))
     place = StoredElsewhere("s3", "d", 300_000)
     kept = replace(world.store.jobs[job_id], workflow_id="wf", workflow_step=0, result=place)
     before(world.store, "fill", refuse(REFUSED))

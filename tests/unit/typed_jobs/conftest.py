@@ -59,12 +59,6 @@ class Shop:
 
 
 @pytest.fixture
-def world() -> World:
-    """Make a fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
 def shop(world: World) -> Iterator[Shop]:
     """Make a client of it, and send typed jobs by this one."""
     client = Client(transport=InProcessTransport(world.backend), middleware=[])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import httpx
 import pytest
 
@@ -12,21 +10,14 @@ from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, ResultPrunedError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.jobs.fetch.service import FetchRequest
-from tests.jobs import any_job
+from tests.job_steps import active
 from tests.simulation.world import World
 from tests.unit.client.doubles import JOB_ID, UNKNOWN, FakeServer, FakeTimer, answer, error
 
 
-def active(world: World, **attributes: Any) -> str:
-    """A job in the hands of worker w."""
-    world.backend.jobs.push(any_job("report.make", [1], **attributes))
-    (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-    return job.id
-
-
 async def test_the_result_of_a_completed_job(client: Client, world: World) -> None:
     """By the client, and by a handle."""
-    job_id = active(world)
+    job_id = active(world.backend).id
     world.backend.jobs.ack(job_id, "w", RawJson('{"n": [1.5, null]}'))
     assert await client.result(job_id) == {"n": [1.5, None]}
     assert await client.wait(job_id) == {"n": [1.5, None]}
@@ -53,12 +44,14 @@ async def test_it_is_waited_for(client: Client, world: World, timer: FakeTimer) 
 
 async def test_how_a_job_ended_is_told_by_the_exception(client: Client, world: World) -> None:
     """Each kind has its own; the failure carries its error."""
-    failed, cancelled, waits = (active(world, retry={"max_attempts": 1}) for _ in range(3))
+    failed, cancelled, waits = (
+        active(world.backend, retry={"max_attempts": 1}).id for _ in range(3)
+    )
     world.backend.jobs.fail(
         failed, "w", parse_object('{"type": "Declined", "message": "no funds"}')
     )
     world.backend.jobs.cancel(cancelled)
-    with pytest.raises(JobFailedError, match=r"report\.make.*discarded: Declined: no funds"):
+    with pytest.raises(JobFailedError, match=r"demo\.echo.*discarded: Declined: no funds"):
         await client.result(failed)
     with pytest.raises(JobCancelledError):
         await client.result(cancelled)
@@ -71,15 +64,15 @@ async def test_how_a_job_ended_is_told_by_the_exception(client: Client, world: W
 async def test_in_process_a_timeout_knows_the_whole_job(world: World, timer: FakeTimer) -> None:
     """There nothing waits, so that the job itself is read."""
     client = Client(transport=InProcessTransport(world.backend), middleware=[], timer=timer)
-    job_id = active(world)
+    job_id = active(world.backend).id
     with pytest.raises(WaitTimeoutError) as late:
         await client.result(job_id, timeout_s=1)
-    assert (late.value.job.type, late.value.job.attempt) == ("report.make", 1)
+    assert (late.value.job.type, late.value.job.attempt) == ("demo.echo", 1)
 
 
 async def test_a_pruned_result_is_an_error_of_its_own(client: Client, world: World) -> None:
     """It will not come back, however long one waits."""
-    job_id = active(world, result_ttl=60)
+    job_id = active(world.backend, result_ttl=60).id
     world.backend.jobs.ack(job_id, "w", RawJson("1"))
     world.clock.advance(s=61)
     with pytest.raises(ResultPrunedError):
@@ -88,7 +81,7 @@ async def test_a_pruned_result_is_an_error_of_its_own(client: Client, world: Wor
 
 async def test_outcomes_of_several_jobs(client: Client, world: World) -> None:
     """As of now; None for what does not exist."""
-    done, waits = active(world), active(world)
+    done, waits = active(world.backend).id, active(world.backend).id
     world.backend.jobs.ack(done, "w", RawJson("[1]"))
     found = await client.results([done, waits, UNKNOWN])
     assert found[UNKNOWN] is None
@@ -105,7 +98,7 @@ async def test_progress_and_checkpoints_are_read(client: Client, world: World) -
     """What the worker said last; nothing where it said nothing."""
     from ojs_aws.domain.progress import read_report
 
-    job_id = active(world)
+    job_id = active(world.backend).id
     none = await client.progress(job_id)
     assert (none.state, none.fraction, none.data, none.updated_at) == ("active", None, None, None)
     assert await client.checkpoint(job_id) is None

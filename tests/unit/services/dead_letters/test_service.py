@@ -30,12 +30,6 @@ from tests.simulation.world import World
 KEPT = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
 def die(world: World, error_type: str = "Broken", **attributes: Any) -> JobRecord:
     """Push a job, and fail it for good; a second passes."""
     given: dict[str, Any] = {"type": "demo.echo", "args": [1], "retry": KEPT} | attributes

@@ -13,18 +13,13 @@ from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.services.events import Commit, events_of
+from tests.job_steps import fetched, pushed
 from tests.simulation.world import World, count_changes
-from tests.unit.services.test_flow import ERROR, fail, fetch, push, state
+from tests.unit.services.test_flow import ERROR, fail, state
 
 WORKER = "w1"
 REASON = parse_object('{"type": "ShutdownError", "message": "bye", "retryable": false}')
 FIRM: Any = {"max_attempts": 2, "jitter": False, "non_retryable_errors": ["Shutdown*"]}
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh world."""
-    return World()
 
 
 def give_back(world: World, job: JobRecord, error: Any = REASON) -> JobRecord:
@@ -35,53 +30,53 @@ def give_back(world: World, job: JobRecord, error: Any = REASON) -> JobRecord:
 @pytest.mark.parametrize("error", [REASON, None])
 def test_a_job_that_is_given_back_is_available_at_once(world: World, error: Any) -> None:
     """Whatever its error says of retries, which outweighs its policy; the error is optional."""
-    push(world, retry=FIRM)
-    (job,) = fetch(world)
+    pushed(world.backend, retry=FIRM)
+    (job,) = fetched(world.backend, worker_id="w1")
     after = give_back(world, job, error)
     assert (after.state, after.attempt, after.reservation) == (JobState.AVAILABLE, 1, None)
     assert [failure.type for failure in after.failures] == (["ShutdownError"] if error else [])
-    (again,) = fetch(world, "w2")
+    (again,) = fetched(world.backend, worker_id="w2")
     assert (again.id, again.attempt) == (job.id, 2)
     assert len(world.messages.queues["default"]) == 1
 
 
 def test_a_job_that_is_given_back_stands_where_its_time_puts_it(world: World) -> None:
     """Behind those of its priority that were available before, as after a reservation's end."""
-    first = push(world)
-    (job,) = fetch(world)
-    second = push(world)
+    first = pushed(world.backend)
+    (job,) = fetched(world.backend, worker_id="w1")
+    second = pushed(world.backend)
     world.clock.advance(ms=1)
     give_back(world, job)
-    assert [fetch(world)[0].id for _ in range(2)] == [second.id, first.id]
+    assert [fetched(world.backend, worker_id="w1")[0].id for _ in range(2)] == [second.id, first.id]
 
 
 def test_attempts_given_back_do_not_count_against_the_maximum(world: World) -> None:
     """`attempt` never goes down (core, section 5): the uncounted ones are subtracted."""
-    push(world, retry=FIRM)
+    pushed(world.backend, retry=FIRM)
     for number in range(1, 6):
-        (job,) = fetch(world)
+        (job,) = fetched(world.backend, worker_id="w1")
         assert job.attempt == number
         give_back(world, job)
-    (job,) = fetch(world)
+    (job,) = fetched(world.backend, worker_id="w1")
     assert fail(world, job).state is JobState.RETRYABLE
     world.clock.advance(s=60)
-    (job,) = fetch(world)
+    (job,) = fetched(world.backend, worker_id="w1")
     assert (job.attempt, job.counted_attempts) == (7, 2)
     assert fail(world, job).state is JobState.DISCARDED
 
 
 def test_time_ends_no_job_whose_attempts_were_given_back(world: World) -> None:
     """A reservation's end looks at the counted attempts, too."""
-    job = push(world, retry={"max_attempts": 1})
-    (claimed,) = fetch(world)
+    job = pushed(world.backend, retry={"max_attempts": 1})
+    (claimed,) = fetched(world.backend, worker_id="w1")
     give_back(world, claimed)
-    (claimed,) = fetch(world, visibility_timeout_ms=1000)
+    (claimed,) = fetched(world.backend, worker_id="w1", visibility_timeout_ms=1000)
     world.clock.advance(s=1)
     assert state(world, job) is JobState.DISCARDED
-    job = push(world, retry={"max_attempts": 2})
-    (claimed,) = fetch(world)
+    job = pushed(world.backend, retry={"max_attempts": 2})
+    (claimed,) = fetched(world.backend, worker_id="w1")
     give_back(world, claimed)
-    fetch(world, visibility_timeout_ms=1000)
+    fetched(world.backend, worker_id="w1", visibility_timeout_ms=1000)
     world.clock.advance(s=1)
     assert state(world, job) is JobState.AVAILABLE
 
@@ -89,36 +84,36 @@ def test_time_ends_no_job_whose_attempts_were_given_back(world: World) -> None:
 def test_the_backoff_grows_by_the_counted_attempts(world: World) -> None:
     """A deployment does not make the next retry wait longer."""
     policy: Any = {"max_attempts": 9, "initial_interval": "PT1S", "jitter": False}
-    push(world, retry=policy)
+    pushed(world.backend, retry=policy)
     for _ in range(4):
-        give_back(world, fetch(world)[0])
-    (job,) = fetch(world)
+        give_back(world, fetched(world.backend, worker_id="w1")[0])
+    (job,) = fetched(world.backend, worker_id="w1")
     assert fail(world, job).retry_delay_ms == 1000
 
 
 def test_an_operators_retry_counts_anew(world: World) -> None:
     """What was given back in the life before is forgotten with its attempts."""
-    push(world, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
-    give_back(world, fetch(world)[0])
-    (job,) = fetch(world)
+    pushed(world.backend, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
+    give_back(world, fetched(world.backend, worker_id="w1")[0])
+    (job,) = fetched(world.backend, worker_id="w1")
     fail(world, job)
     again = world.backend.dead_letters.service.retry(job.id)
     assert (again.attempt, again.uncounted_attempts) == (0, 0)
-    (job,) = fetch(world)
+    (job,) = fetched(world.backend, worker_id="w1")
     assert fail(world, job).state is JobState.DISCARDED
 
 
 def test_only_the_holder_gives_a_job_back(world: World) -> None:
     """Another worker, an attempt that is over, or a second time: refused, and nothing changes."""
-    push(world)
-    (first,) = fetch(world)
+    pushed(world.backend)
+    (first,) = fetched(world.backend, worker_id="w1")
     with pytest.raises(ConflictError):
         world.backend.jobs.fail.requeue(first.id, "w2", None)
     give_back(world, first)
     with pytest.raises(ConflictError) as refused:
         give_back(world, first)
     assert refused.value.details["current_state"] == "available"
-    (second,) = fetch(world)
+    (second,) = fetched(world.backend, worker_id="w1")
     with pytest.raises(ConflictError):
         give_back(world, first)
     assert world.store.jobs[first.id] == second
@@ -126,10 +121,10 @@ def test_only_the_holder_gives_a_job_back(world: World) -> None:
 
 def test_a_repeated_fail_does_not_end_an_attempt_after_a_requeue(world: World) -> None:
     """The same worker holds the job again."""
-    push(world)
-    (first,) = fetch(world)
+    pushed(world.backend)
+    (first,) = fetched(world.backend, worker_id="w1")
     give_back(world, first)
-    (second,) = fetch(world)
+    (second,) = fetched(world.backend, worker_id="w1")
     with pytest.raises(ConflictError):
         world.backend.jobs.fail(first.id, WORKER, ERROR, which=attempt_of(first))
     assert world.store.jobs[first.id] == second
@@ -137,8 +132,8 @@ def test_a_repeated_fail_does_not_end_an_attempt_after_a_requeue(world: World) -
 
 def test_a_malformed_reason_changes_nothing(world: World) -> None:
     """As with every FAIL."""
-    push(world)
-    (job,) = fetch(world)
+    pushed(world.backend)
+    (job,) = fetched(world.backend, worker_id="w1")
     with pytest.raises(InvalidRequestError):
         give_back(world, job, parse_object('{"message": 5}'))
     assert world.store.jobs[job.id] == job
@@ -146,9 +141,9 @@ def test_a_malformed_reason_changes_nothing(world: World) -> None:
 
 def test_a_job_that_was_fetched_without_a_message_gets_one(world: World) -> None:
     """For the workers that only a message wakes."""
-    push(world)
+    pushed(world.backend)
     world.messages.queues["default"].clear()
-    (job,) = fetch(world)
+    (job,) = fetched(world.backend, worker_id="w1")
     give_back(world, job)
     (received,) = world.messages.receive("default", 1, 30)
     assert received.message.job_id == job.id
@@ -157,21 +152,21 @@ def test_a_job_that_was_fetched_without_a_message_gets_one(world: World) -> None
 def test_places_in_limits_are_given_back(world: World) -> None:
     """Another job may begin in its place."""
     limit = {"key": "api", "concurrency": 1}
-    jobs = [push(world, rate_limit=limit) for _ in range(2)]
-    (first,) = fetch(world)
-    assert fetch(world) == []
+    jobs = [pushed(world.backend, rate_limit=limit) for _ in range(2)]
+    (first,) = fetched(world.backend, worker_id="w1")
+    assert fetched(world.backend, worker_id="w1") == []
     give_back(world, first)
     assert world.backend.limits.get("api").bucket.active == 0
-    assert fetch(world)[0].id in {job.id for job in jobs}
+    assert fetched(world.backend, worker_id="w1")[0].id in {job.id for job in jobs}
 
 
 def test_a_requeue_tells_that_the_job_is_available_and_no_failure(world: World) -> None:
     """`job.failed` would ring alarms for a deployment, also for what failed long before."""
-    push(world, retry={"max_attempts": 5})
-    (job,) = fetch(world)
+    pushed(world.backend, retry={"max_attempts": 5})
+    (job,) = fetched(world.backend, worker_id="w1")
     fail(world, job)
     world.clock.advance(s=60)
-    (job,) = fetch(world)
+    (job,) = fetched(world.backend, worker_id="w1")
     after = give_back(world, job, None)
     told = events_of(job, after, Commit(world.clock.now()))
     assert [event.type for event in told] == ["job.enqueued"]
@@ -181,8 +176,8 @@ def test_a_requeue_tells_that_the_job_is_available_and_no_failure(world: World) 
 def test_a_requeue_is_not_counted_as_a_retry(world: World) -> None:
     """Of what a queue did."""
     count_changes(world)
-    push(world)
-    (job,) = fetch(world)
+    pushed(world.backend)
+    (job,) = fetched(world.backend, worker_id="w1")
     after = give_back(world, job)
     tally = Tally()
     tally.count(job, after)

@@ -12,16 +12,11 @@ from ojs_aws.domain.jobs.attempts import AttemptRef, attempt_of
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import ProgressReport
 from ojs_aws.ports import WorkerReport
+from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
-from tests.unit.services.test_flow import ERROR, fail, fetch, push
+from tests.unit.services.test_flow import ERROR, fail
 
 WORKER = "w1"
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh world."""
-    return World()
 
 
 def by_retry(world: World, job: JobRecord) -> None:
@@ -50,10 +45,10 @@ Again = Callable[[World, JobRecord], None]
 
 def twice_claimed(world: World, again: Again) -> tuple[JobRecord, JobRecord]:
     """A job that the same worker has claimed twice: the claim that is over, and the running one."""
-    push(world, retry={"max_attempts": 3, "on_exhaustion": "dead_letter"})
-    (first,) = fetch(world, visibility_timeout_ms=30_000)
+    pushed(world.backend, retry={"max_attempts": 3, "on_exhaustion": "dead_letter"})
+    (first,) = fetched(world.backend, worker_id="w1", visibility_timeout_ms=30_000)
     again(world, first)
-    (second,) = fetch(world)
+    (second,) = fetched(world.backend, worker_id="w1")
     assert second.id == first.id
     return first, second
 
@@ -85,8 +80,8 @@ def test_a_late_ack_does_not_complete_the_next_attempt(world: World, again: Agai
 def test_a_late_beat_does_not_extend_the_next_attempt(world: World, again: Again) -> None:
     """The job is lost for the attempt that beats."""
     first, second = twice_claimed(world, again)
-    other = push(world)
-    fetch(world)
+    other = pushed(world.backend)
+    fetched(world.backend, worker_id="w1")
     world.clock.advance(s=1)
     named = {first.id: attempt_of(first)}
     beat = world.backend.workers.heartbeat(

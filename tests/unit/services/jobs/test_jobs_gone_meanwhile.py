@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.queues.purge import Purge
+from tests.job_steps import fetched_ids, pushed
 from tests.simulation.world import World
 from tests.unit.services.dead_letters.test_service import RULE, die, with_rules
 from tests.unit.services.test_overtaken_requests import before, refuse
@@ -21,25 +20,6 @@ from tests.unit.services.workflows.test_advance import create
 from tests.unit.services.workflows.test_advance import job as step
 
 KEY = "01961234-5678-7abc-8def-0123456789ab"
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-def push(world: World, **attributes: Any) -> str:
-    """Push a job; its id."""
-    record = world.backend.jobs.push(Job("demo.echo", [1], **attributes)).record
-    assert record is not None
-    return record.id
-
-
-def fetch(world: World, count: int = 1) -> list[str]:
-    """Fetch jobs."""
-    request = FetchRequest(("default",), count, "w")
-    return [job.id for job in world.backend.jobs.fetch(request)]
 
 
 def gone(world: World, job_id: str) -> Callable[[], object]:
@@ -50,57 +30,57 @@ def gone(world: World, job_id: str) -> Callable[[], object]:
 # ------------------------------------------------------------------------------------------- FETCH
 def test_a_due_job_that_is_removed_meanwhile_is_no_error_of_a_fetch(world: World) -> None:
     """There is nothing to run."""
-    job_id = push(world, scheduled_at="+PT1S")
+    job_id = pushed(world.backend, scheduled_at="+PT1S").id
     world.clock.advance(s=2)
     before(world.store, "save", gone(world, job_id))
-    assert fetch(world) == []
+    assert fetched_ids(world.backend) == []
     assert world.store.jobs == {}
 
 
 def test_a_table_that_does_not_answer_is_not_asked_job_by_job(world: World) -> None:
     """One call fails, and so would each of the others."""
     for _ in range(3):
-        push(world, scheduled_at="+PT1S")
+        pushed(world.backend, scheduled_at="+PT1S")
     world.clock.advance(s=2)
     begun = len(world.faults.calls)
     before(world.store, "load_many", refuse())
     with pytest.raises(BackendError):
-        fetch(world, 3)
+        fetched_ids(world.backend, count=3)
     assert "load" not in world.faults.calls[begun:]
 
 
 def test_what_was_claimed_is_given_though_the_fetch_cannot_look_further(world: World) -> None:
     """Behind jobs that a limit keeps waiting."""
-    first = push(world, priority=9)
+    first = pushed(world.backend, priority=9).id
     limit = {"key": "k", "concurrency": 1}
-    second = push(world, priority=8, rate_limit=limit)
-    push(world, rate_limit=limit)
+    second = pushed(world.backend, priority=8, rate_limit=limit).id
+    pushed(world.backend, rate_limit=limit)
     before(world.store, "listed", refuse(ValueError("unreadable")))
-    assert fetch(world, 5) == [first, second]
+    assert fetched_ids(world.backend, count=5) == [first, second]
 
 
 def test_a_bucket_that_changes_before_the_claim_is_looked_at_again(world: World) -> None:
     """An operator changes the limit at this moment, and the job may begin all the same."""
-    job_id = push(world, rate_limit={"key": "k", "concurrency": 2})
+    job_id = pushed(world.backend, rate_limit={"key": "k", "concurrency": 2}).id
     now = world.clock.now()
     change = lambda: world.limits.override("k", None, '{"concurrency":3}', None, now)  # noqa: E731
     before(world.store, "claim_within", change)
-    assert fetch(world) == [job_id]
+    assert fetched_ids(world.backend) == [job_id]
 
 
 def test_a_job_whose_documents_cannot_be_read_keeps_no_other_back(world: World) -> None:
     """It comes back when its reservation ends."""
-    jobs = [push(world) for _ in range(2)]
+    jobs = [pushed(world.backend).id for _ in range(2)]
     before(world.store, "fill", refuse())
-    assert fetch(world, 2) == jobs[1:]
+    assert fetched_ids(world.backend, count=2) == jobs[1:]
     assert world.store.jobs[jobs[0]].state is JobState.ACTIVE
 
 
 # ------------------------------------------------------------------------------------- others
 def test_a_heartbeat_says_that_a_job_that_is_removed_meanwhile_is_lost(world: World) -> None:
     """Its worker stops."""
-    job_id = push(world)
-    fetch(world)
+    job_id = pushed(world.backend).id
+    fetched_ids(world.backend)
     world.clock.advance(s=1)
     before(world.store, "save", gone(world, job_id))
     beat = world.backend.workers.heartbeat("w", [job_id])
@@ -109,7 +89,7 @@ def test_a_heartbeat_says_that_a_job_that_is_removed_meanwhile_is_lost(world: Wo
 
 def test_results_of_many_leave_out_a_job_that_is_removed_meanwhile(world: World) -> None:
     """Its time was over, and what says so finds none."""
-    job_id = push(world, expires_at="+PT1S")
+    job_id = pushed(world.backend, expires_at="+PT1S").id
     world.clock.advance(s=2)
     before(world.store, "save", gone(world, job_id))
     assert world.backend.outcomes.results.many([job_id]) == {job_id: None}
@@ -120,7 +100,7 @@ def test_a_purge_counts_no_job_that_is_gone_or_changed_meanwhile(
     world: World, states: tuple[JobState, ...]
 ) -> None:
     """Somebody else purges at the same time, or something is written to an ended job."""
-    job_id = push(world)
+    job_id = pushed(world.backend).id
     if states == (JobState.CANCELLED,):
         world.backend.jobs.cancel(job_id)
         before(world.store, "delete", lambda: changed(world, job_id))
@@ -140,10 +120,10 @@ def changed(world: World, job_id: str) -> JobRecord:
 def test_a_key_is_free_when_its_job_is_removed_while_another_wants_it(world: World) -> None:
     """Its time was over, and what says so finds none."""
     unique: Any = {"keys": ["type"], "on_conflict": "reject"}
-    job_id = push(world, unique=unique, expires_at="+PT1S")
+    job_id = pushed(world.backend, unique=unique, expires_at="+PT1S").id
     world.clock.advance(s=2)
     before(world.store, "save", gone(world, job_id))
-    second = push(world, unique=unique)
+    second = pushed(world.backend, unique=unique).id
     assert list(world.store.jobs) == [second]
 
 
@@ -151,7 +131,7 @@ def test_a_workflow_is_shown_though_a_job_of_it_is_removed_meanwhile(world: Worl
     """Without that job."""
     body = {"type": "group", "name": "g", "jobs": [step(), step()]}
     made = create(world, body).view.workflow
-    held, other = fetch(world, 2)
+    held, other = fetched_ids(world.backend, count=2)
     world.clock.advance(s=3600)
     before(world.store, "save", gone(world, held))
     shown = world.backend.workflows.service.get(made.id)

@@ -23,12 +23,6 @@ from tests.simulation.world import World
 S = JobState
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
 def push(world: World, **attributes: Any) -> JobRecord:
     """Push a job; a second passes."""
     given: dict[str, Any] = {"type": "demo.echo", "args": [1]} | attributes

@@ -16,16 +16,11 @@ from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.render import render_job
+from tests.job_steps import fetched_ids
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend."""
-    return World()
 
 
 def push(world: World, limit: dict[str, Any] | None = None, **attributes: Any) -> str:
@@ -36,11 +31,6 @@ def push(world: World, limit: dict[str, Any] | None = None, **attributes: Any) -
     record = world.backend.jobs.push(job).record
     assert record is not None
     return record.id
-
-
-def fetch(world: World, count: int = 1) -> list[str]:
-    """Fetch jobs."""
-    return [job.id for job in world.backend.jobs.fetch(FetchRequest(("default",), count, "w"))]
 
 
 def active(world: World, key: str) -> int:
@@ -55,8 +45,8 @@ def test_rl_001_a_job_waits_until_another_has_ended(world: World) -> None:
     """It stays available (RL-003), whichever way the other one ends."""
     for end in ("ack", "fail", "cancel", "expire"):
         first, second = push(world, ONE), push(world, ONE)
-        assert fetch(world, 2) == [first], end
-        assert fetch(world) == []
+        assert fetched_ids(world.backend, count=2) == [first], end
+        assert fetched_ids(world.backend) == []
         assert world.store.jobs[second].state is JobState.AVAILABLE
         match end:
             case "ack":
@@ -69,7 +59,7 @@ def test_rl_001_a_job_waits_until_another_has_ended(world: World) -> None:
                 world.clock.advance(s=1801)
                 world.backend.jobs.info(first)
         assert active(world, "api") == 0, end
-        taken = fetch(world)
+        taken = fetched_ids(world.backend)
         assert len(taken) == 1, end
         assert active(world, "api") == 1, end
         world.backend.jobs.ack(taken[0], "w", None)
@@ -81,7 +71,7 @@ def test_rl_001_a_job_waits_until_another_has_ended(world: World) -> None:
 def test_rl_002_each_key_has_a_bucket_of_its_own(world: World) -> None:
     """And jobs without a limit none."""
     jobs = [push(world, {"key": key, "concurrency": 1}) for key in ("a", "b")] + [push(world)]
-    assert fetch(world, 5) == jobs
+    assert fetched_ids(world.backend, count=5) == jobs
 
 
 def test_rl_004_jobs_behind_those_that_wait_are_fetched(world: World) -> None:
@@ -90,19 +80,19 @@ def test_rl_004_jobs_behind_those_that_wait_are_fetched(world: World) -> None:
     for _ in range(150):
         push(world, ONE)
     low, high = push(world, priority=-5), push(world, priority=-4)
-    assert fetch(world) == [first]
-    assert fetch(world) == [high]
-    assert fetch(world) == [low]
-    assert fetch(world) == []
+    assert fetched_ids(world.backend) == [first]
+    assert fetched_ids(world.backend) == [high]
+    assert fetched_ids(world.backend) == [low]
+    assert fetched_ids(world.backend) == []
 
 
 def test_rl_r001_a_window_lets_so_many_begin(world: World) -> None:
     """L4-RL-001: a job may name a limit of its queue, without a key."""
     jobs = [push(world, {"max_per_second": 1}) for _ in range(3)]
-    assert fetch(world, 3) == jobs[:1]
-    assert fetch(world, 3) == []
+    assert fetched_ids(world.backend, count=3) == jobs[:1]
+    assert fetched_ids(world.backend, count=3) == []
     world.clock.advance(ms=1000)
-    assert fetch(world, 3) == jobs[1:2]
+    assert fetched_ids(world.backend, count=3) == jobs[1:2]
     counted = world.backend.limits.get("queue:default")
     assert (counted.bucket.started, counted.bucket.active) == (1, 2)
 
@@ -110,19 +100,19 @@ def test_rl_r001_a_window_lets_so_many_begin(world: World) -> None:
 def test_a_retried_attempt_counts_as_a_start(world: World) -> None:
     """The backoff is independent of the limit (section 8.3)."""
     job = push(world, {"key": "k", "rate": {"limit": 1, "period": "PT1H"}})
-    assert fetch(world) == [job]
+    assert fetched_ids(world.backend) == [job]
     world.backend.jobs.fail(job, "w", ERROR)
     world.clock.advance(s=60)
-    assert fetch(world) == []
+    assert fetched_ids(world.backend) == []
     world.clock.advance(s=3600)
-    assert fetch(world) == [job]
+    assert fetched_ids(world.backend) == [job]
 
 
 def test_a_job_may_rather_be_given_up_than_wait(world: World) -> None:
     """on_limit drop: discarded, and the others of its bucket, too."""
     limit = {**ONE, "on_limit": "drop"}
     first, second, third = (push(world, limit) for _ in range(3))
-    assert fetch(world, 3) == [first]
+    assert fetched_ids(world.backend, count=3) == [first]
     assert {world.store.jobs[each].state for each in (second, third)} == {JobState.DISCARDED}
 
 
@@ -130,14 +120,14 @@ def test_a_whole_queue_is_limited_whatever_its_jobs_say(world: World) -> None:
     """RL-R005: all limits must be satisfied; and it can be undone."""
     world.backend.limits.limit_queue("default", {"concurrency": 2})
     jobs = [push(world, {"key": "k", "concurrency": 9}) for _ in range(3)]
-    assert fetch(world, 3) == jobs[:2]
+    assert fetched_ids(world.backend, count=3) == jobs[:2]
     assert (active(world, "queue:default"), active(world, "k")) == (2, 2)
     world.backend.jobs.ack(jobs[0], "w", None)
     assert (active(world, "queue:default"), active(world, "k")) == (1, 1)
-    assert fetch(world, 3) == jobs[2:]
+    assert fetched_ids(world.backend, count=3) == jobs[2:]
     world.backend.limits.unlimit_queue("default")
     more = push(world)
-    assert fetch(world) == [more]
+    assert fetched_ids(world.backend) == [more]
 
 
 def test_lambda_workers_are_limited_and_their_messages_wait(world: World) -> None:
@@ -192,7 +182,7 @@ def test_a_job_may_rather_be_scheduled_than_wait(world: World) -> None:
     """on_limit reschedule: for when its limit lets it begin; it says so, and comes back."""
     limit = {"key": "k", "rate": {"limit": 1, "period": "PT1H"}, "on_limit": "reschedule"}
     first, second = push(world, limit), push(world, limit)
-    assert fetch(world, 2) == [first]
+    assert fetched_ids(world.backend, count=2) == [first]
     record = world.store.jobs[second]
     assert record.state is JobState.SCHEDULED
     opened = world.store.buckets["k"].opened_at
@@ -203,9 +193,9 @@ def test_a_job_may_rather_be_scheduled_than_wait(world: World) -> None:
     assert decode(render_job(record)["scheduled_at"]) == format_instant(record.scheduled_at)
     world.backend.jobs.ack(first, "w", None)
     world.clock.advance(s=3599)
-    assert fetch(world) == []
+    assert fetched_ids(world.backend) == []
     world.clock.advance(s=1)
-    assert fetch(world) == [second]
+    assert fetched_ids(world.backend) == [second]
 
 
 def test_a_job_type_is_limited_wherever_its_jobs_are(world: World) -> None:
@@ -213,7 +203,7 @@ def test_a_job_type_is_limited_wherever_its_jobs_are(world: World) -> None:
     world.backend.limits.override("type:demo.echo", {"concurrency": 2})
     jobs = [push(world) for _ in range(3)] + [push(world, {"key": "k", "concurrency": 9})]
     elsewhere = push(world, queue="other")
-    assert fetch(world, 5) == jobs[:2]
+    assert fetched_ids(world.backend, count=5) == jobs[:2]
     assert world.backend.jobs.fetch(FetchRequest(("other",), 1, "w")) == []
     world.backend.jobs.ack(jobs[0], "w", None)
     other = world.backend.jobs.fetch(FetchRequest(("other",), 1, "w"))
@@ -222,10 +212,10 @@ def test_a_job_type_is_limited_wherever_its_jobs_are(world: World) -> None:
     world.backend.limits.lift("type:demo.echo")
     world.backend.limits.override("queue:default:type:demo.echo", {"concurrency": 0})
     world.clock.advance(s=5)
-    assert fetch(world, 5) == []
+    assert fetched_ids(world.backend, count=5) == []
     world.backend.limits.lift("queue:default:type:demo.echo")
     world.clock.advance(s=5)
-    assert fetch(world, 5) == jobs[2:]
+    assert fetched_ids(world.backend, count=5) == jobs[2:]
 
 
 def test_other_types_pass_by_one_that_waits(world: World) -> None:
@@ -247,7 +237,7 @@ def test_each_tenant_has_a_partition_of_its_own(world: World) -> None:
     """RL-002: a key that ends with a value of the job."""
     limit = {"key": "reports", "by": "meta.tenant", "concurrency": 1}
     jobs = [push(world, limit, meta={"tenant": tenant}) for tenant in ("a", "a", "b")]
-    assert fetch(world, 3) == [jobs[0], jobs[2]]
+    assert fetched_ids(world.backend, count=3) == [jobs[0], jobs[2]]
     assert active(world, "reports:a") == 1
 
 
@@ -257,14 +247,14 @@ def test_rl_r004_an_override_stops_a_key_and_ends_by_itself(world: World) -> Non
     job = push(world, {"key": "api", "concurrency": 5})
     counted = world.backend.limits.override("api", {"concurrency": 0, "expires_at": ends})
     assert (counted.limit.concurrency, counted.waiting) == (0, 1)
-    assert fetch(world) == []
+    assert fetched_ids(world.backend) == []
     world.clock.advance(s=60)
-    assert fetch(world) == [job]
+    assert fetched_ids(world.backend) == [job]
     world.backend.limits.override("api", {"concurrency": 0})
     again = push(world, {"key": "api", "concurrency": 5})
-    assert fetch(world) == []
+    assert fetched_ids(world.backend) == []
     world.backend.limits.lift("api")
-    assert fetch(world) == [again]
+    assert fetched_ids(world.backend) == [again]
     with pytest.raises(NotFoundError):
         world.backend.limits.lift("api")
 
@@ -273,20 +263,20 @@ def test_rl_r003_a_handler_that_was_refused_holds_its_key_back(world: World) -> 
     """Section 9.1: until the instant that the error names."""
     job, other = push(world, {"key": "api", "concurrency": 5}), push(world)
     waiting = push(world, {"key": "api", "concurrency": 5})
-    assert fetch(world) == [job]
+    assert fetched_ids(world.backend) == [job]
     until = format_instant(Instant(world.clock.at + 30_000))
     error = parse_object(f'{{"type": "Limited", "message": "429", "rate_limit_until": "{until}"}}')
     world.backend.jobs.fail(job, "w", error)
-    assert fetch(world, 2) == [other]
+    assert fetched_ids(world.backend, count=2) == [other]
     world.clock.advance(s=30)
-    assert waiting in fetch(world, 2)
+    assert waiting in fetched_ids(world.backend, count=2)
 
 
 @pytest.mark.parametrize("until", ["soon", 5, None, "2020-01-01T00:00:00Z"])
 def test_an_error_that_names_no_instant_is_only_an_error(world: World, until: object) -> None:
     """It is the application's own data; the failure counts all the same."""
     job = push(world, {"key": "api", "concurrency": 1})
-    fetch(world)
+    fetched_ids(world.backend)
     text = json.dumps({"message": "429", "details": {"rate_limit_until": until}})
     world.backend.jobs.fail(job, "w", parse_object(text))
     assert world.store.jobs[job].state is JobState.RETRYABLE
@@ -298,14 +288,14 @@ def test_rl_006_a_bucket_reports_once_that_it_is_exhausted_and_released(
 ) -> None:
     """However often it is asked; the events are made of that."""
     jobs = [push(world, ONE) for _ in range(3)]
-    fetch(world)
+    fetched_ids(world.backend)
     commit = Commit(Instant(world.clock.at))
     told = []
     for look in range(4):
         before = world.store.buckets["api"]
         if look == 3:
             world.backend.jobs.ack(jobs[0], "w", None)
-        fetch(world)
+        fetched_ids(world.backend)
         told += events_of(before, world.store.buckets["api"], commit)
     assert [event.type for event in told] == ["rate_limit.exceeded", "rate_limit.released"]
     exceeded, released = (decode(event.data) for event in told)
@@ -321,7 +311,7 @@ def test_how_many_wait_is_told(world: World) -> None:
     for _ in range(3):
         push(world, ONE)
     push(world)
-    fetch(world)
+    fetched_ids(world.backend)
     page, _ = world.backend.limits.page("", 10)
     assert {each.bucket.key: each.waiting for each in page} == {
         "api": 2,
@@ -340,12 +330,12 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
         world = World()
         first, second = push(world, ONE), push(world, ONE)
         if operation != "fetch":
-            assert fetch(world) == [first]
+            assert fetched_ids(world.backend) == [first]
         world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
         with suppress(OjsError, ProcessDiedError):
             match operation:
                 case "fetch":
-                    fetch(world)
+                    fetched_ids(world.backend)
                 case "ack":
                     world.backend.jobs.ack(first, "w", None)
                 case "fail":
@@ -359,7 +349,7 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
         for _ in range(20):
             world.clock.advance(s=1801)
             world.backend.upkeep.sweep.tick()
-            for job_id in fetch(world, 5):
+            for job_id in fetched_ids(world.backend, count=5):
                 world.backend.jobs.ack(job_id, "w", None)
                 ended += 1
         assert active(world, "api") == 0
@@ -419,7 +409,7 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
         limit = {**ONE, "on_limit": "reschedule"} if operation == "reschedule" else ONE
         jobs = [push(world, limit), push(world, limit)]
         if operation == "report":
-            assert fetch(world) == jobs[:1]
+            assert fetched_ids(world.backend) == jobs[:1]
         until = format_instant(Instant(world.clock.at + 30_000))
         error = parse_object(f'{{"message": "429", "rate_limit_until": "{until}"}}')
         world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
@@ -429,17 +419,17 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
                     world.backend.jobs.fail(jobs[0], "w", error)
                 case "stop":
                     world.backend.limits.override("api", {"concurrency": 0, "expires_at": until})
-                    fetch(world, 2)
+                    fetched_ids(world.backend, count=2)
                     world.backend.limits.lift("api")
                 case "reschedule":
-                    fetch(world, 2)
+                    fetched_ids(world.backend, count=2)
         world.faults.spoiled = None
         states = [job.state for job in world.store.jobs.values()]
         assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
         for _ in range(20):
             world.clock.advance(s=1801)
             world.backend.upkeep.sweep.tick()
-            for job_id in fetch(world, 5):
+            for job_id in fetched_ids(world.backend, count=5):
                 world.backend.jobs.ack(job_id, "w", None)
         assert active(world, "api") == 0
         assert all(world.store.jobs[each].state.is_terminal for each in jobs)

@@ -26,12 +26,6 @@ UNKNOWN = "01990000-0000-7000-8000-ffffffffffff"
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh world."""
-    return World()
-
-
 def claim(world: World, worker: str = "w", **terms: Any) -> JobRecord:
     """The next job, in a worker's hands."""
     (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id=worker, **terms))

@@ -22,32 +22,18 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.services.outcomes.results import Results, pauses
-from tests.jobs import any_job
+from tests.job_steps import active
 from tests.simulation.world import World
 
 DAY_S = 86_400
 UNKNOWN = "01990000-0000-7000-8000-ffffffffffff"
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh world."""
-    return World()
-
-
-def active(world: World, **attributes: Any) -> JobRecord:
-    """A job in the hands of worker w."""
-    world.backend.jobs.push(any_job("report.make", [1], **attributes))
-    (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-    return job
-
-
 def done(world: World, result: str | None = '{"n": 1}', **attributes: Any) -> JobRecord:
     """A completed job."""
-    job = active(world, **attributes)
+    job = active(world.backend, **attributes)
     world.backend.jobs.ack(job.id, "w", None if result is None else RawJson(result))
     return job
 
@@ -94,7 +80,7 @@ def test_an_ephemeral_result_is_not_stored(world: World) -> None:
 
 def test_an_ephemeral_result_is_refused_to_whoever_does_not_hold_the_job(world: World) -> None:
     """That it is not kept does not make the ACK another worker's."""
-    job = active(world, result_ttl=0)
+    job = active(world.backend, result_ttl=0)
     with pytest.raises(ConflictError):
         world.backend.jobs.ack(job.id, "other", RawJson("1"))
     assert world.store.jobs[job.id].state is JobState.ACTIVE
@@ -102,7 +88,7 @@ def test_an_ephemeral_result_is_refused_to_whoever_does_not_hold_the_job(world: 
 
 def test_a_workflow_keeps_the_results_of_its_steps(world: World) -> None:
     """Section 9.1: whatever their own time to live."""
-    job = active(world, result_ttl=0)
+    job = active(world.backend, result_ttl=0)
     world.store.jobs[job.id] = replace(job, workflow_id="wf", workflow_step=1)
     world.backend.jobs.ack(job.id, "w", RawJson("7"))
     assert world.store.jobs[job.id].result == "7"
@@ -126,7 +112,7 @@ def test_a_time_to_live_that_makes_no_sense_is_refused(world: World, ttl: Any) -
 
 def test_a_result_that_is_too_large_leaves_the_job_active(world: World) -> None:
     """ENV-063; section 7.2: the worker may complete it with a reference."""
-    job = active(world)
+    job = active(world.backend)
     with pytest.raises(ResultTooLargeError) as refused:
         world.backend.jobs.ack(job.id, "w", RawJson(f'"{"x" * 1_048_576}"'))
     assert refused.value.details["max_bytes"] == 1_048_576
@@ -141,7 +127,7 @@ def test_a_result_that_is_too_large_leaves_the_job_active(world: World) -> None:
 def test_a_job_may_limit_its_result_further(world: World, size: int) -> None:
     """Section 6.1: ``result_size_limit``, to the byte, for small results and large ones."""
     limit = size - 1
-    job = active(world, result_size_limit=limit)
+    job = active(world.backend, result_size_limit=limit)
     with pytest.raises(ResultTooLargeError) as refused:
         world.backend.jobs.ack(job.id, "w", RawJson(f'"{"x" * (size - 2)}"'))
     assert refused.value.details["max_bytes"] == limit
@@ -152,7 +138,7 @@ def test_a_job_may_limit_its_result_further(world: World, size: int) -> None:
 
 def test_the_error_of_a_discarded_job_is_its_outcome(world: World) -> None:
     """Section 5.1: retrievable by the same means; not that of a job that is tried again."""
-    job = active(world, retry={"max_attempts": 1})
+    job = active(world.backend, retry={"max_attempts": 1})
     error = parse_object('{"type": "Declined", "message": "no funds"}')
     world.backend.jobs.fail(job.id, "w", error)
     found = world.backend.outcomes.results(job.id)
@@ -163,7 +149,7 @@ def test_the_error_of_a_discarded_job_is_its_outcome(world: World) -> None:
 
 def test_waiting_ends_when_the_job_does(world: World) -> None:
     """Section 8.2: the pauses grow, and the result comes with the next look."""
-    job = active(world)
+    job = active(world.backend)
     slept: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -182,7 +168,7 @@ def test_waiting_is_bounded_by_the_request_and_by_the_settings(
     world: World, asked_ms: int, allowed_ms: int
 ) -> None:
     """Waiting in Lambda costs more than asking again: decision 25."""
-    job = active(world)
+    job = active(world.backend)
     slept: list[float] = []
     waiting = Results(world.backend.changer, slept.append, 2_000)
     with pytest.raises(ResultPendingError) as pending:
@@ -194,7 +180,7 @@ def test_waiting_is_bounded_by_the_request_and_by_the_settings(
 def test_the_default_is_not_to_wait(world: World) -> None:
     """One read, and the client asks again."""
     assert Settings().result_wait_ms == 0
-    job = active(world)
+    job = active(world.backend)
     with pytest.raises(ResultPendingError):
         world.backend.outcomes.results.wait(job.id, 30_000)
 

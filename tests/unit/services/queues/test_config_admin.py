@@ -26,12 +26,6 @@ from tests.simulation.world import World
 AGE_S = 5
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh backend."""
-    return World()
-
-
 def push(world: World, queue: str = "q", **attributes: Any) -> JobRecord:
     """Push a job."""
     record = world.backend.jobs.push(any_job("demo.echo", [], queue=queue, **attributes)).record

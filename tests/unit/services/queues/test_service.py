@@ -8,13 +8,13 @@ from contextlib import suppress
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, OjsError
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.ports import Count, JobList
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.queues.service import MAX_WOKEN, MOST_PER_JOB
+from tests.job_steps import pushed
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World, count_changes
 
@@ -30,20 +30,13 @@ def world() -> World:
     return made
 
 
-def push(world: World, **attributes: object) -> str:
-    """Push a job."""
-    record = world.backend.jobs.push(Job("demo.echo", [], **attributes)).record  # type: ignore[arg-type]
-    assert record is not None
-    return record.id
-
-
 def test_a_paused_queue_takes_jobs_and_gives_none(world: World) -> None:
     """Until it is resumed; active jobs go on (ojs-admin-api, section 6.3)."""
-    first = push(world)
+    first = pushed(world.backend).id
     assert [job.id for job in world.backend.jobs.fetch(REQUEST)] == [first]
     info = world.backend.queues.service.pause("default")
     assert info.paused_at == world.clock.at
-    second = push(world)
+    second = pushed(world.backend).id
     assert world.backend.jobs.fetch(REQUEST) == []
     world.backend.jobs.ack(first, "w", None)
     world.clock.advance(s=10)
@@ -99,7 +92,7 @@ def test_whatever_fails_in_a_resume_the_workers_are_woken(
     world: World, fault: Fault, spoiled: int
 ) -> None:
     """The sweep switches the triggers on that a resume left off."""
-    push(world)
+    pushed(world.backend)
     world.backend.queues.service.pause("default")
     world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
     with suppress(OjsError, ProcessDiedError):
@@ -118,7 +111,7 @@ def test_whatever_fails_in_a_pause_the_triggers_are_off(
     world: World, fault: Fault, spoiled: int
 ) -> None:
     """The sweep ends what a pause began; one that never took effect left them on."""
-    push(world)
+    pushed(world.backend)
     world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
     with suppress(OjsError, ProcessDiedError):
         world.backend.queues.service.pause("default")
@@ -179,7 +172,7 @@ def test_a_long_pause_asks_for_its_triggers_every_ten_minutes(world: World) -> N
 def test_a_worker_that_is_invoked_all_the_same_sets_its_messages_aside(world: World) -> None:
     """For minutes, and a resume sends others in their place."""
     for _ in range(3):
-        push(world)
+        pushed(world.backend)
     world.triggers.by_queue.clear()
     world.backend.queues.service.pause("default")
     received = world.messages.receive("default", 10, 120)
@@ -197,7 +190,7 @@ def test_a_resume_sends_no_messages_where_they_are_there(world: World) -> None:
     """And a bounded number where they are not."""
     world.triggers.by_queue.clear()
     for _ in range(5):
-        push(world)
+        pushed(world.backend)
     world.backend.queues.service.pause("default")
     world.backend.queues.service.resume("default")
     assert world.messages.backlog("default").visible == 5
@@ -209,7 +202,7 @@ def test_a_resume_sends_no_messages_where_they_are_there(world: World) -> None:
 def test_messages_do_not_multiply_with_each_resume(world: World) -> None:
     """Workers set aside what they receive during a pause: a few messages for each job at most."""
     for _ in range(3):
-        push(world)
+        pushed(world.backend)
     world.triggers.by_queue.clear()
     for _ in range(20):
         world.backend.queues.service.pause("default")
@@ -223,8 +216,8 @@ def test_a_resume_wakes_workers_however_many_jobs_are_scheduled(world: World) ->
     """Messages of jobs that are due later say nothing of those that are ready."""
     world.triggers.by_queue.clear()
     for _ in range(2 * MOST_PER_JOB):
-        push(world, scheduled_at="+PT10M")
-    push(world)
+        pushed(world.backend, scheduled_at="+PT10M")
+    pushed(world.backend)
     world.backend.queues.service.pause("default")
     received = world.messages.receive("default", 10, 120)
     world.backend.jobs.fetch.claim_messages("default", received, "lambda")
@@ -236,9 +229,13 @@ def test_a_resume_wakes_workers_however_many_jobs_are_scheduled(world: World) ->
 def test_statistics_count_each_state_once(world: World) -> None:
     """STATE-024: the numbers add up to the number of jobs."""
     count_changes(world)
-    done, failed, cancelled = push(world), push(world), push(world)
-    push(world, scheduled_at="+PT1H")
-    push(world, pending=True)
+    done, failed, cancelled = (
+        pushed(world.backend).id,
+        pushed(world.backend).id,
+        pushed(world.backend).id,
+    )
+    pushed(world.backend, scheduled_at="+PT1H")
+    pushed(world.backend, pending=True)
     world.clock.advance(ms=40)
     for job in world.backend.jobs.fetch(FetchRequest(("default",), 3, "w")):
         world.clock.advance(ms=100)
@@ -248,7 +245,7 @@ def test_statistics_count_each_state_once(world: World) -> None:
             world.backend.jobs.fail(failed, "w", ERROR)
         if job.id == cancelled:
             world.backend.jobs.cancel(cancelled)
-    push(world)
+    pushed(world.backend)
     stats = world.backend.queues.statistics("default")
     expected = {
         "available": 1,
@@ -286,7 +283,7 @@ def test_a_queue_says_what_it_did_since_midnight(world: World) -> None:
     day = 86_400_000
     world.clock.advance(ms=day - world.clock.now() % day - 1)
     for _ in range(2):
-        push(world)
+        pushed(world.backend)
         world.clock.advance(s=2 * 3600)
     assert world.backend.queues.statistics.today("default").counts == {TallyKind.ENQUEUED: 1}
 
@@ -295,7 +292,7 @@ def test_a_count_that_reached_its_bound_is_named(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is at least what it says, and says so."""
-    push(world)
+    pushed(world.backend)
 
     def bounded(queue: str, name: JobList, between: object = None) -> Count:
         return Count(1 if name is JobList.READY else 0, is_exact=name is not JobList.READY)

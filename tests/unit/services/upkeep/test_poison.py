@@ -14,9 +14,10 @@ from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Head
-from ojs_aws.services.jobs.fetch.service import Claimed, FetchRequest
+from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.fetch.unused_messages import FAILED_AGAIN_S
 from ojs_aws.transport.events.tick import build_tick
+from tests.job_steps import fetched_ids
 from tests.simulation.memory import MemoryStore
 from tests.simulation.world import World
 
@@ -87,12 +88,6 @@ def push(world: World, queue: str = "default", **attributes: Any) -> str:
     return record.id
 
 
-def fetch(world: World, *queues: str, count: int = 1) -> list[str]:
-    """Fetch jobs."""
-    request = FetchRequest(queues or ("default",), count, "w")
-    return [job.id for job in world.backend.jobs.fetch(request)]
-
-
 # ------------------------------------------------------------------------------------------- FETCH
 def test_a_job_whose_claim_fails_does_not_stop_its_queue(
     world: World, store: PoisonedStore, caplog: pytest.LogCaptureFixture
@@ -100,7 +95,9 @@ def test_a_job_whose_claim_fails_does_not_stop_its_queue(
     """The next in line is given instead, and the log names the job."""
     poison, *others = (push(world) for _ in range(3))
     store.poisoned.add(poison)
-    assert [fetch(world), fetch(world)] == [[job_id] for job_id in others]
+    assert [fetched_ids(world.backend), fetched_ids(world.backend)] == [
+        [job_id] for job_id in others
+    ]
     assert any(poison in record.getMessage() for record in caplog.records)
 
 
@@ -110,7 +107,7 @@ def test_many_jobs_whose_claims_fail_do_not_use_up_the_tries(
     """As many as a request sees of the queue."""
     store.poisoned = {push(world) for _ in range(20)}
     job_id = push(world)
-    assert fetch(world) == [job_id]
+    assert fetched_ids(world.backend) == [job_id]
 
 
 def test_a_due_job_whose_write_fails_does_not_stop_its_queue(
@@ -120,7 +117,7 @@ def test_a_due_job_whose_write_fails_does_not_stop_its_queue(
     poison, other = (push(world, scheduled_at="+PT5S") for _ in range(2))
     store.poisoned.add(poison)
     world.clock.advance(s=6)
-    assert fetch(world) == [other]
+    assert fetched_ids(world.backend) == [other]
 
 
 def test_a_queue_that_cannot_be_read_does_not_stop_the_next_one(
@@ -129,7 +126,7 @@ def test_a_queue_that_cannot_be_read_does_not_stop_the_next_one(
     """Nor are jobs lost that the queue before it gave."""
     store.broken.add("default")
     first, second = push(world, "a"), push(world, "b")
-    assert fetch(world, "a", "default", "b", count=3) == [first, second]
+    assert fetched_ids(world.backend, "a", "default", "b", count=3) == [first, second]
 
 
 def test_an_error_is_raised_where_nothing_can_be_fetched(
@@ -138,10 +135,10 @@ def test_an_error_is_raised_where_nothing_can_be_fetched(
     """An empty answer would hide an outage."""
     store.poisoned.add(push(world))
     with pytest.raises(type(store.problem)):
-        fetch(world)
+        fetched_ids(world.backend)
     store.broken.add("a")
     with pytest.raises(type(store.problem)):
-        fetch(world, "a", "b")
+        fetched_ids(world.backend, "a", "b")
 
 
 def test_a_fetch_ends_where_each_failing_call_takes_long(
@@ -159,7 +156,7 @@ def test_a_fetch_ends_where_each_failing_call_takes_long(
 
     monkeypatch.setattr(PoisonedStore, "_check", slow)
     with pytest.raises(type(store.problem)):
-        fetch(world, "default", "other")
+        fetched_ids(world.backend, "default", "other")
     assert len(claims) == 1
 
 
@@ -282,7 +279,7 @@ def test_a_dead_letter_that_cannot_be_removed_does_not_stop_pruning() -> None:
     dead = []
     for _ in range(3):
         job_id = push(world, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
-        fetch(world)
+        fetched_ids(world.backend)
         world.backend.jobs.fail(job_id, "w", ERROR)
         dead.append(job_id)
     store.poisoned.add(dead[0])

@@ -22,12 +22,6 @@ from tests.simulation.world import World
 HOUR_S = 3600
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
 def push(world: World, count: int = 1, **attributes: object) -> list[str]:
     """Push some jobs; their ids."""
     given = {"type": "demo.echo", "args": [1]} | attributes

@@ -7,33 +7,15 @@ from typing import Any
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.jobs.fetch.service import FetchRequest
+from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-def push(world: World, **attributes: Any) -> JobRecord:
-    """Push a job."""
-    record = world.backend.jobs.push(Job("demo.echo", [1], **attributes)).record
-    assert record is not None
-    return record
-
-
-def fetch(world: World, worker_id: str = "w1", **more: Any) -> list[JobRecord]:
-    """Fetch from the default queue."""
-    return world.backend.jobs.fetch(FetchRequest(("default",), worker_id=worker_id, **more))
 
 
 def state(world: World, job: JobRecord) -> JobState:
@@ -49,23 +31,23 @@ def beat(world: World, job: JobRecord, worker_id: str = "w1", **more: Any) -> No
 
 def test_wrk_007_wrk_008_three_missed_heartbeats_give_the_job_to_another(world: World) -> None:
     """Half an hour of reservation, a promise of five seconds: free after fifteen."""
-    job = push(world)
-    fetch(world, heartbeat_interval_ms=5_000)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=5_000)
     world.clock.advance(s=5)
     beat(world, job, interval_ms=5_000)
     world.clock.advance(ms=14_999)
     assert state(world, job) is JobState.ACTIVE
-    assert fetch(world, "w2") == []
+    assert fetched(world.backend, worker_id="w2") == []
     world.clock.advance(ms=1)
-    (again,) = fetch(world, "w2")
+    (again,) = fetched(world.backend, worker_id="w2")
     assert (again.id, again.attempt) == (job.id, 2)
     assert again.failures[-1].type == "worker_death"
 
 
 def test_a_worker_that_dies_before_its_first_heartbeat_is_found_too(world: World) -> None:
     """The promise given with FETCH counts from there; the message comes back by itself."""
-    job = push(world)
-    fetch(world, heartbeat_interval_ms=5_000)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=5_000)
     world.clock.advance(s=15)
     (received,) = world.messages.receive("default", 10, 30)
     assert received.message.job_id == job.id
@@ -74,8 +56,8 @@ def test_a_worker_that_dies_before_its_first_heartbeat_is_found_too(world: World
 
 def test_a_worker_that_beats_keeps_its_job_for_hours(world: World) -> None:
     """Also beyond the reservation that FETCH gave."""
-    job = push(world, timeout_s=86_400)
-    fetch(world, heartbeat_interval_ms=15_000)
+    job = pushed(world.backend, timeout_s=86_400)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=15_000)
     for _ in range(600):
         world.clock.advance(s=15)
         beat(world, job)
@@ -84,8 +66,8 @@ def test_a_worker_that_beats_keeps_its_job_for_hours(world: World) -> None:
 
 def test_two_lost_heartbeats_cost_nothing(world: World) -> None:
     """Worker protocol, section 10.3: a short silence is not a death."""
-    job = push(world)
-    fetch(world, heartbeat_interval_ms=5_000)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=5_000)
     world.clock.advance(ms=14_900)
     beat(world, job, interval_ms=5_000)
     world.clock.advance(ms=14_900)
@@ -97,8 +79,8 @@ def test_a_client_that_never_beats_keeps_its_whole_reservation(
     world: World, worker_id: str
 ) -> None:
     """Half an hour, or what it asked for: silence says nothing about who promised nothing."""
-    job = push(world)
-    fetch(world, worker_id)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id=worker_id)
     world.clock.advance(s=1799)
     assert state(world, job) is JobState.ACTIVE
     assert world.backend.jobs.ack(job.id, worker_id or None, None).state is JobState.COMPLETED
@@ -106,8 +88,8 @@ def test_a_client_that_never_beats_keeps_its_whole_reservation(
 
 def test_a_worker_that_names_no_interval_is_expected_every_15_seconds(world: World) -> None:
     """WRK-004: so it is dead after 45 seconds of silence."""
-    job = push(world)
-    fetch(world)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1")
     world.clock.advance(s=4)
     beat(world, job)
     world.clock.advance(ms=44_999)
@@ -118,8 +100,8 @@ def test_a_worker_that_names_no_interval_is_expected_every_15_seconds(world: Wor
 
 def test_a_worker_that_beats_rarely_is_expected_rarely(world: World) -> None:
     """Its own pace is measured: between two heartbeats, or from the start to the first."""
-    job = push(world)
-    fetch(world)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1")
     world.clock.advance(s=300)
     beat(world, job)
     world.clock.advance(s=300)
@@ -132,8 +114,8 @@ def test_a_worker_that_beats_rarely_is_expected_rarely(world: World) -> None:
 
 def test_a_longer_extension_that_was_asked_for_is_given(world: World) -> None:
     """Who asks for two minutes is not dead after 45 seconds."""
-    job = push(world)
-    fetch(world)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1")
     world.backend.workers.heartbeat("w1", [job.id], 120_000)
     world.clock.advance(s=119)
     assert state(world, job) is JobState.ACTIVE
@@ -143,8 +125,8 @@ def test_a_longer_extension_that_was_asked_for_is_given(world: World) -> None:
 
 def test_a_promise_counts_whatever_extension_is_asked_for(world: World) -> None:
     """Five seconds promised, a minute asked for: dead after fifteen."""
-    job = push(world)
-    fetch(world, heartbeat_interval_ms=5_000)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=5_000)
     world.backend.workers.heartbeat("w1", [job.id], 60_000, WorkerReport(interval_ms=5_000))
     world.clock.advance(s=15)
     assert state(world, job) is JobState.AVAILABLE
@@ -154,8 +136,8 @@ def test_split_brain_the_report_of_a_worker_declared_dead_does_not_count(
     world: World,
 ) -> None:
     """Worker protocol, section 10.4; promise 2: before and after another has the job."""
-    job = push(world)
-    fetch(world, heartbeat_interval_ms=5_000)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=5_000)
     world.clock.advance(s=15)
     for worker in ("w1", "w1", "w2"):
         with pytest.raises(ConflictError):
@@ -164,37 +146,37 @@ def test_split_brain_the_report_of_a_worker_declared_dead_does_not_count(
             world.backend.jobs.fail(job.id, "w1", ERROR)
         assert world.backend.workers.heartbeat("w1", [job.id]).lost == (job.id,)
         if worker == "w1":
-            fetch(world, "w2")
+            fetched(world.backend, worker_id="w2")
     assert world.backend.jobs.ack(job.id, "w2", None).state is JobState.COMPLETED
 
 
 def test_the_dead_workers_message_comes_back_once_and_serves_the_job(world: World) -> None:
     """No message is left behind, none is missing."""
-    job = push(world)
-    fetch(world, heartbeat_interval_ms=5_000)
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=5_000)
     world.clock.advance(s=15)
-    fetch(world, "w2")
+    fetched(world.backend, worker_id="w2")
     world.backend.jobs.ack(job.id, "w2", None)
     assert world.messages.queues["default"] == {}
 
 
 def test_the_last_attempt_of_a_dead_worker_discards_the_job(world: World) -> None:
     """Attempts never exceed the policy, also when workers keep dying."""
-    job = push(world, retry={"max_attempts": 2, "on_exhaustion": "dead_letter"})
+    job = pushed(world.backend, retry={"max_attempts": 2, "on_exhaustion": "dead_letter"})
     for worker in ("a", "b"):
-        assert fetch(world, worker, heartbeat_interval_ms=1_000)
+        assert fetched(world.backend, worker_id=worker, heartbeat_interval_ms=1_000)
         world.clock.advance(s=3)
     gone = world.backend.jobs.info(job.id)
     assert (gone.state, gone.attempt, gone.is_dead_letter) == (JobState.DISCARDED, 2, True)
-    assert fetch(world, "c") == []
+    assert fetched(world.backend, worker_id="c") == []
 
 
 @pytest.mark.parametrize("interval", [0, 99, 3_600_001, -1])
 def test_a_promise_that_no_worker_keeps_is_refused(world: World, interval: int) -> None:
     """And nothing is claimed or registered."""
-    job = push(world)
+    job = pushed(world.backend)
     with pytest.raises(InvalidRequestError, match="heartbeat_interval_ms"):
-        fetch(world, heartbeat_interval_ms=interval)
+        fetched(world.backend, worker_id="w1", heartbeat_interval_ms=interval)
     with pytest.raises(InvalidRequestError, match="heartbeat_interval_ms"):
         world.backend.workers.heartbeat("w1", [], None, WorkerReport(interval_ms=interval))
     assert (world.workers.workers, state(world, job)) == ({}, JobState.AVAILABLE)
@@ -217,7 +199,7 @@ def test_the_nearest_visibility_timeout_counts(
 ) -> None:
     """OP-021: the job's own, else the request's, else the queue's, else half an hour."""
     world = World(settings=Settings(queue_visibility_timeouts_s=(("media", 20),)))
-    job = push(world, queue=queue, visibility_timeout_s=own_s, timeout_s=7200)
+    job = pushed(world.backend, queue=queue, visibility_timeout_s=own_s, timeout_s=7200)
     world.backend.jobs.fetch(FetchRequest((queue,), visibility_timeout_ms=asked_ms))
     world.clock.advance(ms=expected_s * 1000 - 1)
     assert state(world, job) is JobState.ACTIVE
@@ -228,8 +210,8 @@ def test_the_nearest_visibility_timeout_counts(
 def test_a_heartbeat_extends_by_the_queues_visibility_timeout() -> None:
     """WRK-014: where neither job nor heartbeat names one."""
     world = World(settings=Settings(queue_visibility_timeouts_s=(("default", 20),)))
-    job = push(world)
-    fetch(world, "")
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="")
     world.clock.advance(s=15)
     world.backend.workers.heartbeat(None, [job.id])
     world.clock.advance(ms=19_999)
@@ -244,18 +226,18 @@ def test_a_heartbeat_extends_by_the_queues_visibility_timeout() -> None:
 @pytest.mark.parametrize("said", ["quiet", "terminate"])
 def test_a_worker_that_says_it_drains_is_given_nothing(world: World, said: str) -> None:
     """ojs-graceful-shutdown, section 5.1; and running again, it is."""
-    push(world)
+    pushed(world.backend)
     world.backend.workers.heartbeat("w1", [], None, WorkerReport(state=said, active_jobs=1))
-    assert fetch(world) == []
-    assert fetch(world, "other") != []
-    push(world)
+    assert fetched(world.backend, worker_id="w1") == []
+    assert fetched(world.backend, worker_id="other") != []
+    pushed(world.backend)
     world.backend.workers.heartbeat("w1", [], None, WorkerReport())
-    assert fetch(world) != []
+    assert fetched(world.backend, worker_id="w1") != []
 
 
 def test_a_draining_worker_is_forgotten_when_it_would_count_as_dead(world: World) -> None:
     """The memory of one process must not starve a worker whose heartbeats go to another."""
-    push(world)
+    pushed(world.backend)
     world.backend.workers.heartbeat("w1", [], None, WorkerReport(state="quiet", active_jobs=1))
     world.clock.advance(s=45)
-    assert fetch(world) != []
+    assert fetched(world.backend, worker_id="w1") != []

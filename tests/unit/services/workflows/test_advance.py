@@ -29,11 +29,11 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows.definition import Definition, read_definition
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.workflows import advance as workflow_advancing
 from ojs_aws.services.workflows.service import CreatedWorkflow
 from ojs_aws.services.workflows.stream_stage import follow, following
 from ojs_aws.transport.http.jobs.envelope import read_job
+from tests.job_steps import fetched
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
@@ -86,21 +86,12 @@ class Stream:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
 def stream(world: World) -> Stream:
     return Stream(world)
 
 
 def create(world: World, body: dict[str, Any]) -> CreatedWorkflow:
     return world.backend.workflows.service.create(definition(body))
-
-
-def fetch(world: World, count: int = 10) -> list[JobRecord]:
-    return world.backend.jobs.fetch(FetchRequest(("default",), count, "w"))
 
 
 def given_to(job: JobRecord) -> Any:
@@ -123,10 +114,10 @@ def test_a_chain_runs_step_by_step_and_hands_its_results_on(world: World, stream
     made = create(world, {"type": "chain", "steps": [job("a"), job("b"), job("c")]})
     seen = []
     for number in range(3):
-        [each] = fetch(world)
+        [each] = fetched(world.backend, count=10)
         seen.append((each.type, given_to(each)))
         end(world, each, f'{{"n":{number}}}')
-        assert fetch(world) == []
+        assert fetched(world.backend, count=10) == []
         stream.flow()
     assert seen == [("a", {}), ("b", {"0": {"n": 0}}), ("c", {"0": {"n": 0}, "1": {"n": 1}})]
     assert state_of(world, made) == WorkflowState.COMPLETED
@@ -134,7 +125,7 @@ def test_a_chain_runs_step_by_step_and_hands_its_results_on(world: World, stream
 
 def test_a_job_carries_its_workflow_and_its_step(world: World) -> None:
     made = create(world, {"steps": [job(id="only")]})
-    [each] = fetch(world)
+    [each] = fetched(world.backend, count=10)
     assert isinstance(each.document, str)
     document = json.loads(each.document)
     assert document["workflow_id"] == each.workflow_id == made.view.workflow.id
@@ -148,20 +139,20 @@ def test_what_clients_say_of_workflows_in_a_job_of_their_own_means_nothing(
     made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     said = {"workflow_id": made.view.workflow.id, "workflow_step": "0"}
     world.backend.jobs.push(Job("x.y", custom_attributes=said))
-    [first] = [each for each in fetch(world) if each.type == "x.y"]
+    [first] = [each for each in fetched(world.backend, count=10) if each.type == "x.y"]
     end(world, first)
     stream.flow()
-    assert fetch(world) == []
+    assert fetched(world.backend, count=10) == []
 
 
 def test_callbacks_fire_once_with_all_results(world: World, stream: Stream) -> None:
     callbacks = {"on_complete": job("done"), "on_success": job("yes"), "on_failure": job("no")}
     body = {"type": "batch", "jobs": [job("a"), job("b")], "callbacks": callbacks}
     made = create(world, body)
-    for each in fetch(world):
+    for each in fetched(world.backend, count=10):
         end(world, each, '"ok"', fails=each.type == "b")
     stream.flow()
-    fired = fetch(world)
+    fired = fetched(world.backend, count=10)
     assert sorted(each.type for each in fired) == ["done", "no"]
     for each in fired:
         results = given_to(each)
@@ -174,33 +165,33 @@ def test_callbacks_fire_once_with_all_results(world: World, stream: Stream) -> N
 
 def test_reading_takes_over_what_the_stream_has_not_told_yet(world: World) -> None:
     made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
-    [first] = fetch(world)
+    [first] = fetched(world.backend, count=10)
     end(world, first)
     view = world.backend.workflows.service.get(made.view.workflow.id)
     assert view.workflow.steps_completed == 1
     assert view.workflow.started_at is not None
-    assert [each.type for each in fetch(world)] == ["b"]
+    assert [each.type for each in fetched(world.backend, count=10)] == ["b"]
 
 
 def test_a_retry_is_no_failure_yet(world: World, stream: Stream) -> None:
     """Section 9.1."""
     retry = {"options": {"retry": {"max_attempts": 2, "initial_interval": "PT1S"}}}
     made = create(world, {"type": "chain", "steps": [job("a") | retry, job("b")]})
-    [first] = fetch(world)
+    [first] = fetched(world.backend, count=10)
     end(world, first, fails=True)
     stream.flow()
     assert state_of(world, made) == WorkflowState.RUNNING
     world.clock.advance(s=5)
-    [again] = fetch(world)
+    [again] = fetched(world.backend, count=10)
     end(world, again)
     stream.flow()
-    assert [each.type for each in fetch(world)] == ["b"]
+    assert [each.type for each in fetched(world.backend, count=10)] == ["b"]
 
 
 def test_a_failed_workflow_says_which_step_and_why(world: World, stream: Stream) -> None:
     """Section 9.6."""
     made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
-    [first] = fetch(world)
+    [first] = fetched(world.backend, count=10)
     end(world, first, fails=True)
     stream.flow()
     workflow = world.backend.workflows.service.get(made.view.workflow.id).workflow
@@ -226,13 +217,13 @@ def test_cancelling_stops_what_nobody_executes_and_lets_the_rest_end(
     """Section 11.3."""
     group = {"type": "group", "jobs": [job("a"), job("b")]}
     made = create(world, {"type": "chain", "steps": [group, job("c")]})
-    [active] = fetch(world, 1)
+    [active] = fetched(world.backend, count=1)
     workflow_id = made.view.workflow.id
     view = world.backend.workflows.service.cancel(workflow_id)
     assert view.workflow.state is WorkflowState.CANCELLED
     assert view.workflow.cancelled_count == 2
     stream.flow()
-    assert fetch(world) == []
+    assert fetched(world.backend, count=10) == []
     end(world, active)
     stream.flow()
     workflow = world.backend.workflows.service.get(workflow_id).workflow
@@ -245,7 +236,7 @@ def test_an_active_job_of_a_cancelled_workflow_does_not_begin_again(
     world: World, stream: Stream
 ) -> None:
     made = create(world, {"type": "group", "jobs": [job(options={"retry": {"max_attempts": 5}})]})
-    [active] = fetch(world)
+    [active] = fetched(world.backend, count=10)
     world.backend.workflows.service.cancel(made.view.workflow.id)
     end(world, active, fails=True)
     stream.flow()
@@ -256,7 +247,7 @@ def test_a_returned_job_of_a_cancelled_workflow_does_not_begin_again(
     world: World, stream: Stream
 ) -> None:
     made = create(world, {"type": "group", "jobs": [job()]})
-    [active] = fetch(world)
+    [active] = fetched(world.backend, count=10)
     world.backend.workflows.service.cancel(made.view.workflow.id)
     world.backend.jobs.fail.requeue(active.id, "w", None)
     stream.flow()
@@ -323,7 +314,7 @@ def test_each_job_passes_the_enqueue_middleware_once(world: World) -> None:
     create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     stream = Stream(world)
     for _ in range(2):
-        [each] = fetch(world)
+        [each] = fetched(world.backend, count=10)
         assert isinstance(each.document, str)
         assert json.loads(each.document)["meta"] == {"noted": True}
         end(world, each)
@@ -348,7 +339,7 @@ def test_a_queue_that_is_gone_when_a_step_begins_fails_the_step(
 ) -> None:
     """And nothing is repeated for ever."""
     made = create(world, {"type": "chain", "steps": [job("a"), job("b"), job("c")]})
-    [first] = fetch(world)
+    [first] = fetched(world.backend, count=10)
     end(world, first)
 
     def refuse(*_: object) -> None:
@@ -391,7 +382,7 @@ def test_records_that_repeat_and_come_in_any_order_change_nothing(seed: int) -> 
     late: list[Record] = []
     past: list[Record] = []
     for _ in range(200):
-        for each in fetch(world, chance.randint(1, 4)):
+        for each in fetched(world.backend, count=chance.randint(1, 4)):
             end(world, each, f'"{each.type}"', fails=each.type == "e")
         late += stream.news()
         chance.shuffle(late)
@@ -563,7 +554,7 @@ def test_a_defect_in_one_workflow_does_not_hold_up_the_others(
 ) -> None:
     for name in ("bad", "good"):
         create(world, {"type": "chain", "id": name, "steps": [job(f"{name}.a"), job(f"{name}.b")]})
-    for each in fetch(world):
+    for each in fetched(world.backend, count=10):
         end(world, each)
     advance = workflow_advancing.WorkflowAdvance.advance
 
@@ -575,4 +566,4 @@ def test_a_defect_in_one_workflow_does_not_hold_up_the_others(
     monkeypatch.setattr(workflow_advancing.WorkflowAdvance, "advance", break_down)
     again = stream.deliver(stream.news())
     assert {str(getattr(after, "workflow_id", "bad")) for _, _, after in again} == {"bad"}
-    assert [each.type for each in fetch(world)] == ["good.b"]
+    assert [each.type for each in fetched(world.backend, count=10)] == ["good.b"]

@@ -7,18 +7,13 @@ import pytest
 from ojs_aws.domain.errors import BackendError, QueueDrainingError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflows.workflow import WorkflowState
+from tests.job_steps import fetched
 from tests.simulation.world import World
 from tests.unit.services.test_overtaken_requests import after, before, refuse
-from tests.unit.services.workflows.test_advance import Stream, create, definition, fetch, job
+from tests.unit.services.workflows.test_advance import Stream, create, definition, job
 
 CHAIN = {"type": "chain", "name": "c", "steps": [job("a"), job("b")]}
 WORKFLOW_ID = "01990000-0000-7000-8000-0000000000aa"
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
 
 
 @pytest.fixture
@@ -39,7 +34,7 @@ def test_the_same_workflow_twice_at_once_is_made_once(world: World) -> None:
 def test_a_workflow_is_cancelled_although_it_goes_on_meanwhile(world: World) -> None:
     """From the state that it has by then."""
     made = create(world, CHAIN).view.workflow
-    (first,) = fetch(world)
+    (first,) = fetched(world.backend, count=10)
     world.backend.workflows.service.get(made.id)  # it has begun
 
     def go_on() -> None:
@@ -59,7 +54,7 @@ def test_two_that_tell_of_the_same_workflow_at_once_both_count(
     """The second goes on from what the first has written."""
     create(world, {"type": "group", "name": "g", "jobs": [job(), job()]})
     stream.flow()
-    for each in fetch(world):
+    for each in fetched(world.backend, count=10):
         world.backend.jobs.ack(each.id, "w", None)
     first, second = stream.news()
     before(world.workflows, "save", lambda: stream.deliver([second]))
@@ -73,7 +68,7 @@ def test_a_step_does_not_fail_because_the_table_does_not_answer(
 ) -> None:
     """What cannot be read for its job now, can be a moment later."""
     create(world, CHAIN)
-    (first,) = fetch(world)
+    (first,) = fetched(world.backend, count=10)
     stream.flow()
     world.backend.jobs.ack(first.id, "w", None)
     world.backend.queues.backpressure.terms._kept.clear()  # as in another process
@@ -81,7 +76,7 @@ def test_a_step_does_not_fail_because_the_table_does_not_answer(
     before(world.book, "load", refuse(BackendError("refused")))
     assert stream.deliver(records) == records
     assert stream.deliver(records) == []
-    assert [each.type for each in fetch(world)] == ["b"]
+    assert [each.type for each in fetched(world.backend, count=10)] == ["b"]
 
 
 def test_a_job_that_its_queue_does_not_take_is_named_in_the_refusal(world: World) -> None:

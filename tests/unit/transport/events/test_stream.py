@@ -50,12 +50,6 @@ def record_of(
 
 
 @pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
 def handler(world: World) -> Handler:
     """The consumer over it."""
     return build_stream(world.backend, read_image)

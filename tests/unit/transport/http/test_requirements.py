@@ -13,18 +13,6 @@ from tests.simulation.world import World
 WORKER = "w1"
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
-def api(world: World) -> Api:
-    """The functions over it."""
-    return Api(world.backend)
-
-
 def push(api: Api, **more: Any) -> str:
     """Push a job; its id."""
     reply = api.post("/jobs", {"type": "demo.echo", "args": [1]} | more)

@@ -6,26 +6,13 @@ from contextlib import suppress
 
 import pytest
 
-from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.jobs.fetch.service import Claimed, FetchRequest
+from tests.job_steps import pushed
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
-
-
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-def push(world: World, **attributes: object) -> str:
-    """Push a job; its id."""
-    record = world.backend.jobs.push(Job("a.b", [], **attributes)).record  # type: ignore[arg-type]
-    assert record is not None
-    return record.id
 
 
 def receive(world: World, limit: int = 10) -> list[ReceivedMessage]:
@@ -46,16 +33,16 @@ def ids(outcomes: list[Claimed]) -> list[str]:
 def test_a_batch_claims_the_first_in_line_whatever_its_messages_name(world: World) -> None:
     """Promise 4: two messages of low jobs, two high jobs whose messages are still in the queue."""
     for _ in range(2):
-        push(world)
+        pushed(world.backend)
     received = receive(world)
-    high = [push(world, priority=5), push(world, priority=9)]
+    high = [pushed(world.backend, priority=5).id, pushed(world.backend, priority=9).id]
     assert set(ids(claim(world, received))) == set(high)
 
 
 def test_each_job_of_a_batch_has_its_own_message(world: World) -> None:
     """So that each is deleted, hidden and extended by itself."""
     for priority in range(8):
-        push(world, priority=priority)
+        pushed(world.backend, priority=priority)
     received = receive(world)
     outcomes = claim(world, received)
     for message, outcome in zip(received, outcomes, strict=True):
@@ -67,7 +54,7 @@ def test_each_job_of_a_batch_has_its_own_message(world: World) -> None:
 
 def test_a_message_without_a_job_is_told_from_one_whose_job_is_held(world: World) -> None:
     """The first is done with, the second must come back when the reservation ends."""
-    gone, held, fresh = push(world), push(world), push(world)
+    gone, held, fresh = pushed(world.backend).id, pushed(world.backend).id, pushed(world.backend).id
     received = receive(world)
     world.backend.jobs.cancel(gone)
     claim(world, [each for each in received if each.message.job_id == held])
@@ -81,7 +68,7 @@ def test_a_message_without_a_job_is_told_from_one_whose_job_is_held(world: World
 
 def test_a_paused_queue_keeps_its_messages(world: World) -> None:
     """PAUSE: nothing is claimed, nothing is lost."""
-    push(world)
+    pushed(world.backend)
     received = receive(world)
     world.store.paused.add("default")
     assert claim(world, received) == [Claimed(None, keep_message=True)]
@@ -93,7 +80,7 @@ def test_an_error_of_one_claim_leaves_the_other_jobs_to_the_worker(
 ) -> None:
     """They are executed; the message that is left comes back."""
     for _ in range(4):
-        push(world)
+        pushed(world.backend)
     received = receive(world)
     third_claim = len(world.faults.calls) + 5  # head, due, scopes, and two claims before it
     world.faults.spoiled, world.faults.fault = third_claim, fault
@@ -105,8 +92,8 @@ def test_an_error_of_one_claim_leaves_the_other_jobs_to_the_worker(
 
 def test_an_attempt_never_starts_before_the_one_before_it_ended(world: World) -> None:
     """Found by a soak: a slow round claims a job that another worker lost meanwhile."""
-    push(world, priority=1)
-    job_id = push(world)
+    pushed(world.backend, priority=1)
+    job_id = pushed(world.backend).id
     received = receive(world)
     first_claim = len(world.faults.calls) + 3
 
@@ -132,7 +119,8 @@ def test_whatever_fails_in_a_batch_each_job_ends_once(world: World) -> None:
     for fault in Fault:
         for spoiled in range(12):
             world = World()
-            jobs = {push(world) for _ in range(3)} | {push(world, scheduled_at="+PT1S")}
+            jobs = {pushed(world.backend).id for _ in range(3)}
+            jobs.add(pushed(world.backend, scheduled_at="+PT1S").id)
             world.clock.advance(s=1)
             received = receive(world)
             base = len(world.faults.calls)

@@ -17,18 +17,6 @@ JOB: dict[str, Any] = {"type": "demo.echo", "args": [1]}
 BAD: dict[str, Any] = {"type": "", "args": []}
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh world."""
-    return World()
-
-
-@pytest.fixture
-def api(world: World) -> Api:
-    """The functions over it."""
-    return Api(world.backend)
-
-
 def ids_of(reply: Reply) -> list[str]:
     """The ids of the jobs that a bulk enqueue stored."""
     return [item["job"]["id"] for item in reply.json["items"] if "job" in item]

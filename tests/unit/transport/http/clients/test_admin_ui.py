@@ -180,12 +180,6 @@ REQUESTS = (
 
 
 @pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
 def api(world: World) -> Api:
     """The functions over it; the model has SQS queues of every name, so the registry knows it."""
     for name in ("mail", "dead", "done", "busy", "later"):

@@ -28,12 +28,6 @@ OURS = {"user-agent": "ojs-aws", "ojs-version": "1.0", "accept": OJS}
 
 
 @pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
 def api(world: World) -> Api:
     """The functions over it; the model has SQS queues of every name, so the registry knows it."""
     for name in ("email", "sms"):

@@ -46,12 +46,6 @@ def world() -> World:
     return made
 
 
-@pytest.fixture
-def api(world: World) -> Api:
-    """The functions over it."""
-    return Api(world.backend)
-
-
 def register(api: Api, body: dict[str, Any], **more: Any) -> Any:
     """A registration's answer."""
     reply = api.post("/cron", body | more)

@@ -21,12 +21,6 @@ def world() -> World:
     return world
 
 
-@pytest.fixture
-def api(world: World) -> Api:
-    """The functions over it."""
-    return Api(world.backend)
-
-
 def die(api: Api, error_type: str = "Broken", **more: Any) -> str:
     """Push a job and fail it for good."""
     policy = {"max_attempts": 1, "on_exhaustion": "dead_letter"}

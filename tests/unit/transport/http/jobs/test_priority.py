@@ -11,18 +11,6 @@ from tests.api import BASE, Api, Reply
 from tests.simulation.world import World
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh world."""
-    return World()
-
-
-@pytest.fixture
-def api(world: World) -> Api:
-    """The functions over it."""
-    return Api(world.backend)
-
-
 def push(api: Api, **attributes: Any) -> str:
     """Push a job; its id."""
     return str(api.post("/jobs", {"type": "demo.echo", "args": [], **attributes}).json["id"])

@@ -21,18 +21,6 @@ EMAIL = {
 URI = "urn:ojs:schema:email.send:v1"
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
-def api(world: World) -> Api:
-    """The functions over it."""
-    return Api(world.backend)
-
-
 def register(api: Api, version: int | str = 1, **more: Any) -> Any:
     """A registration's answer."""
     body = {"type": "email.send", "version": version, "schema": EMAIL, **more}

@@ -16,18 +16,6 @@ from tests.simulation.world import World
 ABOUT = {"hostname": "h1", "pid": 7, "queues": ["email"], "concurrency": 3, "labels": ["v1"]}
 
 
-@pytest.fixture
-def world() -> World:
-    """A fresh backend over the model."""
-    return World()
-
-
-@pytest.fixture
-def api(world: World) -> Api:
-    """The functions over it."""
-    return Api(world.backend)
-
-
 def beat(api: Api, worker_id: str = "w1", **more: Any) -> Any:
     """A heartbeat's answer."""
     reply = api.post("/workers/heartbeat", {"worker_id": worker_id} | more)
