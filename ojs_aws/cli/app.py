@@ -21,6 +21,7 @@ from ojs_aws.cli import (
     queues,
     readiness,
     restore,
+    run,
     workers,
     workflows,
 )
@@ -43,6 +44,7 @@ events.register(app)
 doctor.register(app)
 readiness.register(app)
 cost.register(app)
+run.register(app)
 
 
 def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

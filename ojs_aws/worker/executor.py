@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,7 +16,9 @@ from ojs_aws.middleware.context import CURRENT_JOB, JobContext
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import WorkOutcome
 from ojs_aws.worker.failure import JobError, SnoozeError, failure_of
-from ojs_aws.worker.registry import Handler, HandlerRegistry
+from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,12 @@ class Failed:
     """Says that the job must be failed with this error object.
 
     :ivar delay_ms: how long a retry waits; None for as long as the policy says.
+    :ivar problem: what was raised.
     """
 
     error: dict[str, JsonValue]
     delay_ms: int | None = None
+    problem: BaseException | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,9 @@ class Executor:
             if _is_being_cancelled():
                 raise
             return self._failed(cancelled, ctx)
+        except NoHandlerError as missing:
+            _log.error("%s", missing, extra=ctx.log_fields)  # no middleware has seen the job
+            return self._failed(missing, ctx)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed
             return self._failed(problem, ctx)
         finally:
@@ -129,7 +137,8 @@ class Executor:
         error = failure_of(problem, ctx.failure_origin(problem))
         if isinstance(problem, SnoozeError):
             return Snoozed(error, problem.delay_ms)
-        return Failed(error, problem.delay_ms if isinstance(problem, JobError) else None)
+        delay_ms = problem.delay_ms if isinstance(problem, JobError) else None
+        return Failed(error, delay_ms, problem)
 
 
 def _is_being_cancelled() -> bool:

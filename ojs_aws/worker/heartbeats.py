@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.client.timer import Timer, first_of
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.worker.active import ActiveJobs, about
+from ojs_aws.worker.lifecycle import Lifecycle
 from ojs_aws.worker.reservations import Reservations
 
 MAX_JOBS: Final = 100
@@ -53,6 +56,27 @@ class Heartbeats:
             _log.warning("A heartbeat failed: %s", problem)
             return False
         return True
+
+    async def beat_on(self, lifecycle: Lifecycle, timer: Timer, woken: asyncio.Event) -> None:
+        """Beat at once, at every change of state, and at the interval in between; never ends.
+
+        :param woken: set when a job was added, which may need heartbeats sooner.
+        """
+        due = 0.0
+        while True:
+            changed = asyncio.ensure_future(lifecycle.changed())
+            try:
+                if timer.monotonic() >= due:
+                    await self.beat(lifecycle.state)
+                    due = timer.monotonic() + self.next_in_s()
+                due = min(due, timer.monotonic() + self.next_in_s())
+                woken.clear()
+                left_s = max(0.0, due - timer.monotonic())
+                await first_of(timer.sleep(left_s), changed, woken.wait())
+                if changed.done():
+                    due = timer.monotonic()
+            finally:
+                changed.cancel()
 
     async def _beat(self, job_ids: Sequence[str], state: str) -> None:
         known = self.active.reservation_ids(job_ids)

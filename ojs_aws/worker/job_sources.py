@@ -64,7 +64,7 @@ class ServerAccess:
         """
         visibility_s = visibility_timeout_s or heartbeat_s * BEATS_PER_RESERVATION
         return HttpJobSource(
-            self.connection(self.url or _url_of(os.environ)),
+            self.connection(self.url or url_of(os.environ)),
             worker_id,
             visibility_timeout_ms=round(visibility_s * 1000),
             heartbeat_interval_ms=max(round(heartbeat_s * 1000), SHORTEST_INTERVAL_MS),
@@ -81,7 +81,11 @@ def about_worker(
     return {"queues": names, "concurrency": concurrency, "labels": tags}
 
 
-def _url_of(environ: Mapping[str, str]) -> str:
+def url_of(environ: Mapping[str, str]) -> str:
+    """Return the URL that the environment names.
+
+    :raises ValueError: it names none.
+    """
     if url := environ.get("OJS_URL"):
         return url
     raise ValueError("Set OJS_URL to the URL of an OJS server, or give the worker its url.")

@@ -22,6 +22,11 @@ class WorkerState(StrEnum):
     TERMINATE = "terminate"
 
 
+_SHOWN: Final = {
+    WorkerState.RUNNING: "running",
+    WorkerState.QUIET: "quiet, and fetches no jobs",
+    WorkerState.TERMINATE: "ending",
+}
 _NEXT: Final = {
     WorkerState.RUNNING: frozenset({WorkerState.QUIET, WorkerState.TERMINATE}),
     WorkerState.QUIET: frozenset({WorkerState.RUNNING, WorkerState.TERMINATE}),
@@ -107,7 +112,7 @@ class Lifecycle:
 
     def _move(self, state: WorkerState, reason: str) -> None:
         if state in _NEXT[self.state]:
-            _log.info("Worker is %s now: %s", state, reason)
+            _log.info("The worker is now %s: %s", _SHOWN[state], reason)
             self.state = state
             self._entered_at = self._monotonic()
             self._tell()

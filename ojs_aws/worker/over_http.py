@@ -42,13 +42,18 @@ class HttpJobSource(Area):
         :param about: what each heartbeat reports of the worker (queues, concurrency, labels ...).
         """
         super().__init__(HttpTransport(connection), SystemTimer())
+        self.url = connection.base
         self._worker_id = worker_id
         self._terms: dict[str, JsonValue] = {"worker_id": worker_id}
         if visibility_timeout_ms is not None:
             self._terms["visibility_timeout_ms"] = visibility_timeout_ms
         if heartbeat_interval_ms is not None:
             self._terms["heartbeat_interval_ms"] = heartbeat_interval_ms
-        self._about = {"hostname": platform.node(), "pid": os.getpid(), **(about or {})}
+        self._about: dict[str, JsonValue] = {
+            "hostname": platform.node(),
+            "pid": os.getpid(),
+            **(about or {}),
+        }
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
         """Send FETCH. Never repeated: a claim whose answer is lost comes back."""

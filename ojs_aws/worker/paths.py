@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import inspect
+from types import ModuleType
+
 from ojs_aws.middleware.configuration import find
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.polling import Worker
@@ -16,20 +21,30 @@ def load_worker(path: str) -> BaseWorker:
 
     :raises WorkerPathError: no such module, no such attribute, or it is no worker.
     """
-    module_name = path.partition(":")[0]
+    module_name, _, attribute = path.partition(":")
+    if not module_name or "/" in module_name or module_name.endswith(".py"):
+        raise WorkerPathError(
+            f"{path!r} is no path of a module: write it as in an import, shop.jobs:worker."
+        )
     try:
         found = find(path, "worker", is_lenient=True)
     except ModuleNotFoundError as missing:
-        if missing.name and not module_name.startswith(missing.name):
+        if missing.name and not _is_within(module_name, missing.name):
             raise  # the module is there, and imports one that is not
-        raise WorkerPathError(f"There is no module {module_name!r}.") from None
+        raise WorkerPathError(
+            f"There is no module {module_name!r}. Run the command in the folder that has it."
+        ) from None
     if not isinstance(found, BaseWorker):
-        raise WorkerPathError(f"{path!r} is no worker but {type(found).__name__}.")
+        module = importlib.import_module(module_name)
+        what = f"is no worker but {_described(found)}"
+        if found is None:
+            what = f"does not exist: {module_name} has no {attribute or 'worker'!r}"
+        raise WorkerPathError(f"{path!r} {what}.{_advice(module, attribute or 'worker')}")
     return found
 
 
-def run_from_path(path: str) -> None:
-    """Run the polling worker at a path until a signal ends it.
+def load_process_worker(path: str) -> Worker:
+    """Return the polling worker at a path.
 
     :raises WorkerPathError: the path leads to no worker that polls.
     """
@@ -39,4 +54,37 @@ def run_from_path(path: str) -> None:
             f"{path!r} is a {type(worker).__name__}; only a Worker runs as a process. Make one "
             "with its handlers: Worker(url, registry=worker.registry)."
         )
-    worker.run()
+    return worker
+
+
+def run_from_path(path: str) -> None:
+    """Run the polling worker at a path until a signal ends it.
+
+    :raises WorkerPathError: the path leads to no worker that polls.
+    """
+    load_process_worker(path).run()
+
+
+def _is_within(module_name: str, missing: str) -> bool:
+    """Return whether the module that is missing is the named one, or a package around it."""
+    return module_name == missing or module_name.startswith(f"{missing}.")
+
+
+def _described(found: object) -> str:
+    if isinstance(found, ModuleType):
+        return "a module"
+    if inspect.isclass(found):
+        return f"the class {found.__name__}"
+    if inspect.isroutine(found):
+        return "a function"
+    kind = type(found).__name__
+    return f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}"
+
+
+def _advice(module: ModuleType, attribute: str) -> str:
+    """Return a sentence that names the workers of a module, the most similar one first."""
+    names = [name for name, each in vars(module).items() if isinstance(each, BaseWorker)]
+    near = difflib.get_close_matches(attribute, names, n=1, cutoff=0.0)
+    if near:
+        return f" Did you mean {module.__name__}:{near[0]}?"
+    return f" {module.__name__} has no worker: make one with worker = Worker(...)."

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Final
+from typing import Any, Final, Self
 
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7, first_of, within
 from ojs_aws.client.transports.credentials import Credentials
+from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain
@@ -20,19 +21,17 @@ from ojs_aws.worker.active import ActiveJob, ActiveJobs, about
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor
-from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.heartbeats import Heartbeats
-from ojs_aws.worker.job_sources import ServerAccess, about_worker
+from ojs_aws.worker.job_lines import JobLines
+from ojs_aws.worker.job_sources import ServerAccess, about_worker, url_of
 from ojs_aws.worker.lifecycle import Lifecycle, signals_to
 from ojs_aws.worker.polls import Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Reporter
 from ojs_aws.worker.reservations import JobSource
+from ojs_aws.worker.shutdown import LAST_WORDS_S, drain
 
 MAX_FETCH: Final = 100
-
-LAST_WORDS_S: Final = 3.0
-"""How long abandoned jobs are given back after the grace period, in seconds."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +51,11 @@ class Worker(BaseWorker):
         def send(ctx: JobContext, to: str, template: str) -> None: ...
 
         worker.run()
+
+    :ivar job_lines: logs a line for each job while the worker speaks to people, else None.
     """
+
+    job_lines: JobLines | None = None
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -141,19 +144,53 @@ class Worker(BaseWorker):
             about=about_worker(self.queues, self.concurrency, self._labels),
         )
 
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Self:
+        """Make a worker for the server that ``OJS_URL`` names; ``OJS_API_KEY`` is its key.
+
+        :param given: the other parameters of a worker, such as ``queues``.
+        :raises ValueError: ``OJS_URL`` is not set.
+        """
+        env = os.environ if environ is None else environ
+        key = {"api_key": env["OJS_API_KEY"]} if env.get("OJS_API_KEY") else {}
+        return cls(url_of(env), **(key | given))
+
+    def override(self, *, queues: Sequence[str] = (), concurrency: int | None = None) -> None:
+        """Replace what the worker was made with; only before it starts.
+
+        :raises InvalidRequestError: a name that no queue can have.
+        :raises ValueError: a concurrency that is not positive.
+        """
+        if concurrency is not None and concurrency < 1:
+            raise ValueError("concurrency must be positive")
+        self.concurrency = concurrency or self.concurrency
+        if queues:
+            self._queues = tuple(check_queue(queue) for queue in queues)
+            self._weights = None
+
     @property
     def active_jobs(self) -> int:
         """Return how many jobs the worker holds."""
         return len(self._active)
 
+    @property
+    def server(self) -> str:
+        """Return the URL of the server, or what kind of source stands for it."""
+        return getattr(self._source, "url", "") or f"a {type(self._source).__name__}"
+
     def run(self) -> None:
-        """Work until a signal or the server ends it. Blocks, and handles the signals."""
+        """Work until a signal or the server ends it. Blocks, and handles the signals.
+
+        It says on stderr what it does, unless the application has configured logging.
+        """
+        from ojs_aws.worker.console import for_process
 
         async def main() -> None:
             with signals_to(self.lifecycle):
                 await self.serve()
 
-        asyncio.run(main())
+        with for_process(self):
+            asyncio.run(main())
 
     async def serve(self) -> None:
         """Work until the lifecycle ends: fetch and execute, then drain. Ignores signals.
@@ -162,16 +199,18 @@ class Worker(BaseWorker):
 
         :raises RuntimeError: no handler is registered.
         """
+        from ojs_aws.worker.console import announce
+
         if not self.registry:
             raise RuntimeError("the worker has no handlers: register one with @worker.handler")
         executor = self.freeze()
         self._turns = Turns(self._weights or self.queues)
         beats = Heartbeats(self._source, self._active, self._heartbeat_s, self.lifecycle.obey)
-        beating = asyncio.ensure_future(self._beat_on(beats))
-        _log.info("Worker %s serves %s", self.worker_id, ", ".join(self.queues))
+        beating = asyncio.ensure_future(beats.beat_on(self.lifecycle, self._timer, self._woken))
+        announce(self)
         try:
             await self._fetch_on(executor)
-            await self._drain()
+            await drain(self._source, self._active, self.lifecycle, self._timer, self.grace_s)
         finally:
             beating.cancel()
             for work in self._work:
@@ -234,8 +273,11 @@ class Worker(BaseWorker):
 
     async def _work_on(self, active: ActiveJob, executor: Executor) -> None:
         """Execute a job and report its outcome."""
+        started_at = self._timer.monotonic()
         try:
             outcome = await active.execute(executor)
+            if self.job_lines is not None:
+                self.job_lines.ended(active, outcome, self._timer.monotonic() - started_at)
             if outcome is not None:
                 await Reporter(self._timer).report(
                     self._source, active.job, outcome, active.reservation_id
@@ -251,50 +293,3 @@ class Worker(BaseWorker):
         pulse = await self._source.heartbeat([job_id], self.lifecycle.state, reservation_ids=known)
         self.lifecycle.obey(pulse.directive)
         return job_id not in pulse.cancelled | pulse.lost
-
-    # ------------------------------------------------------------------ heartbeats
-    async def _beat_on(self, beats: Heartbeats) -> None:
-        """Send heartbeats at once, at every change of state, and at the interval in between."""
-        due = 0.0
-        while True:
-            changed = asyncio.ensure_future(self.lifecycle.changed())
-            try:
-                if self._timer.monotonic() >= due:
-                    await beats.beat(self.lifecycle.state)
-                    due = self._timer.monotonic() + beats.next_in_s()
-                due = min(due, self._timer.monotonic() + beats.next_in_s())
-                self._woken.clear()
-                left_s = max(0.0, due - self._timer.monotonic())
-                await first_of(self._timer.sleep(left_s), changed, self._woken.wait())
-                if changed.done():
-                    due = self._timer.monotonic()
-            finally:
-                changed.cancel()
-
-    # ------------------------------------------------------------------ ending
-    async def _drain(self) -> None:
-        """Wait for the jobs, for the grace period at most; then give them back."""
-        grace_s = max(0.0, self.grace_s - self.lifecycle.for_s)
-        if self._active:
-            _log.info("%d jobs have %g s to finish", len(self._active), grace_s)
-        await first_of(self._active.empty(), self._timer.sleep(grace_s), self.lifecycle.forced())
-        left = [active for active in self._active if active.give_up("the worker shuts down")]
-        if left:
-            _log.warning("%d jobs were not finished and go back", len(left))
-        if not self.lifecycle.is_forced:
-            await within(self._timer, LAST_WORDS_S, self._give_back(left))
-
-    async def _give_back(self, left: Sequence[ActiveJob]) -> None:
-        """Give the jobs back, so that nobody waits for the end of their reservations.
-
-        The attempt does not count: the job did not fail. Outcomes that are being reported get
-        the same time.
-        """
-
-        async def give_back(active: ActiveJob) -> None:
-            with suppress(OjsError):
-                await self._source.requeue(
-                    active.job.id, shutdown_failure(), reservation_id=active.reservation_id
-                )
-
-        await asyncio.gather(self._active.empty(), *(give_back(active) for active in left))

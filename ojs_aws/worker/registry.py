@@ -67,8 +67,16 @@ class Handler:
         except TypeError as problem:
             raise ArgumentsError(
                 f"The {len(job.args)} arguments of {job.type!r} do not fit its handler "
-                f"{_name(self.function)}{self.signature}: {problem}."
+                f"{_name(self.function)}{self.signature}: {problem}.{self._advice(job)}"
             ) from None
+
+    def _advice(self, job: Job) -> str:
+        """Return what to do about arguments that fit the parameters without a context."""
+        try:
+            self.signature.bind(*job.args) if self.signature else None
+        except TypeError:
+            return ""
+        return " Its first parameter must be the JobContext."
 
 
 class HandlerRegistry:

@@ -1,0 +1,152 @@
+"""Implements ``ojs-aws run``: runs a worker as a process, and again when its code changes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Never
+
+import typer
+
+from ojs_aws.cli.session import ExitCode
+
+if TYPE_CHECKING:
+    from ojs_aws.worker import Worker
+
+LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Holds what the command line says about a worker."""
+
+    path: str
+    queues: tuple[str, ...] = ()
+    concurrency: int | None = None
+    log_level: str = "INFO"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        name="run",
+        epilog="Examples:\n\nojs-aws run shop.jobs:worker --reload"
+        "\n\nojs-aws run shop.jobs:worker --queues email,media --concurrency 20",
+    )(_run)
+
+
+def _run(
+    path: Annotated[
+        str, typer.Argument(help="The worker, as module:attribute, such as shop.jobs:worker.")
+    ],
+    queues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queues",
+            "-q",
+            help="Queues to serve instead of the worker's, separated by commas, the most urgent "
+            "first. May be repeated.",
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Jobs at the same time, instead of the worker's.")
+    ] = None,
+    reload: Annotated[
+        bool,
+        typer.Option(
+            "--reload",
+            help="Start the worker again when a Python file below this folder changes. Running "
+            "jobs may finish first, within the worker's grace period.",
+        ),
+    ] = False,
+    log_level: Annotated[
+        str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
+    ] = "INFO",
+) -> None:
+    """Run a worker until Ctrl-C or SIGTERM, and show what it does: a line for each job.
+
+    Ctrl-C lets running jobs finish; pressed again, it ends the worker at once. OJS_URL and
+    OJS_API_KEY say where the server is, if the worker does not.
+    """
+    named = [name.strip() for each in queues or () for name in each.split(",") if name.strip()]
+    options = RunOptions(path, tuple(named), concurrency, log_level.upper())
+    if options.log_level not in LEVELS:
+        _refuse(f"--log-level is one of {', '.join(LEVELS)}, not {log_level!r}.")
+    if reload:
+        from ojs_aws.cli.reload import Reloader
+
+        raise typer.Exit(Reloader(Path.cwd(), child_command(options)).run())
+    run_worker(options)
+
+
+def run_worker(options: RunOptions) -> None:
+    """Run the worker that the options name.
+
+    :raises typer.Exit: it cannot be run; the reason is printed.
+    """
+    from ojs_aws.domain.errors import OjsError
+    from ojs_aws.middleware.configuration import search_here
+    from ojs_aws.worker.console import quiet_http, speaking
+
+    search_here()
+    worker = _loaded(options.path)
+    try:
+        worker.override(queues=options.queues, concurrency=options.concurrency)
+        quiet_http()
+        with speaking(worker, level=logging.getLevelNamesMapping()[options.log_level]):
+            worker.run()
+    except (OjsError, ValueError, RuntimeError, ImportError) as problem:
+        _refuse(str(problem))
+
+
+def child_command(options: RunOptions) -> list[str]:
+    """Return the command that runs the same worker without watching its code."""
+    command = [sys.executable, "-m", "ojs_aws.cli", "run", options.path]
+    for queue in options.queues:
+        command += ["--queues", queue]
+    if options.concurrency is not None:
+        command += ["--concurrency", str(options.concurrency)]
+    return [*command, "--log-level", options.log_level]
+
+
+def _loaded(path: str) -> Worker:
+    """Return the worker at a path.
+
+    :raises typer.Exit: there is none, or its module cannot be imported.
+    """
+    from ojs_aws.worker.paths import WorkerPathError, load_process_worker
+    from ojs_aws.worker.tracebacks import own_traceback
+
+    try:
+        return load_process_worker(path)
+    except WorkerPathError as problem:
+        _refuse(str(problem))
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the application raises
+        if place := place_of_mistake(problem):
+            _refuse(f"{place}: {problem}")
+        traceback.print_exception(type(problem), problem, own_traceback(problem))
+        _refuse(f"{path.partition(':')[0]} cannot be imported: the error is above.")
+
+
+def place_of_mistake(problem: BaseException) -> str:
+    """Return the line of the application that this package refuses; empty for another error.
+
+    Its message says what is wrong, and the frames inside this package say nothing more.
+    """
+    from ojs_aws.worker.tracebacks import is_internal
+
+    frames = traceback.extract_tb(problem.__traceback__)
+    own = [each for each in frames if not is_internal(each.filename)]
+    if not own or not is_internal(frames[-1].filename) or isinstance(problem, ImportError):
+        return ""
+    return f"{os.path.relpath(own[-1].filename)}, line {own[-1].lineno}"
+
+
+def _refuse(reason: str) -> Never:
+    """End the command with a line that says why."""
+    typer.echo(f"ojs-aws run: {reason}", err=True)
+    raise typer.Exit(ExitCode.USAGE)

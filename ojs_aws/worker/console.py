@@ -1,0 +1,152 @@
+"""Lets a worker process speak to people: a banner, a line for each job, and tracebacks.
+
+Only the loggers of this package are set up. The root logger stays as the application made it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from ojs_aws._version import __version__
+from ojs_aws.middleware.builtin import error_reports
+from ojs_aws.middleware.builtin import logging as logging_middleware
+from ojs_aws.worker.job_lines import JobLines
+
+if TYPE_CHECKING:
+    from ojs_aws.worker.polling import Worker
+
+OURS: Final = "ojs_aws"
+_CHATTY: Final = ("httpx", "httpcore")
+"""Loggers of the HTTP client, which writes a line for each request."""
+
+_REPEATED: Final = frozenset(
+    {
+        (logging_middleware.__file__, "execute"),
+        (logging_middleware.__file__, "_log_failure"),
+        (error_reports.__file__, "log_report"),
+    }
+)
+"""Where records are written whose content the line of a job has already."""
+
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_ABOUT: Final = ("job_id", "job_type", "queue", "attempt")
+_SHOWN_JOBS: Final = 20
+
+_log = logging.getLogger(__name__)
+
+
+class LineFormatter(logging.Formatter):
+    """Writes a record as a line: time, level, message, and the fields that it carries."""
+
+    def __init__(self) -> None:
+        """Use the local time, with seconds."""
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name
+        """Append the fields of a record that a handler or a middleware wrote about a job."""
+        line = super().formatMessage(record)
+        if record.name == JobLines.__module__:
+            return line
+        fields = {name: each for name, each in vars(record).items() if name not in _STANDARD}
+        known = {name: fields.pop(name, "") for name in _ABOUT}
+        if known["job_id"] and str(known["job_id"]) not in record.message:
+            line += f" [{known['job_type']} {known['job_id']} attempt {known['attempt']}]"
+        more = [f"{name}={each}" for name, each in fields.items() if _is_short(each)]
+        return " ".join([line, *more])
+
+
+class Unrepeated(logging.Filter):
+    """Drops what middleware logs of an execution: the worker's own line says it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record says something else."""
+        return (record.pathname, record.funcName) not in _REPEATED
+
+
+def is_configured() -> bool:
+    """Return whether the application has set up logging for this package, or for everything."""
+    return bool(logging.getLogger().handlers or logging.getLogger(OURS).handlers)
+
+
+@contextmanager
+def speaking(worker: Worker, *, level: int = logging.INFO) -> Iterator[None]:
+    """Let a worker speak: through the application's own logging if there is some, else to stderr.
+
+    :param level: the least level that is shown, where the application says nothing else.
+    """
+    ours = logging.getLogger(OURS)
+    handler, unrepeated = logging.StreamHandler(sys.stderr), Unrepeated()
+    handler.setFormatter(LineFormatter())
+    earlier = ours.level
+    own = () if is_configured() else (handler,)
+    for each in own:
+        ours.addHandler(each)
+    if earlier == logging.NOTSET:
+        ours.setLevel(level)
+    repeaters = [logging.getLogger(name) for name in ("ojs_aws.job", "ojs_aws.errors")]
+    for logger in repeaters:
+        logger.addFilter(unrepeated)
+    worker.job_lines = JobLines()
+    try:
+        yield
+    finally:
+        worker.job_lines = None
+        for logger in repeaters:
+            logger.removeFilter(unrepeated)
+        ours.setLevel(earlier)
+        for each in own:
+            ours.removeHandler(each)
+
+
+@contextmanager
+def for_process(worker: Worker) -> Iterator[None]:
+    """Let a worker speak that runs as a process, unless the application configured logging."""
+    quiet_http()
+    with nullcontext() if is_configured() else speaking(worker):
+        yield
+
+
+def quiet_http() -> None:
+    """Keep the HTTP client from logging each request, unless the application wants it."""
+    for name in _CHATTY:
+        if logging.getLogger(name).level == logging.NOTSET:
+            logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def announce(worker: Worker) -> None:
+    """Log that a worker starts: a banner for people, else a line."""
+    if worker.job_lines is None:
+        _log.info("Worker %s serves %s", worker.worker_id, ", ".join(worker.queues))
+    else:
+        _log.info("%s", banner(worker))
+
+
+def banner(worker: Worker) -> str:
+    """Return what a worker says when it starts."""
+    jobs = list(worker.registry)
+    more = len(jobs) - _SHOWN_JOBS
+    shown = ", ".join(jobs[:_SHOWN_JOBS]) + (f" and {more} more" if more > 0 else "")
+    rows = {
+        "server": server_of(worker.server),
+        "queues": ", ".join(worker.queues),
+        "jobs": shown,
+        "concurrency": str(worker.concurrency),
+        "middleware": ", ".join(each.name for each in worker.middleware.described()) or "none",
+    }
+    lines = [f"  {name:<12} {text}" for name, text in rows.items()]
+    return "\n".join([f"ojs-aws {__version__} serves as {worker.worker_id}", *lines])
+
+
+def server_of(url: str) -> str:
+    """Return a URL without a password."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, (str, int, float)) and len(str(value)) <= 200  # noqa: PLR2004

@@ -1,0 +1,227 @@
+"""What a worker process says: a banner, one line for each job, tracebacks; never arguments."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.worker import Worker
+from ojs_aws.worker.console import banner, for_process, is_configured, speaking
+from ojs_aws.worker.failure import SnoozeError
+from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
+
+SECRET = "s3cret-argument"
+
+
+@contextmanager
+def unconfigured() -> Iterator[None]:
+    """A process whose application has not set up logging; pytest has."""
+    root = logging.getLogger()
+    handlers, root.handlers = root.handlers, []
+    try:
+        yield
+    finally:
+        root.handlers = handlers
+
+
+class Bench:
+    """A worker that speaks, with the default middleware."""
+
+    def __init__(self, **given: Any) -> None:
+        self.source = FakeSource()
+        self.worker = Worker(source=self.source, timer=StillTimer(), **given)
+        self.worker.handler("email.send")(self.send)
+        self.worker.handler("email.fail")(self.fail)
+        self.worker.handler("email.later")(self.later)
+
+    async def send(self, ctx: JobContext, to: str) -> str:
+        ctx.log("info", "sending", template="welcome")
+        return to
+
+    async def fail(self, ctx: JobContext, to: str) -> None:
+        raise ValueError("no such user")
+
+    async def later(self, ctx: JobContext, to: str) -> None:
+        raise SnoozeError("10m")
+
+    async def run(self, *types: str, is_app_logging: bool = False) -> None:
+        """Execute jobs of these types."""
+        self.source.ready = [job(n, each, SECRET) for n, each in enumerate(types)]
+        with nullcontext() if is_app_logging else unconfigured(), speaking(self.worker):
+            await self.worker_until_idle()
+
+    async def worker_until_idle(self) -> None:
+        serving = asyncio.ensure_future(self.worker.serve())
+        await settle()
+        self.worker.lifecycle.terminate("test")
+        await settle()
+        await serving
+
+
+def lines(capsys: pytest.CaptureFixture[str], about: str) -> list[str]:
+    """What was written about a job type, without the time."""
+    return [line[20:] for line in capsys.readouterr().err.splitlines() if about in line]
+
+
+async def test_a_job_has_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Type, id, attempt, outcome, duration; what the handler logs comes before it."""
+    await Bench().run("email.send")
+    said, ended = [line for line in lines(capsys, job(0).id) if line]
+    assert said == f"INFO    sending [email.send {job(0).id} attempt 1] template=welcome"
+    assert ended == f"INFO    email.send {job(0).id} attempt 1 completed in less than 1ms"
+
+
+async def test_a_failure_has_a_traceback_of_the_application_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From the handler on: the frames of the chain explain nothing."""
+    await Bench().run("email.fail")
+    err = capsys.readouterr().err
+    assert f"ERROR   email.fail {job(0).id} attempt 1 failed in less than 1ms: ValueError" in err
+    frames = [line for line in err.splitlines() if line.startswith("  File")]
+    assert len(frames) == 1
+    assert "test_console.py" in frames[0]
+    assert err.count("no such user") == 3, "the line, the statement, and the traceback's end"
+
+
+async def test_arguments_are_never_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever becomes of the job."""
+    await Bench().run("email.send", "email.fail", "email.later", "email.absent")
+    assert SECRET not in capsys.readouterr().err
+
+
+async def test_a_snooze_says_when_the_job_comes_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """And is no failure."""
+    await Bench().run("email.later")
+    (line,) = lines(capsys, "email.later " + job(0).id)
+    assert line.startswith("INFO    email.later")
+    assert line.endswith("snoozed in less than 1ms; it comes again in 10m")
+
+
+async def test_a_type_without_a_handler_is_an_error_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the nearest name."""
+    await Bench().run("email.sedn")
+    (line,) = lines(capsys, "email.sedn")
+    assert line.startswith("ERROR   No handler is registered for 'email.sedn'. Did you mean")
+    assert "'email.send'?" in line
+    assert job(0).id in line
+
+
+async def test_a_type_without_a_handler_is_logged_by_every_worker(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As a record with fields, also where no worker speaks: in Lambda, or under a framework."""
+    bench = Bench(middleware=[])
+    bench.source.ready = [job(1, "email.sedn")]
+    await bench.worker_until_idle()
+    (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert "Did you mean 'email.send'?" in record.getMessage()
+    assert vars(record)["job_type"] == "email.sedn"
+
+
+async def test_the_applications_logging_is_used_where_there_is_some(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Records have fields there, and what middleware says of an execution is not repeated."""
+    bench = Bench()
+    with caplog.at_level(logging.INFO, logger="ojs_aws"):
+        await bench.run("email.send", "email.fail", is_app_logging=True)
+    ours = [each for each in caplog.records if "attempt" in vars(each) and "status" in vars(each)]
+    assert [(each.status, each.job_type) for each in ours] == [  # type: ignore[attr-defined]
+        ("completed", "email.send"),
+        ("failed", "email.fail"),
+    ]
+    assert not {"Job started", "Job completed"} & {each.getMessage() for each in caplog.records}
+
+
+def test_only_our_loggers_are_set_up_and_left_as_they_were() -> None:
+    """The root logger is the application's."""
+    ours, root, worker = logging.getLogger("ojs_aws"), logging.getLogger(), Bench().worker
+    before = (list(root.handlers), root.level, list(ours.handlers), ours.level)
+    with unconfigured(), speaking(worker):
+        assert (root.handlers, root.level) == ([], before[1])
+        assert [type(each) for each in ours.handlers] == [logging.StreamHandler]
+        assert worker.job_lines is not None
+    assert (list(root.handlers), root.level, list(ours.handlers), ours.level) == before
+    assert worker.job_lines is None
+
+
+def test_a_process_keeps_to_the_logging_of_its_application() -> None:
+    """Worker.run() speaks where nothing is set up; the HTTP client is quiet in any case."""
+    worker, http = Bench().worker, logging.getLogger("httpx")
+    earlier = http.level
+    http.setLevel(logging.NOTSET)
+    try:
+        assert is_configured()  # by pytest
+        with for_process(worker):
+            assert worker.job_lines is None
+            assert http.level == logging.WARNING
+        http.setLevel(logging.DEBUG)
+        with for_process(worker):
+            assert http.level == logging.DEBUG
+    finally:
+        http.setLevel(earlier)
+
+
+def test_the_banner_says_what_the_worker_is() -> None:
+    """Version, server, queues, job types, concurrency and middleware; no password."""
+    worker = Worker("http://ada:pass@127.0.0.1:1", queues=["email", "low"], worker_id="w1")
+    worker.registry.add("email.send", lambda ctx: None)
+    said = banner(worker)
+    assert said.splitlines()[0].endswith("serves as w1")
+    assert "server       http://127.0.0.1:1/ojs/v1" in said
+    assert "queues       email, low" in said
+    assert "jobs         email.send" in said
+    assert "concurrency  10" in said
+    assert "middleware   logging, metrics, error_reporting, timeout" in said
+    assert "pass" not in said
+
+
+def test_a_long_list_of_jobs_is_cut() -> None:
+    worker = Bench(middleware=[]).worker
+    for number in range(30):
+        worker.registry.add(f"a.b{number}", print)
+    assert "and 13 more" in banner(worker)
+    assert "server       a FakeSource" in banner(worker)
+    assert "middleware   none" in banner(worker)
+
+
+def test_a_worker_is_made_from_the_environment() -> None:
+    """The URL and the key; what else a worker takes is given by name."""
+    worker = Worker.from_env({"OJS_URL": "http://ojs:1"}, queues=["email"], concurrency=3)
+    assert (worker.server, worker.queues, worker.concurrency) == (
+        "http://ojs:1/ojs/v1",
+        ("email",),
+        3,
+    )
+    with pytest.raises(ValueError, match="Set OJS_URL to the URL of an OJS server"):
+        Worker.from_env({})
+
+
+def test_a_key_of_the_environment_is_used() -> None:
+    worker = Worker.from_env({"OJS_URL": "https://ojs", "OJS_API_KEY": "ojs_k"})
+    assert worker.server == "https://ojs/ojs/v1"
+    with pytest.raises(ValueError, match=r"OJS_URL|two|plain|key"):
+        Worker.from_env({"OJS_URL": "http://far.example", "OJS_API_KEY": "ojs_k"})
+
+
+async def test_what_the_command_line_says_replaces_what_the_worker_says() -> None:
+    """Queues and concurrency, in the fetches as well as in the heartbeats."""
+    bench = Bench(middleware=[])
+    bench.worker.override(queues=["low", "email"], concurrency=2)
+    assert (bench.worker.queues, bench.worker.concurrency) == (("low", "email"), 2)
+    await bench.worker_until_idle()
+    assert bench.source.fetches[0] == 2
+    with pytest.raises(InvalidRequestError, match="queue"):
+        bench.worker.override(queues=["A b"])
+    with pytest.raises(ValueError, match="positive"):
+        bench.worker.override(concurrency=0)
