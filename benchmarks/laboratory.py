@@ -80,9 +80,9 @@ class Laboratory:
         events: Any = boto3.client("events")
         clients = AwsClients(self.dynamodb, sqs, lambda: s3, lambda: events)
         self.backend: Backend = build_backend(settings, clients, clock=clock, both=in_turn)
-        self.clients = (self.dynamodb, sqs)
+        self.clients = (self.dynamodb, sqs, s3)
         self.meter = CallMeter()
-        for client in (self.dynamodb, sqs):
+        for client in self.clients:
             self.meter.watch(client)
         self.meter.take()
 
@@ -99,6 +99,7 @@ class Cost:
     reads: float
     requests: int
     jobs: int = 1
+    objects: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: Cost) -> Cost:
         """Add what another operation on the same jobs took."""
@@ -108,6 +109,7 @@ class Cost:
             self.reads + other.reads,
             self.requests + other.requests,
             self.jobs,
+            self.objects + other.objects,
         )
 
     @property
@@ -117,6 +119,7 @@ class Cost:
             self.writes * PRICES["write unit"]
             + self.reads * PRICES["read unit"]
             + self.requests * PRICES["SQS request"]
+            + sum(count * PRICES[call] for call, count in self.objects.items())
         )
         return all_units / self.jobs * 1e6
 
@@ -156,9 +159,9 @@ class Bench:
         self.backend: Backend = lab.backend
         self.settings = lab.settings
         self.held: list[str] = []
-        self.dynamodb, sqs = lab.clients
+        self.dynamodb = lab.dynamodb
         self.meter = Meter(boto3.client("dynamodb"), lab.settings.table)
-        self.meter.watch(self.dynamodb, sqs)
+        self.meter.watch(*lab.clients)
         self.push("warm.up")  # the settings of the queue are remembered from here
         self.end(self.fetch(1))
 
@@ -167,7 +170,8 @@ class Bench:
         self.meter.reset()
         call()
         meter = self.meter
-        return Cost(Counter(meter.calls), meter.writes, meter.reads, meter.requests, jobs)
+        counted = meter.writes, meter.reads, meter.requests
+        return Cost(Counter(meter.calls), *counted, jobs, Counter(meter.objects))
 
     def push(self, job_type: str, **more: Any) -> JobRecord:
         """Enqueue a small job."""

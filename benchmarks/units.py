@@ -19,8 +19,10 @@ from ojs_aws.topology import TABLE
 BLOCK: Final = 4096
 KEYS: Final = (TABLE.partition_key, TABLE.sort_key)
 INDEX_KEYS: Final = (TABLE.index.partition_key, TABLE.index.sort_key)
-_WRITES: Final = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
+_WRITES: Final = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems")
 _READS: Final = ("GetItem", "BatchGetItem", "Query")
+_OBJECT_CALLS: Final = {"PutObject": "S3 PUT", "GetObject": "S3 GET"}
+"""Calls of S3 by their prices; deletions are free."""
 _BEFORE: Final = "ojs-items-before"
 _HANDLE_BYTES: Final = 309
 """Of the receipt handles of AWS: 412 characters of base64. An emulator's are shorter."""
@@ -39,10 +41,11 @@ class Meter:
     writes: float = 0.0
     reads: float = 0.0
     requests: int = 0
+    objects: Counter[str] = field(default_factory=Counter)
 
-    def watch(self, dynamodb: Any, sqs: Any) -> None:
+    def watch(self, dynamodb: Any, sqs: Any, s3: Any) -> None:
         """Weigh the calls of these clients from now on."""
-        for client in (dynamodb, sqs):
+        for client in (dynamodb, sqs, s3):
             client.meta.events.register("before-call", self._call)
         events = dynamodb.meta.events
         for name in _WRITES:
@@ -55,11 +58,14 @@ class Meter:
     def reset(self) -> None:
         """Begin again at zero."""
         self.calls.clear()
+        self.objects.clear()
         self.writes, self.reads, self.requests = 0.0, 0.0, 0
 
     def _call(self, model: Any, **_: Any) -> None:
         self.calls[model.name] += 1
         self.requests += bool(model.service_model.service_name == "sqs")
+        if model.name in _OBJECT_CALLS:
+            self.objects[_OBJECT_CALLS[model.name]] += 1
 
     # ------------------------------------------------------------------ writes
     def _before(self, params: Any, context: Any, **_: Any) -> None:
@@ -104,6 +110,9 @@ def _written(params: Any) -> list[tuple[dict[str, Any], int]]:
     if "TransactItems" in params:
         actions = [next(iter(action.values())) for action in params["TransactItems"]]
         return [(_key(action), 2) for action in actions]
+    if "RequestItems" in params:
+        [requests] = params["RequestItems"].values()
+        return [(_key(next(iter(request.values()))), 1) for request in requests]
     return [(_key(params), 1)]
 
 

@@ -83,12 +83,19 @@ class Settings:
     inline_limit_bytes: int = _setting(
         4096,
         integer(0, 65_536),
-        "Documents larger than this get an item of their own: transitions do not pay for them.",
+        "Documents larger than this (compressed) get an item of their own: transitions do not pay "
+        "for them.",
+    )
+    inline_envelope_bytes: int = _setting(
+        1400,
+        integer(0, 65_536),
+        "The same for envelopes, which three transitions would pay for; the smaller number counts.",
     )
     s3_threshold_bytes: int = _setting(
-        300_000,
+        8192,
         integer(1024, 380_000),
-        "Documents larger than this are kept in S3 (when there is a bucket).",
+        "Documents larger than this (compressed) are kept in S3; without a bucket, documents of up "
+        "to 300,000 bytes are kept in the table.",
     )
     default_timeout_s: int = _setting(1800, integer(1, 604_800), "Execution timeout of a job.")
     default_visibility_timeout_s: int = _setting(

@@ -26,6 +26,7 @@ from ojs_aws.bootstrap.machine import (
 )
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
+from ojs_aws.ports.for_each import ForEach, in_order
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.ports import Ports
 
@@ -57,8 +58,11 @@ def with_patience(clients: AwsClients) -> AwsClients:
     return replace(clients, dynamodb=patient(clients.dynamodb, Patience(time.sleep, chance)))
 
 
-def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
-    """Return the job store of a deployment."""
+def job_store(settings: Settings, clients: AwsClients, each: ForEach = in_order) -> DynamoJobStore:
+    """Return the job store of a deployment.
+
+    :param each: reads and stores documents in S3, side by side if it can.
+    """
     objects = None
     if settings.bucket:
         from ojs_aws.adapters.s3.documents import S3Documents  # few jobs need it
@@ -69,7 +73,9 @@ def job_store(settings: Settings, clients: AwsClients) -> DynamoJobStore:
         settings.table,
         objects,
         settings.inline_limit_bytes,
+        min(settings.inline_envelope_bytes, settings.inline_limit_bytes),
         settings.s3_threshold_bytes,
+        each,
     )
 
     def retention(state: JobState, is_dead_letter: bool) -> int:  # noqa: FBT001 - as its type says
@@ -133,7 +139,8 @@ def build_backend(
     """
     aws = with_patience(clients or aws_clients())
     threads = InThreads()
-    store = job_store(settings, aws)
+    # Threads of their own: what waits for documents may be one of the others.
+    store = job_store(settings, aws, in_order if both else InThreads().each)
     made = Adapters(settings, aws, store)
     return Backend(
         settings,

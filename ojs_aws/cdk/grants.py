@@ -14,6 +14,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
 from ojs_aws.cdk.permissions import (
+    BATCH_WRITE,
     CREATE_QUEUE,
     KEYS_DENIED,
     OWN_KEY,
@@ -23,6 +24,9 @@ from ojs_aws.cdk.permissions import (
 from ojs_aws.cdk.resources.job_queues import JobQueues
 from ojs_aws.cdk.resources.job_table import JobTable
 from ojs_aws.topology import KEY_PARTITION
+
+JOB_PARTITIONS: Final = "job#*"
+"""The partitions of jobs, and of their documents."""
 
 _PORTION: Final = 25
 """ARNs of one statement. The CDK moves whole statements to managed policies, each of 6,144
@@ -78,6 +82,10 @@ class Grants:
             leading = {"dynamodb:LeadingKeys": [*permissions.deletes]}
             conditions = {"ForAllValues:StringEquals": leading}
             _say(principal, ["dynamodb:DeleteItem"], [self.table.table.table_arn], conditions)
+        if permissions.puts_documents:  # IAM cannot tell puts from deletions, but which items
+            leading = {"dynamodb:LeadingKeys": [JOB_PARTITIONS]}
+            conditions = {"ForAllValues:StringLike": leading}
+            _say(principal, [BATCH_WRITE], [self.table.table.table_arn], conditions)
         self._keys(principal, permissions)
 
     def _queue_arns(self, queues: Sequence[sqs.IQueue] | None) -> list[str]:

@@ -13,6 +13,7 @@ from ojs_aws.topology import BATCHES_PARTITION
 
 READ: Final = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query")
 WRITE: Final = ("dynamodb:PutItem", "dynamodb:UpdateItem")
+BATCH_WRITE: Final = "dynamodb:BatchWriteItem"
 DOCUMENTS: Final = ("s3:GetObject", "s3:PutObject")
 KEPT_DOCUMENTS: Final = ("s3:DeleteObject", *DOCUMENTS)
 CREATE_QUEUE: Final = "sqs:CreateQueue"
@@ -28,6 +29,7 @@ class Permissions:
 
     :ivar table: actions on the table.
     :ivar deletes: partitions of the table of which it may delete items, beside those actions.
+    :ivar puts_documents: whether it puts documents of new jobs by batch writes.
     :ivar has_index: whether it may query the index.
     :ivar queues: actions on the SQS queues.
     :ivar creates_queues: whether it makes the queue of an OJS queue that is first used.
@@ -41,6 +43,7 @@ class Permissions:
 
     table: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
+    puts_documents: bool = False
     has_index: bool = False
     queues: tuple[str, ...] = ()
     creates_queues: bool = False
@@ -54,6 +57,7 @@ class Permissions:
 PRODUCER: Final = Permissions(
     table=(*READ, *WRITE),
     deletes=(BATCHES_PARTITION,),
+    puts_documents=True,
     queues=("sqs:DeleteMessage", "sqs:SendMessage"),  # CANCEL deletes the job's message
     creates_queues=True,
     documents=KEPT_DOCUMENTS,
@@ -80,6 +84,7 @@ Puts jobs of large batches into their places, and removes the documents of those
 
 OPERATOR: Final = Permissions(
     table=("dynamodb:DeleteItem", *READ, *WRITE),
+    puts_documents=True,
     has_index=True,
     # A cron job that is triggered by hand is pushed, and may cancel the run before it.
     # A queue that is resumed is asked for its messages, and given those that it lacks.
@@ -99,6 +104,7 @@ alarms of cron jobs."""
 
 STREAM: Final = Permissions(
     table=("dynamodb:DeleteItem", *READ, *WRITE),
+    puts_documents=True,
     queues=("sqs:SendMessage",),
     creates_queues=True,
     documents=KEPT_DOCUMENTS,
@@ -123,7 +129,7 @@ AUTHORIZER: Final = Permissions(keys=("dynamodb:GetItem",))
 KEY_OPERATOR: Final = Permissions(keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
 """``ojs-aws keys``: makes, lists, rotates and revokes API keys, and can touch nothing else."""
 
-KEYS_DENIED: Final = ("dynamodb:DeleteItem", *READ, *WRITE)
+KEYS_DENIED: Final = (BATCH_WRITE, "dynamodb:DeleteItem", *READ, *WRITE)
 """What is denied on the records of API keys to all who may use the table otherwise."""
 
 OWN_KEY: Final = (

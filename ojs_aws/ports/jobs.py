@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.json_text import RawJson
@@ -155,6 +156,12 @@ class JobStore(Protocol):
 
     def fill(self, job: JobRecord) -> JobRecord:
         """Return the job with the documents that are stored elsewhere; no call if it has none."""
+
+    def fill_many(self, jobs: Sequence[JobRecord]) -> Sequence[JobRecord | OjsError]:
+        """Return jobs with their documents, in their order, in few calls.
+
+        :returns: instead of a job the error for which its documents cannot be read.
+        """
 
     def save(self, before: JobRecord, after: JobRecord) -> None:
         """Replace one version of a job by the next.

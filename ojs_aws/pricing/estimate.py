@@ -159,15 +159,15 @@ def _documents(w: Workload) -> Iterator[Line]:
     if units.is_in_s3(w.size_bytes, w.compression):
         yield Line("documents, put", w.jobs, "S3 PUT")
         yield Line("documents, got", w.attempts, "S3 GET")
+        kept = w.size_bytes * w.jobs / 30 * w.retention_days / GB
+        yield Line("documents, stored", kept, "S3 GB-month")
 
 
 def _orchestration(w: Workload) -> Iterator[Line]:
     """Yield what time, uniqueness, workflows, limits and batches add."""
     hot = units.hot_units(w.size_bytes, w.compression, is_claimed=False)
     claimed = units.hot_units(w.size_bytes, w.compression, is_claimed=True)
-    doubled = (
-        hot if units.is_inline(w.size_bytes, w.compression) else 0
-    )  # larger ones are transactions anyway
+    document = units.blob_units(w.size_bytes, w.compression)
     unique, steps, limited = w.jobs * w.unique, w.jobs * w.steps, w.attempts * w.limited
     due = w.jobs * w.scheduled + w.failures
     # FETCH doubles the job's item, ACK too and tries in vain before; a place goes in and out.
@@ -175,14 +175,14 @@ def _orchestration(w: Workload) -> Iterator[Line]:
     move = units.move_units(w.size_bytes, w.compression)
     yield Line("made available, written", due * move, "write unit")
     yield Line("made available, read", due * DUE_READS, "read unit")
-    yield Line("uniqueness, written", unique * (UNIQUE_WRITES + doubled), "write unit")
-    yield Line("workflows, written", steps * (STEP_WRITES + doubled), "write unit")
+    yield Line("uniqueness, written", unique * (UNIQUE_WRITES + hot + document), "write unit")
+    yield Line("workflows, written", steps * (STEP_WRITES + hot), "write unit")
     yield Line("workflows, read", steps * STEP_READS, "read unit")
     yield Line("limits, written", places, "write unit")
     yield Line("limits, read", limited * PLACE_READS, "read unit")
     batched = w.jobs * w.batched
     if w.batch_jobs <= TRANSACTION_JOBS:
-        yield Line("batches, written", batched * doubled * (w.batch_jobs > 1), "write unit")
+        yield Line("batches, written", batched * hot * (w.batch_jobs > 1), "write unit")
     else:
         yield Line("batches, written", batched / w.batch_jobs * BATCH_WRITES, "write unit")
         yield Line("batches, read", batched * BATCH_READS, "read unit")

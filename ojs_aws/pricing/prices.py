@@ -17,6 +17,7 @@ PRICES: Final[Mapping[str, float]] = {
     "bus event": 1.00e-6,
     "S3 PUT": 5.00e-6,
     "S3 GET": 0.40e-6,
+    "S3 GB-month": 0.023,
     "table GB-month": 0.25,
     "backup GB-month": 0.20,
     "log GB": 0.50,

@@ -1,7 +1,8 @@
 """Computes how many units one operation takes: formulas for ``python -m benchmarks.costs``.
 
 DynamoDB bills a write by the begun kilobytes of the item, before or after it, whichever is more;
-twice that in a transaction; and one for each row of the index that comes or goes.
+twice that in a transaction; and one for each row of the index that comes or goes. A document of
+its own is put before the job, and read eventually consistent.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Final
 
 KILOBYTE: Final = 1024
 READ_BLOCK: Final = 4096
-INLINE_BYTES: Final = 4096
-"""Documents that deflate to more leave the hot item (OJS_INLINE_LIMIT_BYTES)."""
+INLINE_BYTES: Final = 1400
+"""Envelopes that deflate to more leave the hot item (OJS_INLINE_ENVELOPE_BYTES)."""
 
-S3_BYTES: Final = 300_000
+S3_BYTES: Final = 8192
 """Documents that deflate to more are in S3 (OJS_S3_THRESHOLD_BYTES)."""
 
 PUSHED_FRAME: Final = 170
@@ -70,7 +71,7 @@ def push_units(size_bytes: int, compression: float) -> float:
     """Return the write units of a PUSH, its row of the index included."""
     hot = hot_units(size_bytes, compression, is_claimed=False)
     blob = blob_units(size_bytes, compression)
-    return 2 * (hot + blob) + 1 if blob else hot + 1
+    return hot + blob + 1
 
 
 def move_units(size_bytes: int, compression: float) -> float:
@@ -81,7 +82,7 @@ def move_units(size_bytes: int, compression: float) -> float:
 def fetch_reads(size_bytes: int, compression: float) -> float:
     """Return the read units of a FETCH: two queries of the index, and a document of its own."""
     blob = blob_units(size_bytes, compression)
-    return 1.0 + (math.ceil(blob * KILOBYTE / READ_BLOCK) if blob else 0)
+    return 1.0 + 0.5 * math.ceil(blob * KILOBYTE / READ_BLOCK)
 
 
 def stream_batch(jobs_per_second: float) -> float:

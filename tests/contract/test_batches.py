@@ -64,7 +64,7 @@ def staged(count: int) -> list[StagedJob]:
         unique_key="ab" * 32,
         retry_document=RawJson('{"max_attempts":7}'),
         limit=Limit(key="k", concurrency=2),
-        document=big_document(20_000),
+        document=big_document(6_000),
     )
     return [StagedJob(job, replaces=at == 0) for at, job in enumerate(jobs)]
 

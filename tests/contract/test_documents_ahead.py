@@ -13,14 +13,19 @@ from botocore.exceptions import ClientError
 from ojs_aws.adapters.dynamodb.names import DOCUMENT
 from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
 from ojs_aws.bootstrap import job_store
-from ojs_aws.domain.errors import OjsError, PayloadTooLargeError
+from ojs_aws.domain.errors import (
+    BackendUnavailableError,
+    DocumentMissingError,
+    OjsError,
+    PayloadTooLargeError,
+)
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.ports import Admission, AlreadyStoredError, NotAdmittedError, UniqueLock
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import a_job, big_document
 
-IN_TABLE, IN_BUCKET = 20_000, 600_000
+IN_TABLE, IN_BUCKET = 6_000, 600_000
 LOCK = UniqueLock(key="ab" * 32, job_id=a_job(1).id)
 
 
@@ -131,12 +136,14 @@ def test_an_update_of_a_job_that_was_filled_in_keeps_its_document(
     assert store.load_whole(job.id) == again
 
 
-def failing(aws: EmbeddedAws, operation: str, after: Callable[[], bool]) -> None:
+def failing(
+    aws: EmbeddedAws, operation: str, after: Callable[[], bool], code: str = "InternalServerError"
+) -> None:
     """Let a call of DynamoDB fail with an error of the service, where ``after`` says so."""
 
     def fail(**_: Any) -> None:
         if after():
-            answer: Any = {"Error": {"Code": "InternalServerError", "Message": "no"}}
+            answer: Any = {"Error": {"Code": code, "Message": "no"}}
             raise ClientError(answer, operation)
 
     aws.clients.dynamodb.meta.events.register(f"before-call.dynamodb.{operation}", fail)
@@ -151,13 +158,131 @@ def test_documents_stay_while_nobody_knows_whether_the_write_took_effect(aws: Em
 
 
 def test_documents_go_when_the_write_was_never_sent(aws: EmbeddedAws) -> None:
-    """The second document of two could not be put."""
+    """The second batch of documents could not be put."""
     store = job_store(aws.settings, aws.clients)
     puts = itertools.count(1)
-    failing(aws, "PutItem", lambda: next(puts) == 2)
+    failing(aws, "BatchWriteItem", lambda: next(puts) == 2)
     with pytest.raises(OjsError):
-        store.insert_all([large(1, IN_TABLE), large(2, IN_TABLE)])
+        store.insert_all([large(number, IN_TABLE) for number in range(1, 31)])
     assert documents(aws) == 0
+
+
+@pytest.mark.parametrize("size", [IN_TABLE, IN_BUCKET])
+def test_the_document_of_a_throttled_push_goes(aws: EmbeddedAws, size: int) -> None:
+    """It certainly had no effect: the client repeats it, with a document of its own."""
+    store = job_store(aws.settings, aws.clients)
+    puts = itertools.count(1)
+    is_job = 1 if size == IN_BUCKET else 2
+    code = "ProvisionedThroughputExceededException"
+    failing(aws, "PutItem", lambda: next(puts) == is_job, code)
+    with pytest.raises(BackendUnavailableError):
+        store.insert(large(1, size))
+    assert documents(aws) == 0
+
+
+class Killed(BaseException):
+    """The process ends: nothing more of it runs."""
+
+
+@pytest.mark.parametrize("dies", [1, 2], ids=["before the document", "before the job"])
+@pytest.mark.parametrize("has_effect", [False, True], ids=["without effect", "with effect"])
+def test_a_push_that_dies_at_a_put_is_repeated_whole(
+    aws: EmbeddedAws, dies: int, has_effect: bool
+) -> None:
+    """What the dead process has put is nobody's; the same request stores its own document."""
+    store = job_store(aws.settings, aws.clients)
+    puts = itertools.count(1)
+
+    def die(**_: Any) -> None:
+        if next(puts) == dies:
+            raise Killed
+
+    moment = "after-call" if has_effect else "before-call"
+    aws.clients.dynamodb.meta.events.register(f"{moment}.dynamodb.PutItem", die)
+    job = large(1, IN_TABLE)
+    with pytest.raises(Killed):
+        store.insert(job)
+    is_stored = has_effect and dies == 2
+    assert (store.load(job.id) is not None) is is_stored
+    if is_stored:
+        with pytest.raises(AlreadyStoredError):
+            store.insert(job)
+    else:
+        store.insert(job)
+    assert store.load_whole(job.id) == job
+    assert store.fill_many([store.load(job.id) or job]) == [job]
+
+
+def test_documents_that_a_batch_write_leaves_out_are_put_all_the_same(aws: EmbeddedAws) -> None:
+    """DynamoDB answers with what it had no capacity for."""
+    store = job_store(aws.settings, aws.clients)
+
+    def leave_out(parsed: Any, context: Any, **_: Any) -> None:
+        parsed["UnprocessedItems"] = {aws.settings.table: context["puts"][:2]}
+
+    def note(params: Any, context: Any, **_: Any) -> None:
+        context["puts"] = params["RequestItems"][aws.settings.table]
+        params["RequestItems"] = {aws.settings.table: context["puts"][2:]}
+
+    events = aws.clients.dynamodb.meta.events
+    events.register("provide-client-params.dynamodb.BatchWriteItem", note)
+    events.register("after-call.dynamodb.BatchWriteItem", leave_out)
+    jobs = [large(number, IN_TABLE) for number in range(1, 4)]
+    store.insert_all(jobs)
+    assert documents(aws) == 3
+    assert [store.load_whole(job.id) for job in jobs] == jobs
+
+
+def test_who_may_not_write_batches_puts_documents_one_by_one(aws: EmbeddedAws) -> None:
+    """Programs with policies of their own, from before there were batches of documents."""
+    store = job_store(aws.settings, aws.clients)
+    failing(aws, "BatchWriteItem", lambda: True, "AccessDeniedException")
+    jobs = [large(number, IN_TABLE) for number in range(1, 4)]
+    store.insert_all(jobs)
+    assert [store.load_whole(job.id) for job in jobs] == jobs
+
+
+def stale(aws: EmbeddedAws) -> list[str]:
+    """Let eventually consistent reads find nothing; the names of the consistent ones."""
+    strong: list[str] = []
+
+    def look(params: Any, model: Any, **_: Any) -> None:
+        wanted = params.get("RequestItems", {}).get(aws.settings.table, params)
+        if wanted.get("ConsistentRead"):
+            strong.append(model.name)
+            return
+        if "Keys" in wanted:  # each another one: a batch has no key twice
+            wanted["Keys"] = [{**key, "sk": {"S": "no"}} for key in wanted["Keys"]]
+        else:
+            wanted["Key"] = {**wanted["Key"], "sk": {"S": "no"}}
+
+    for name in ("GetItem", "BatchGetItem"):
+        aws.clients.dynamodb.meta.events.register(f"provide-client-params.dynamodb.{name}", look)
+    return strong
+
+
+def test_a_document_that_a_late_read_misses_is_read_strongly(aws: EmbeddedAws) -> None:
+    store = job_store(aws.settings, aws.clients)
+    jobs = [large(number, IN_TABLE) for number in range(1, 4)]
+    store.insert_all(jobs)
+    hot = [loaded for job in jobs if (loaded := store.load(job.id)) is not None]
+    strong = stale(aws)
+    assert store.fill_many(hot) == jobs
+    assert strong == ["GetItem"] * 3
+    assert store.fill(hot[0]) == jobs[0]
+
+
+def test_one_missing_document_does_not_keep_others_from_being_read(aws: EmbeddedAws) -> None:
+    store = job_store(aws.settings, aws.clients)
+    sizes = (IN_TABLE, IN_BUCKET, IN_TABLE)
+    jobs = [large(number, size) for number, size in enumerate(sizes, 1)]
+    for job in jobs:
+        store.insert(job)
+    hot = [loaded for job in jobs if (loaded := store.load(job.id)) is not None]
+    store.forget_documents(hot[0])
+    missing, *others = store.fill_many(hot)
+    assert isinstance(missing, DocumentMissingError)
+    assert others == jobs[1:]
 
 
 def test_a_refusal_is_told_though_its_documents_cannot_be_removed(aws: EmbeddedAws) -> None:

@@ -101,8 +101,8 @@ def test_a_replaced_job_gives_back_its_places_in_all_buckets(
     store.insert(old)
     held = take(both, old, look(both, *keys))
     assert held is not None
-    new = a_job(2, document=big_document(20_000))
-    after = replace(lifecycle.cancel(held, NOW), document=big_document(20_001))
+    new = a_job(2, document=big_document(6_000))
+    after = replace(lifecycle.cancel(held, NOW), document=big_document(6_001))
     admission = Admission(job=new, before=held, after=after)
     unique = build_backend(aws.settings, aws.clients, both=in_turn).ports.unique()
     if way == "admitted":

@@ -61,7 +61,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
         yield losing(aws)
 
 
-@pytest.mark.parametrize("document", [RawJson('{"args":[]}'), big_document(20_000)])
+@pytest.mark.parametrize("document", [RawJson('{"args":[]}'), big_document(6_000)])
 def test_a_life_in_which_every_first_answer_is_lost(store: JobStore, document: RawJson) -> None:
     """Insert, claim, extend and delete come to what they would have come to."""
     job = a_job(document=document)

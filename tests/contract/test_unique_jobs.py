@@ -65,7 +65,7 @@ def refused(stores: Stores, *admissions: Admission) -> NotAdmittedError:
     return error.value
 
 
-@pytest.mark.parametrize("size", [10, 20_000])
+@pytest.mark.parametrize("size", [10, 6_000])
 def test_a_job_and_its_lock_are_stored_together(stores: Stores, size: int) -> None:
     """Also with a document that has an item of its own."""
     job = unique_job(document=big_document(size))
@@ -160,7 +160,7 @@ def test_nothing_happens_when_the_replaced_job_has_changed(stores: Stores) -> No
     assert stores.unique.lock(KEY) == seen
 
 
-@pytest.mark.parametrize("sizes", [(10, 20), (20_000, 30_000), (20_000, 20_000)])
+@pytest.mark.parametrize("sizes", [(10, 20), (6_000, 7_000), (6_000, 6_000)])
 def test_a_job_gets_another_document(stores: Stores, sizes: tuple[int, int]) -> None:
     """Every version has a document of its own, wherever it is kept, and transitions keep it."""
     old = unique_job(1, document=big_document(sizes[0]))
@@ -185,7 +185,7 @@ def test_a_job_gets_another_document(stores: Stores, sizes: tuple[int, int]) -> 
 
 def test_a_document_that_comes_back_is_not_the_one_that_is_removed(stores: Stores) -> None:
     """The stream removes what the first change left when a later one brought the same text."""
-    first, second = big_document(20_000), big_document(20_001)
+    first, second = big_document(6_000), big_document(6_001)
     stores.unique.admit([new(unique_job(1, document=first))])
     versions = []
     for document in (second, first):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
@@ -92,11 +94,31 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     assert calls == {"Query": 2, "ReceiveMessage": 1, "UpdateItem": 2, "DeleteMessage": 1}
 
 
-def test_push_of_a_large_document_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
-    """The document goes into the same transaction."""
+def test_a_document_of_its_own_costs_one_put_and_one_read(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """It is put first, then the job: a transaction of both would cost twice as much."""
+    for size, put, read in ((6_000, "PutItem", "GetItem"), (50_000, "PutObject", "GetObject")):
+        with aws.calls.counted() as calls:
+            pushed(backend, args=[_incompressible(size)])
+        assert calls == Counter({"PutItem": 1, "SendMessage": 1}) + Counter([put])
+        with aws.calls.counted() as calls:
+            assert len(backend.jobs.fetch(REQUEST)) == 1
+        assert calls == Counter({"ReceiveMessage": 1, "Query": 2, "UpdateItem": 1, read: 1})
+
+
+def test_documents_in_the_table_are_put_and_read_together(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """A batch of a hundred in 15 calls, a FETCH of ten in 14."""
+    jobs = [Job("email.send", [_incompressible(3_000), at]) for at in range(100)]
     with aws.calls.counted() as calls:
-        pushed(backend, args=[_incompressible(50_000)])
-    assert calls == {"TransactWriteItems": 1, "SendMessage": 1}
+        backend.jobs.push.all(jobs)
+    assert calls == {"BatchWriteItem": 4, "TransactWriteItems": 1, "SendMessageBatch": 10}
+    with aws.calls.counted() as calls:
+        found = backend.jobs.fetch(FetchRequest(("default",), count=10, worker_id="w"))
+    assert calls == {"ReceiveMessage": 1, "Query": 2, "UpdateItem": 10, "BatchGetItem": 1}
+    assert all(job.is_whole for job in found)
 
 
 def test_a_schema_is_read_once(aws: EmbeddedAws, backend: Backend) -> None:
@@ -132,8 +154,8 @@ UNIQUE = {"keys": ["type"]}
 
 
 def test_a_unique_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
-    """One transaction of the job and its lock, one message; a large document the same."""
-    for args in ([1], [_incompressible(50_000)]):
+    """One transaction of the job and its lock, one message; with a document of 6 KB the same."""
+    for args in ([1], [_incompressible(6_000)]):
         policy = {"keys": ["type", "args"]}
         with aws.calls.counted() as calls:
             pushed(backend, args=args, unique=policy)
@@ -251,8 +273,8 @@ def test_fail_from_a_worker_that_has_the_job_saves_the_read(
 
 
 def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
-    """Also with a document of its own."""
-    for args in ([1], [_incompressible(50_000)]):
+    """Also with a document of its own in the table."""
+    for args in ([1], [_incompressible(6_000)]):
         job = pushed(backend, args=args)
         with aws.calls.counted() as calls:
             backend.jobs.info(job.id)
@@ -470,7 +492,7 @@ def test_a_large_result_is_not_kept_for_a_job_that_is_not_the_workers(
     """Bad input changes nothing, not even beside the job."""
     job = pushed(backend)
     backend.jobs.fetch(REQUEST)
-    result = RawJson(f'"{_incompressible(20_000)}"')
+    result = RawJson(f'"{_incompressible(7_000)}"')
     unknown = job.id[:-1] + ("1" if job.id.endswith("0") else "0")
     for job_id, worker in ((job.id, "worker-2"), (unknown, "worker-1")):
         with aws.calls.counted() as calls, pytest.raises(OjsError):

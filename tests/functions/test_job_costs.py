@@ -10,6 +10,7 @@ from ojs_aws.pricing import BUSY_RATE, ORDINARY_JSON, PRICES, RANDOM_TOKENS
 from ojs_aws.pricing.estimate import BEAT_READS, BEAT_WRITES
 from ojs_aws.pricing.units import (
     fetch_reads,
+    is_in_s3,
     move_units,
     push_units,
     stream_batch,
@@ -37,8 +38,29 @@ def test_the_estimate_of_a_job_agrees_with_the_meter(kind: str, size: int) -> No
         (push_units(*given) + 2 * move_units(*given)) * PRICES["write unit"]
         + fetch_reads(*given) * PRICES["read unit"]
         + MESSAGES * PRICES["SQS request"]
+        + is_in_s3(*given) * (PRICES["S3 PUT"] + PRICES["S3 GET"])
     )
     assert estimated * 1e6 == pytest.approx(whole.dollars, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("size", "kind", "units", "dollars"),
+    [
+        ("0.5 KB", "random tokens", 8, 6.4),
+        ("8 KB", "ordinary JSON", 10, 8),
+        ("8 KB", "random tokens", 13, 10),
+        ("100 KB", "random tokens", 8, 15),
+        ("100 KB", "ordinary JSON", 8, 15),
+    ],
+)
+def test_a_job_of_any_size_costs_at_most_this(
+    size: str, kind: str, units: int, dollars: float
+) -> None:
+    """Write units, and dollars of a million for DynamoDB, SQS and S3, from PUSH to ACK."""
+    with measured(SIZES[size], KINDS[kind]) as costs:
+        whole = life(costs)
+    assert whole.writes <= units
+    assert whole.dollars <= dollars
 
 
 def test_a_small_job_costs_eight_units_and_eight_calls() -> None:

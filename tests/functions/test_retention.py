@@ -27,7 +27,7 @@ def test_documents_go_when_dynamodb_removes_their_job() -> None:
     """TTL removes the hot item alone; its stream record removes the rest, also when repeated."""
     with embedded() as aws:
         backend = build_backend(aws.settings, aws.clients, both=in_turn)
-        job = backend.jobs.push(Job("demo.echo", [str(big_document(20_000))])).record
+        job = backend.jobs.push(Job("demo.echo", [str(big_document(6_000))])).record
         assert job is not None
         backend.jobs.fetch(FetchRequest(("default",)))
         backend.jobs.ack(job.id, None, big_document(600_000))
@@ -55,7 +55,7 @@ def test_a_deletion_that_died_half_way_leaves_no_envelope() -> None:
     """An operator's delete removes the job first; its stream record removes the rest."""
     with embedded() as aws:
         backend = build_backend(aws.settings, aws.clients, both=in_turn)
-        job = backend.jobs.push(Job("demo.echo", [str(big_document(20_000))])).record
+        job = backend.jobs.push(Job("demo.echo", [str(big_document(6_000))])).record
         assert job is not None
         hot = next(item for item in items_of(aws, job.id) if item["sk"]["S"] == "job")
         aws.clients.dynamodb.delete_item(

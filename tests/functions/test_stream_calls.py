@@ -101,7 +101,7 @@ def test_a_repeated_batch_costs_nothing_in_the_same_process(aws: EmbeddedAws) ->
 def test_the_trace_of_a_large_job_is_in_its_events_without_a_read(aws: EmbeddedAws) -> None:
     """ojs-events, section 8: the document left the hot item, its trace did not."""
     backend = build_backend(aws.settings, aws.clients, both=in_turn)
-    body = {"type": "a.b", "args": [str(big_document(20_000))], "meta": {"trace_id": "4bf9"}}
+    body = {"type": "a.b", "args": [str(big_document(6_000))], "meta": {"trace_id": "4bf9"}}
     job = backend.ports.store.load(Api(backend).post("/jobs", body).json["id"])
     made = record("1", None, job)
     assert "M" in made["dynamodb"]["NewImage"]["d"]

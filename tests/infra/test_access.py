@@ -215,6 +215,16 @@ def test_nobody_else_touches_them(function: str, stack: Synthesised) -> None:
     }
 
 
+@pytest.mark.parametrize("group", ["producer", "operator", "tick", "stream"])
+def test_batch_writes_reach_the_partitions_of_jobs_alone(group: str, stack: Synthesised) -> None:
+    """IAM cannot tell their puts from deletions, but which items they are of."""
+    allowed = stack.conditional(handler_of(group), "Allow")
+    (statement,) = [each for each in allowed if each["Action"] == "dynamodb:BatchWriteItem"]
+    assert statement["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["job#*"]}
+    }
+
+
 def test_operators_of_keys_can_be_granted_just_that() -> None:
     """For who runs ``ojs-aws keys``."""
     made, scope, app = backend()

@@ -313,12 +313,16 @@ WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 """Of the function's own log group, see test_nag.py."""
 
+BATCHES = {"dynamodb:BatchWriteItem"}
+"""Of documents, in the partitions of jobs alone, see test_access.py."""
+
 PAUSE = {"lambda:ListEventSourceMappings", "lambda:UpdateEventSourceMapping"}
 """What a pause and a resume need, and the sweep that ends them; the second on workers' own."""
 
 EXPECTED_ACTIONS = {
     "producer": READ
     | WRITE
+    | BATCHES
     | {
         "dynamodb:BatchGetItem",
         "dynamodb:DeleteItem",  # of the rows of open batches alone
@@ -345,6 +349,7 @@ EXPECTED_ACTIONS = {
     },
     "operator": READ
     | WRITE
+    | BATCHES
     | {
         "dynamodb:BatchGetItem",
         "dynamodb:DeleteItem",
@@ -361,6 +366,7 @@ EXPECTED_ACTIONS = {
     "authorizer": {"dynamodb:GetItem"},  # of the records of API keys, see test_access.py
     "tick": READ
     | WRITE
+    | BATCHES
     | {
         "dynamodb:BatchGetItem",
         "dynamodb:DeleteItem",  # of dead letters beyond the number that is kept
@@ -379,6 +385,7 @@ EXPECTED_ACTIONS = {
     },
     "stream": READ
     | WRITE
+    | BATCHES
     | {
         "events:PutEvents",
         # documents and locks of jobs whose retention ended

@@ -22,6 +22,7 @@ from ojs_aws.adapters.dynamodb.conditions import (
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, Value, string
 from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.topology import TABLE
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ Reasons: TypeAlias = Sequence[tuple[str, Item]]
 
 BATCH: Final = 100
 """Keys that one batch read takes."""
+
+BATCH_PUTS: Final = 25
+"""Items that one batch write takes."""
 
 ALWAYS: Final[Mapping[str, Any]] = {}
 """No condition."""
@@ -133,10 +137,10 @@ class InTable:
         item = self.get_item(key)
         return read(item) if item else None
 
-    def get_items(self, keys: Sequence[Item]) -> Iterator[Item]:
-        """Read items consistently, a hundred to a call, in no order."""
+    def get_items(self, keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
+        """Read items, a hundred to a call, in no order."""
         for at in range(0, len(keys), BATCH):
-            wanted: Any = {"Keys": keys[at : at + BATCH], "ConsistentRead": True}
+            wanted: Any = {"Keys": keys[at : at + BATCH], "ConsistentRead": is_consistent}
             with translated("BatchGetItem"):
                 answer = self.client.batch_get_item(RequestItems={self.table: wanted})
             yield from answer["Responses"].get(self.table, [])
@@ -148,6 +152,24 @@ class InTable:
         """
         with conditional("PutItem"):
             self.client.put_item(TableName=self.table, Item=item, **when)
+
+    def put_items(self, items: Sequence[Item]) -> None:
+        """Put items without conditions, 25 to a call; what DynamoDB leaves out, one by one.
+
+        Some may be put when it fails. Who may not write batches puts one by one, too.
+        """
+        for at in range(0, len(items), BATCH_PUTS):
+            part = items[at : at + BATCH_PUTS]
+            puts: Any = [{"PutRequest": {"Item": item}} for item in part]
+            try:
+                with translated("BatchWriteItem"):
+                    answer = self.client.batch_write_item(RequestItems={self.table: puts})
+            except BackendUnavailableError:
+                left = puts
+            else:
+                left = answer.get("UnprocessedItems", {}).get(self.table, [])
+            for request in left:
+                self.put_item(request["PutRequest"]["Item"])
 
     def update_item(self, key: Item, update: Update, returning: Any = "NONE") -> Item:
         """Update an item, and return those of its attributes that were asked for."""

@@ -183,7 +183,9 @@ class DynamoUniqueJobs:
         self, transaction: _Transaction, job: JobRecord, life: str, of: tuple[int, Admission]
     ) -> JobRecord:
         """Return the job with its document in its place."""
-        placed, text = self.store.blobs.placed(job.document, life)
+        placed, text = self.store.blobs.placed_envelope(
+            job.document, life, is_in_table=not transaction.uploads
+        )
         if isinstance(placed, StoredElsewhere) and text:
             if placed.place == ITEM:
                 item = self.store.blobs.item(job.id, placed, text)

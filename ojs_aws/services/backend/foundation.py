@@ -53,8 +53,8 @@ class Foundation:
     @cached_property
     def batch_push(self) -> BatchPush:
         """Return the service that stores batches beyond one transaction."""
+        from ojs_aws.ports.for_each import in_order
         from ojs_aws.services.batches.push import BatchPush
-        from ojs_aws.services.batches.steps import in_order
         from ojs_aws.services.limits.check import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ojs_aws import ports
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.services.batches.steps import ForEach
+    from ojs_aws.ports.for_each import ForEach
     from ojs_aws.services.jobs.fetch.service import Both
     from ojs_aws.services.upkeep.sweep import Each
 

@@ -188,6 +188,10 @@ class MemoryStore:
         self.release(current, self.jobs[job_id])
         return current
 
+    def fill_many(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
+        """Nothing is kept elsewhere."""
+        return [self.fill(job) for job in jobs]
+
     def fits_inline(self, result: RawJson) -> bool:
         """All but large ones stay with the job."""
         return len(result) <= MAX_INLINE

@@ -47,7 +47,7 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
             job = {"type": "a.b", "args": [], "options": {"queue": f"queue-{index}"}}
             assert api.post("/jobs", job).status == 201
         meter = Meter(boto3.client("dynamodb"), aws.settings.table)
-        meter.watch(aws.clients.dynamodb, aws.clients.sqs)
+        meter.watch(aws.clients.dynamodb, aws.clients.sqs, aws.clients.s3())
 
         def reads_of(path: str, **query: str) -> float:
             meter.reset()

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
-from ojs_aws.adapters.dynamodb.values import Item, number, packed, stored_bytes, unpacked
+from ojs_aws.adapters.dynamodb.values import (
+    Item,
+    number,
+    packed,
+    read_string,
+    stored_bytes,
+    unpacked,
+)
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadTooLargeError
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.jobs.tracing import trace_id_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports.for_each import ForEach, in_order
 
 ITEM: Final = "item"
 S3: Final = "s3"
 DIGEST_CHARACTERS: Final = 24
+MAX_IN_TABLE: Final = 300_000
+"""The longest document that the table keeps where S3 cannot; an item has 400 KB at most."""
+
+Place = tuple[str, StoredElsewhere]
+"""A job's id, and the place of one of its documents."""
 
 
 class ObjectStore(Protocol):
@@ -40,30 +54,59 @@ class Blobs(InTable):
     Documents are addressed by a hash of their text, so that a repeated or refused request can
     never replace another's. The envelope's also by the attempt to store its job: neither removing
     the rest of a deleted job late, nor what a refused request has put, must hit another's.
+
+    So what a key holds never changes. It is read eventually consistent, which costs half, and
+    strongly only when it is not found.
+
+    :ivar envelope_limit_bytes: the longest envelope that stays in its job's item.
+    :ivar each: reads and stores documents in S3 side by side.
     """
 
     objects: ObjectStore | None
     inline_limit_bytes: int
+    envelope_limit_bytes: int
     s3_threshold_bytes: int
+    each: ForEach = in_order
 
-    def placed(self, document: Document, life: str = "") -> tuple[Document, str]:
-        """Return the document itself or a pointer to it, and the text to store elsewhere.
+    def placed_envelope(
+        self, document: Document, life: str, *, is_in_table: bool = False
+    ) -> tuple[Document, str]:
+        """Return a job's document or a pointer to it, and the text to store elsewhere.
 
         :param life: separates the jobs that had this id one after the other.
+        :param is_in_table: keep it out of S3 whatever its length, if the table can have it.
         """
+        s3_from = MAX_IN_TABLE if is_in_table else self._s3_from
+        return self._placed(document, self.envelope_limit_bytes, s3_from, life)
+
+    def placed(self, document: Document, life: str = "") -> tuple[Document, str]:
+        """Do the same for a result or a checkpoint.
+
+        One transition pays for a result in the item, three for an envelope: it may be longer.
+        """
+        return self._placed(document, self.inline_limit_bytes, self._s3_from, life)
+
+    @property
+    def _s3_from(self) -> int:
+        """Return the longest document that stays in the table."""
+        return MAX_IN_TABLE if self.objects is None else self.s3_threshold_bytes
+
+    def _placed(
+        self, document: Document, inline_limit: int, s3_from: int, life: str
+    ) -> tuple[Document, str]:
         if isinstance(document, StoredElsewhere):
             return document, ""
         size = stored_bytes(packed(document))
-        if size <= self.inline_limit_bytes:
+        if size <= inline_limit:
             return document, ""
         raw = document.encode()
         digest = hashlib.sha256(life.encode() + raw).hexdigest()[:DIGEST_CHARACTERS]
-        place = ITEM if size <= self.s3_threshold_bytes else S3
+        place = ITEM if size <= s3_from else S3
         if place == S3 and self.objects is None:
             raise PayloadTooLargeError(
                 f"The document has {len(raw)} bytes, {size} when compressed; without a bucket for "
-                f"large documents at most {self.s3_threshold_bytes} compressed bytes can be kept.",
-                details={"size_bytes": len(raw), "max_bytes": self.s3_threshold_bytes},
+                f"large documents at most {s3_from} compressed bytes can be kept.",
+                details={"size_bytes": len(raw), "max_bytes": s3_from},
                 hint="Configure OJS_BUCKET, or send a reference to the data.",
             )
         return StoredElsewhere(place, digest, len(raw), trace_id_of(document)), document
@@ -79,14 +122,42 @@ class Blobs(InTable):
             return
         self.put_item(self.item(job_id, place, text))
 
+    def keep_all(self, documents: Sequence[tuple[Place, str]]) -> None:
+        """Store documents in their places: 25 in the table to a call, those in S3 one by one."""
+        kept = dict(documents)
+        items = [self.item(*at, text) for at, text in kept.items() if at[1].place == ITEM]
+        objects = [(at, text) for at, text in kept.items() if at[1].place == S3]
+        if len(items) > 1:
+            self.put_items(items)
+        elif items:
+            self.put_item(items[0])
+        for _ in self.each(lambda document: self.keep(*document[0], document[1]), objects):
+            pass
+
     def get(self, job_id: str, place: StoredElsewhere) -> RawJson:
-        """Read a document by a call of its own."""
+        """Read a document by a call of its own, and by a second one if the first finds nothing."""
         if place.place == S3:
             return RawJson(self._objects().get(object_key(job_id, place)))
-        item = self.get_item(_key(job_id, place))
+        key = _key(job_id, place)
+        item = self.get_item(key, is_consistent=False) or self.get_item(key)
         if not item:
             raise DocumentMissingError(f"A document of job '{job_id}' is missing.")
         return RawJson(unpacked(item[n.DOCUMENT]))
+
+    def get_all(self, places: Sequence[Place]) -> dict[Place, RawJson]:
+        """Read documents that are in the table, a hundred to a call.
+
+        :returns: those that were found; the others are to be read one by one.
+        """
+        wanted = {(n.job_pk(job_id), n.blob_sk(at.digest)): (job_id, at) for job_id, at in places}
+        keys = [item_key(*key) for key in wanted]
+        return {
+            wanted[read_string(item, n.PK), read_string(item, n.SK)]: RawJson(
+                unpacked(item[n.DOCUMENT])
+            )
+            for item in self.get_items(keys, is_consistent=False)
+            if n.DOCUMENT in item
+        }
 
     def delete(self, job_id: str, place: StoredElsewhere) -> None:
         """Remove a document."""

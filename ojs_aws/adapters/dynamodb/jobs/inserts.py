@@ -14,7 +14,6 @@ from ojs_aws.adapters.dynamodb.conditions import (
     ConditionFailedError,
     conditional,
 )
-from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.item_sizes import check_new
 from ojs_aws.adapters.dynamodb.jobs.reads import JobReads
@@ -36,16 +35,13 @@ class JobInserts(JobReads):
     writes: JobWrites
 
     def insert(self, job: JobRecord) -> None:
-        """Make one put; a transaction of two if the document has an item of its own."""
+        """Make one put, and one before it if the document is kept elsewhere.
+
+        A transaction of the two would cost twice as much. A document that no job names is read
+        by nobody.
+        """
         with self.ahead() as ahead:
-            placed, text = self.blobs.placed(job.document, ahead.life(job))
-            item = to_item(replace(job, document=placed), self.retention)
-            check_new([item])
-            if isinstance(placed, StoredElsewhere) and text:
-                if placed.place == ITEM:
-                    self._insert_items([item], [self.blobs.item(job.id, placed, text)])
-                    return
-                ahead.keep(job, placed, text)
+            [item] = self.new_items([job], ahead)
             ahead.is_sent = True
             item[n.TOKEN] = string(self.writes.token())
             try:
@@ -64,44 +60,47 @@ class JobInserts(JobReads):
         with self.ahead() as ahead:
             items = self.new_items(jobs, ahead)
             ahead.is_sent = True
-            self._insert_items(items, [])
+            self._insert_items(items)
 
     def new_items(self, jobs: Sequence[JobRecord], ahead: Ahead) -> list[Item]:
-        """Return the items of new jobs for a transaction; documents that do not fit are put now."""
-        placed = [self.blobs.placed(job.document, ahead.life(job)) for job in jobs]
+        """Return the items of new jobs; documents that are kept elsewhere are put now."""
+        placed = [self.blobs.placed_envelope(job.document, ahead.life(job)) for job in jobs]
         items = [
             to_item(replace(job, document=document), self.retention)
             for job, (document, _) in zip(jobs, placed, strict=True)
         ]
         check_new(items)
-        for job, (document, text) in zip(jobs, placed, strict=True):
-            if isinstance(document, StoredElsewhere) and text:
-                ahead.keep(job, document, text)
+        ahead.keep_all(
+            [
+                (job, document, text)
+                for job, (document, text) in zip(jobs, placed, strict=True)
+                if isinstance(document, StoredElsewhere) and text
+            ]
+        )
         return items
 
-    def _insert_items(self, items: Sequence[Item], blobs: Sequence[Item]) -> None:
+    def _insert_items(self, items: Sequence[Item]) -> None:
         token = self.writes.token()
         for item in items:
             item[n.TOKEN] = string(token)
         puts = [put_part(self.table, item, _IS_NEW) for item in items]
-        plain = [put_part(self.table, blob) for blob in blobs]
 
         def took_effect(reasons: Reasons) -> bool:
             """Return whether an item is ours; one proves it, as others may have been claimed."""
-            return any(read_string(old, n.TOKEN) == token for _, old in reasons[: len(items)])
+            return any(read_string(old, n.TOKEN) == token for _, old in reasons)
 
         def is_answered(reasons: Reasons) -> bool:
-            taken = any(_is_taken(reason) for reason in reasons[: len(items)])
+            taken = any(map(_is_taken, reasons))
             # Another transaction stores these very jobs, maybe, and is not done with it.
             is_open = any(code == CONFLICT_CODE for code, _ in reasons)
             return taken and (not is_open or took_effect(reasons))
 
-        reasons = self.transact_write_items([*puts, *plain], is_answered)
+        reasons = self.transact_write_items(puts, is_answered)
         if reasons and not took_effect(reasons):
             raise AlreadyStoredError(
                 {
                     index: from_item(reason[1])
-                    for index, reason in enumerate(reasons[: len(items)])
+                    for index, reason in enumerate(reasons)
                     if _is_taken(reason)
                 }
             )
@@ -109,7 +108,7 @@ class JobInserts(JobReads):
     def check_new(self, jobs: Sequence[JobRecord]) -> None:
         """Check the size of each item."""
         for job in jobs:
-            placed, _ = self.blobs.placed(job.document, life_of(job))
+            placed, _ = self.blobs.placed_envelope(job.document, life_of(job))
             check_new([to_item(replace(job, document=placed), self.retention)])
 
 

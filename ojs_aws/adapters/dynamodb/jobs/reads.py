@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
+from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM, Blobs, Place
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.jobs.lists import Lists
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket
 from ojs_aws.adapters.dynamodb.values import Item, read_string, string, unpacked
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.ports.for_each import in_order
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,12 @@ class JobReads(Lists):
         if n.JOB_SK not in items:
             return None
         job = from_item(items[n.JOB_SK])
-        return self._filled(job, items)
+
+        def found(document: StoredElsewhere) -> RawJson | None:
+            item = items.get(n.blob_sk(document.digest))
+            return None if item is None else RawJson(unpacked(item[n.DOCUMENT]))
+
+        return self._filled(job, found)
 
     def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """Make one batch read per hundred jobs."""
@@ -62,16 +72,47 @@ class JobReads(Lists):
 
     def fill(self, job: JobRecord) -> JobRecord:
         """Make one read for each document that is stored elsewhere."""
-        return self._filled(job, {})
+        return self._filled(job, lambda _: None)
 
-    def _filled(self, job: JobRecord, items: dict[str, Item]) -> JobRecord:
+    def fill_many(self, jobs: Sequence[JobRecord]) -> list[JobRecord | OjsError]:
+        """Make one batch read for documents in the table, and one read for each in S3."""
+        places = [
+            (job.id, document)
+            for job in jobs
+            for document in documents_of(job)
+            if isinstance(document, StoredElsewhere) and document.place == ITEM
+        ]
+        texts = self._batch(places) if len(places) > 1 else {}
+
+        def fill(job: JobRecord) -> JobRecord | OjsError:
+            try:
+                return self._filled(job, lambda document: texts.get((job.id, document)))
+            except OjsError as problem:
+                return problem
+
+        is_alone = sum(not job.is_whole for job in jobs) <= 1
+        return list((in_order if is_alone else self.blobs.each)(fill, jobs))
+
+    def _batch(self, places: Sequence[Place]) -> dict[Place, RawJson]:
+        """Read documents together; what cannot be read so is read one by one."""
+        try:
+            return self.blobs.get_all(places)
+        except OjsError:
+            _log.warning("Documents could not be read together", exc_info=True)
+            return {}
+
+    def _filled(
+        self, job: JobRecord, found: Callable[[StoredElsewhere], RawJson | None]
+    ) -> JobRecord:
+        """Return the job with its documents.
+
+        :param found: returns a document that has been read already.
+        """
+
         def text_of(document: Document) -> RawJson:
             if not isinstance(document, StoredElsewhere):
                 return document
-            item = items.get(n.blob_sk(document.digest))
-            if item is not None:
-                return RawJson(unpacked(item[n.DOCUMENT]))
-            return self.blobs.get(job.id, document)
+            return found(document) or self.blobs.get(job.id, document)
 
         if job.is_whole:
             return job
@@ -82,3 +123,8 @@ class JobReads(Lists):
             result=None if job.result is None else text_of(job.result),
             checkpoint=None if saved is None else replace(saved, state=text_of(saved.state)),
         )
+
+
+def documents_of(job: JobRecord) -> tuple[Document | None, ...]:
+    """Return a job's envelope, its result, and the state of its checkpoint."""
+    return job.document, job.result, job.checkpoint.state if job.checkpoint else None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import BackendUnavailableError, OjsError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 
 LoadMany = Callable[[Sequence[str]], Mapping[str, JobRecord]]
@@ -40,8 +40,13 @@ class Ahead:
 
     def keep(self, job: JobRecord, place: StoredElsewhere, text: str) -> None:
         """Store a document in its place, by a call of its own."""
-        self._put.append((job, place))  # first: a call that fails may have taken effect
-        self.blobs.keep(job.id, place, text)
+        self.keep_all([(job, place, text)])
+
+    def keep_all(self, documents: Sequence[tuple[JobRecord, StoredElsewhere, str]]) -> None:
+        """Store documents in their places, those in the table together."""
+        # First: a call that fails may have taken effect.
+        self._put += [(job, place) for job, place, _ in documents]
+        self.blobs.keep_all([((job.id, place), text) for job, place, text in documents])
 
     def note(self, job: JobRecord, place: StoredElsewhere) -> None:
         """Remember a document that was stored some other way."""
@@ -65,13 +70,17 @@ def _refers_to(job: JobRecord, place: StoredElsewhere) -> bool:
     return isinstance(job.document, StoredElsewhere) and job.document.digest == place.digest
 
 
+def _says_nothing(problem: Exception) -> bool:
+    """Return whether a write that was sent may have taken effect, or do so later."""
+    return isinstance(problem, OjsError) and not isinstance(problem, BackendUnavailableError)
+
+
 @contextmanager
 def ahead_of(write: Ahead, load_many: LoadMany) -> Iterator[Ahead]:
     """Store documents before a write, and remove them if the write is refused."""
     try:
         yield write
     except Exception as problem:
-        # An error of AWS after the write was sent says nothing about what became of it.
-        if not (write.is_sent and isinstance(problem, OjsError)):
+        if not (write.is_sent and _says_nothing(problem)):
             write.take_back(load_many)
         raise

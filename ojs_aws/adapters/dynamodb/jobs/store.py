@@ -13,6 +13,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.inserts import JobInserts, life_of
+from ojs_aws.adapters.dynamodb.jobs.reads import documents_of
 from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing, taking
@@ -62,7 +63,7 @@ class DynamoJobStore(JobInserts):
 
         :param known: the pointer, if it is known. No other large document is put by an update.
         """
-        placed, _ = self.blobs.placed(job.document, life_of(job))
+        placed, _ = self.blobs.placed_envelope(job.document, life_of(job))
         if isinstance(placed, StoredElsewhere) and isinstance(known, StoredElsewhere):
             placed = placed if placed is job.document else known
         result = None if job.result is None else self.blobs.placed(job.result)[0]
@@ -156,7 +157,7 @@ class DynamoJobStore(JobInserts):
 
     def forget_documents(self, job: JobRecord) -> None:
         """Make one delete for each document kept elsewhere."""
-        for document in (job.document, job.result, job.checkpoint and job.checkpoint.state):
+        for document in documents_of(job):
             if isinstance(document, StoredElsewhere):
                 self.blobs.delete(job.id, document)
 

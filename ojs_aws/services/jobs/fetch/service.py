@@ -165,14 +165,13 @@ class Fetch:
 
         :raises OjsError: none of them can.
         """
-        whole: list[JobRecord] = []
-        for job in jobs:
-            try:
-                whole.append(self.changer.store.fill(job))
-            except OjsError:
-                if job is jobs[-1] and not whole:
-                    raise
-                _log.warning("Could not read the documents of job %s", job.id, exc_info=True)
+        filled = self.changer.store.fill_many(jobs)
+        whole = [job for job in filled if isinstance(job, JobRecord)]
+        for job, problem in zip(jobs, filled, strict=True):
+            if isinstance(problem, OjsError):
+                if not whole:
+                    raise problem
+                _log.warning("Could not read the documents of job %s", job.id, exc_info=problem)
         return whole
 
     def _once(self, request: FetchRequest, wait_s: int) -> list[JobRecord]:

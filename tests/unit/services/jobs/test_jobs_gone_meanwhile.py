@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.errors import BackendError, DocumentMissingError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.services.queues.purge import Purge
 from tests.job_steps import fetched_ids, pushed
@@ -71,7 +71,12 @@ def test_a_bucket_that_changes_before_the_claim_is_looked_at_again(world: World)
 def test_a_job_whose_documents_cannot_be_read_keeps_no_other_back(world: World) -> None:
     """It comes back when its reservation ends."""
     jobs = [pushed(world.backend).id for _ in range(2)]
-    before(world.store, "fill", refuse())
+    fill_many = world.store.fill_many
+
+    def first_is_unreadable(found: Sequence[JobRecord]) -> Sequence[JobRecord | OjsError]:
+        return [DocumentMissingError("gone"), *fill_many(found)[1:]]
+
+    world.store.fill_many = first_is_unreadable  # type: ignore[assignment, method-assign]
     assert fetched_ids(world.backend, count=2) == jobs[1:]
     assert world.store.jobs[jobs[0]].state is JobState.ACTIVE
 
