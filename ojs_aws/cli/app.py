@@ -16,6 +16,7 @@ from ojs_aws.cli import (
     doctor,
     enqueue,
     events,
+    job_views,
     jobs,
     keys,
     queues,
@@ -25,6 +26,9 @@ from ojs_aws.cli import (
     workers,
     workflows,
 )
+from ojs_aws.cli.options import hide_types_of_flags
+
+hide_types_of_flags()
 
 app = typer.Typer(
     name="ojs-aws",
@@ -39,7 +43,7 @@ enqueue.register(app)
 for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore):
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
-jobs.register(app)
+job_views.register(app)
 events.register(app)
 doctor.register(app)
 readiness.register(app)

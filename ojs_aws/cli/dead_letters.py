@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until, error_text
+from ojs_aws.cli.job_views import error_text
+from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
 from ojs_aws.cli.options import JobId, json_of, moment
 from ojs_aws.cli.output import flat
 from ojs_aws.cli.session import MAX_PAGE, ExitCode, Session, command, listed, misuse, pages

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from ojs_aws.cli.options import age_text
 from ojs_aws.cli.session import ExitCode, Session, code_of, command
 
 
@@ -81,6 +82,7 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
         },
         ("Check", "", "Found", "What to do"),
         [(each.check, str(each.verdict), each.told, each.hint) for each in findings],
+        is_whole=True,
     )
     if is_bad:
         raise typer.Exit(ExitCode.CHECK_FAILED)
@@ -172,23 +174,26 @@ async def _queues(session: Session) -> list[Finding]:
         if entry.paused
     ]
     for entry in entries[:MAX_QUEUES]:
-        waited_s = await _waited_s(session, entry.name)
-        if waited_s > OLD_S and not entry.paused:
-            told = f"the next job has waited for {waited_s / 60:.0f} minutes"
-            hint = "Are there workers? See ojs-aws workers list."
-            found.append(Finding(f"queue {entry.name}", Verdict.LOOK, told, hint))
+        if not entry.paused:
+            found += await _old_jobs(session, entry.name)
     return found
 
 
-async def _waited_s(session: Session, queue: str) -> float:
-    """Return for how long the oldest ready job has been available."""
+async def _old_jobs(session: Session, queue: str) -> list[Finding]:
+    """Say why the first job of a queue has waited for long, if it has."""
     page = await session.client.jobs.list(
         queue=queue, states=["available"], oldest_first=True, limit=1
     )
     since = page.jobs[0].described.get("enqueued_at") if page.jobs else None
     if not isinstance(since, str):
-        return 0.0
-    return (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
+        return []
+    waited = datetime.now(UTC) - datetime.fromisoformat(since)
+    if waited.total_seconds() <= OLD_S:
+        return []
+    why = await session.client.jobs.why(page.jobs[0].id)
+    told = f"the next job has waited for {age_text(since)}. {why.reasons[0].message}"
+    hint = f"ojs-aws why {page.jobs[0].id}"
+    return [Finding(f"queue {queue}", Verdict.LOOK, told, hint)]
 
 
 async def _workers(session: Session) -> list[Finding]:

@@ -1,15 +1,15 @@
-"""Implements ``ojs-aws jobs``: find, show, retry, cancel and delete jobs."""
+"""Implements the part of ``ojs-aws jobs`` that changes jobs, one or many of a filter."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ojs_aws.cli.options import DryRun, JobId, Yes, moment
-from ojs_aws.cli.session import ExitCode, Session, command, listed, misuse
+from ojs_aws.cli.session import ExitCode, Session, command, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.jobs import BulkAction, JobEntry, JobFilter
@@ -75,113 +75,6 @@ class Consent:
         return True
 
 
-@command(
-    app,
-    "list",
-    epilog="Example: ojs-aws jobs list --queue billing --state discarded --since 2h",
-)
-async def list_jobs(
-    session: Session,
-    wanted: ChosenJobs,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many jobs to show.")] = 20,
-    oldest_first: Annotated[
-        bool, typer.Option("--oldest-first", help="Reverse the order within each list.")
-    ] = False,
-) -> None:
-    """List or search jobs, queue by queue and state by state, newest first in each.
-
-    A search by queue and state is fast. A type or a time is compared job by job, so a search for a
-    few among very many jobs takes a while.
-    """
-    chosen = wanted.chosen
-    entries, read = await listed(
-        limit,
-        lambda most, cursor: session.client.jobs.list(
-            oldest_first=oldest_first, limit=most, cursor=cursor, **chosen
-        ),
-        lambda page: page.jobs,
-    )
-    jobs, total, is_exact = [each.described for each in entries], read[0].total, read[0].is_exact
-    session.out.items(
-        {"jobs": [{**job} for job in jobs], "total": total, "total_is_exact": is_exact},
-        {
-            "Id": "id",
-            "Type": "type",
-            "Queue": "queue",
-            "State": "state",
-            "Attempt": lambda job: f"{job.get('attempt')}/{job.get('max_attempts')}",
-            "Created": "created_at",
-            "Error": error_text,
-        },
-        jobs,
-        nothing="No such jobs.",
-    )
-    if read[-1].cursor:
-        about = f"of {total}" if is_exact else "and there are more"
-        session.out.hint(f"{len(jobs)} jobs {about}; show more with --limit.")
-
-
-def error_text(job: Mapping[str, JsonValue]) -> str:
-    """Return the latest failure of a job as one line."""
-    error = job.get("error")
-    if not isinstance(error, dict):
-        return ""
-    text = f"{error.get('type')}: {error.get('message')}"
-    return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004 - fits a terminal
-
-
-@command(app, "show", epilog="Example: ojs-aws jobs show 019539a4-b68c-7def-8000-1a2b3c4d5e6f")
-async def show_job(
-    session: Session,
-    job_id: JobId,
-    events: Annotated[
-        bool, typer.Option("--events", help="Show the job's events from the log, too.")
-    ] = False,
-) -> None:
-    """Show a whole job, and what happened to it."""
-    detail = await session.client.jobs.detail(job_id, events=events)
-    if session.out.as_json:
-        session.out.json({**detail})
-        return
-    session.out.fields(detail, hidden={"history", "events", "errors", "specversion"})
-    history = detail.get("history")
-    session.out.items(
-        history,
-        {"When": "at", "What": "what", "Attempt": "attempt", "Error": error_text},
-        [each for each in history if isinstance(each, dict)] if isinstance(history, list) else [],
-        title="\nHistory",
-    )
-    told = detail.get("events")
-    items = told.get("items") if isinstance(told, dict) else None
-    if isinstance(items, list):
-        shown = [each for each in items if isinstance(each, dict)]
-        columns = {"When": "time", "Event": "type"}
-        session.out.items(items, columns, shown, title="\nEvents", nothing="No events.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command that stands for itself."""
-    command(app, "why", epilog="Example: ojs-aws why 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(why)
-
-
-async def why(session: Session, job_id: JobId) -> None:
-    """Say why a job does not run: what holds it back, and when that ends."""
-    found = await session.client.jobs.why(job_id)
-    lines = [f"The job is {found.state}."]
-    for each in found.reasons:
-        lines.append(f"- {each.message} ({each.code})")
-        data = each.described.get("data")
-        held_by = data.get("held_by") if isinstance(data, dict) else None
-        if isinstance(held_by, list) and held_by:
-            lines.append(f"  These jobs hold it: {', '.join(map(str, held_by[:MAX_NAMED]))}")
-    reasons: list[JsonValue] = [{**each.described} for each in found.reasons]
-    checked: list[JsonValue] = [*found.checked]
-    session.out.said(
-        "\n".join(lines), {"state": found.state, "reasons": reasons, "checked": checked}
-    )
-    session.out.hint(f"Checked: {', '.join(found.checked)}.")
-
-
 # ------------------------------------------------------------------------------------- changing
 @command(
     app,
@@ -207,6 +100,22 @@ async def cancel_jobs(
 ) -> None:
     """Cancel jobs that have not ended. Workers of active jobs learn it at their next heartbeat."""
     await _change(session, "cancel", ids, wanted.chosen, consent)
+
+
+@command(
+    app,
+    "priority",
+    epilog="Example: ojs-aws jobs priority 019539a4-b68c-7def-8000-1a2b3c4d5e6f 50",
+)
+async def change_priority(
+    session: Session,
+    job_id: JobId,
+    priority: Annotated[int, typer.Argument(help="-100 to 100; the higher runs first.")],
+) -> None:
+    """Change the priority of a job that waits to begin."""
+    entry = await session.client.jobs.reprioritise(job_id, priority)
+    members: dict[str, JsonValue] = {"id": entry.id, "state": entry.state, "priority": priority}
+    session.out.said(f"{entry.id} has priority {priority}.", members)
 
 
 @command(

@@ -127,3 +127,25 @@ def json_of(text: str, what: str) -> JsonValue:
             f"{what} must be JSON: {where}",
             hint='Quote it for the shell: \'["user@example.com", {"n": 1}]\', \'"a text"\'.',
         ) from None
+
+
+def hide_types_of_flags() -> None:
+    """Let help texts show no type behind a flag, which takes no value."""
+    from typer.core import TyperOption
+
+    shown = TyperOption.display_type_rich
+
+    def display(self: TyperOption, ctx: Any) -> str | None:
+        return None if self.is_flag else shown(self, ctx)
+
+    TyperOption.display_type_rich = display  # type: ignore[method-assign]
+
+
+def age_text(text: object, now: datetime | None = None) -> str:
+    """Return how far an instant of an answer is from now, such as ``5 min``; empty for none."""
+    from ojs_aws.domain.timestamps import span_text
+
+    if not isinstance(text, str):
+        return ""
+    apart = (now or datetime.now(UTC)) - datetime.fromisoformat(text)
+    return span_text(abs(round(apart.total_seconds() * 1000)))

@@ -68,22 +68,30 @@ class Output:
         *,
         title: str = "",
         nothing: str = "Nothing.",
+        is_whole: bool = False,
     ) -> None:
         """Print rows as a table, or ``data`` as JSON if that is wanted.
 
+        Each row is one line: what has no room on the terminal is cut, but for the first column.
+
         :param nothing: what to say where there are no rows.
+        :param is_whole: show every value whole, on several lines if need be.
         """
         if self.as_json:
             self.json(data)
             return
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
         for number, column in enumerate(columns):
             # Ids come first, and are to be copied: nothing of them may be cut.
             table.add_column(column, no_wrap=number == 0, overflow="fold")
         for row in rows:
-            table.add_row(*(_cell(each) for each in row))
+            cells = [Text.from_markup(_cell(each)) for each in row]
+            for cell in () if is_whole else cells[1:]:
+                cell.no_wrap, cell.overflow = True, "ellipsis"
+            table.add_row(*cells)
         if table.row_count:
             self.console().print(table)
         else:
@@ -119,7 +127,7 @@ class Output:
             for name, value in (data.items() if pairs is None else pairs)
             if name not in hidden and value not in (None, "", [], {})
         ]
-        self.table({**data}, ("", ""), shown, title=title)
+        self.table({**data}, ("", ""), shown, title=title, is_whole=True)
 
     def said(self, text: str, data: Mapping[str, JsonValue]) -> None:
         """Say what was done, or print ``data`` as JSON if that is wanted."""

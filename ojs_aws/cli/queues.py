@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import DryRun, Yes, moment, pair_of
+from ojs_aws.cli.options import DryRun, Yes, age_text, moment, pair_of
 from ojs_aws.cli.output import Columns
 from ojs_aws.cli.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ojs_aws.client.areas.queues import QueueNumbers
+    from ojs_aws.client.areas.queues import QueueDetail, QueueNumbers
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
@@ -57,11 +57,46 @@ def _count(name: str, numbers: QueueNumbers) -> str:
 
 @command(app, "show", epilog="Example: ojs-aws queues show email")
 async def show_queue(session: Session, name: Name) -> None:
-    """Show what a queue holds, and what it did in the last hour."""
+    """Show what a queue holds, how long its jobs wait, and what it did in the last hour."""
     numbers = await session.client.queues.stats(name)
-    described = numbers.described
-    objects = {each for each, value in described.items() if isinstance(value, dict)}
-    session.out.fields(described, hidden={*objects, "queue"}, title=name)
+    queue = await session.client.queues.get(name)
+    oldest = queue.oldest_available_at
+    rates = {f"{each.replace('_', ' ')}": rate for each, rate in queue.throughput.items()}
+    times = queue.described.get("latency_ms")
+    waits = times if isinstance(times, dict) else {}
+    jobs = {state: _at_least(queue, state) for state in queue.counts}
+    pairs: dict[str, object] = {
+        "state": queue.state,
+        **jobs,
+        "depth": queue.depth,
+        "oldest available": f"{age_text(oldest)} ago" if oldest else "none waits",
+        **rates,
+        "time to empty": _time_to_empty(queue),
+        **{f"waited, {share}": f"{ms} ms" for share, ms in waits.items() if ms is not None},
+    }
+    session.out.fields({**numbers.described, **queue.described}, pairs.items(), title=name)
+
+
+def _at_least(queue: QueueDetail, state: str) -> str:
+    return f"≥{queue.counts[state]}" if state in queue.estimated else str(queue.counts[state])
+
+
+def _time_to_empty(queue: QueueDetail) -> str:
+    """Say how long the rates of the last hour take to empty a queue."""
+    from ojs_aws.domain.timestamps import span_text
+
+    waiting = _number(queue.counts.get("available"))
+    ended = _number(queue.throughput.get("processed_per_minute"))
+    faster = ended - _number(queue.throughput.get("enqueued_per_minute"))
+    if not waiting:
+        return "nothing waits"
+    if faster <= 0:
+        return "it does not shrink at the rates of the last hour"
+    return span_text(round(waiting / faster * 60_000))
+
+
+def _number(value: JsonValue) -> float:
+    return value if isinstance(value, int | float) else 0.0
 
 
 @command(

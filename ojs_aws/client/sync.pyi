@@ -21,6 +21,7 @@ from ojs_aws.client.areas.outcomes import JobCheckpoint
 from ojs_aws.client.areas.outcomes import JobOutcome
 from ojs_aws.client.areas.outcomes import JobProgress
 from ojs_aws.client.areas.queues import Purged
+from ojs_aws.client.areas.queues import QueueDetail
 from ojs_aws.client.areas.queues import QueueEntry
 from ojs_aws.client.areas.queues import QueueNumbers
 from ojs_aws.client.areas.queues import QueueSettings
@@ -318,6 +319,12 @@ class SyncQueues:
 
     def list(self) -> builtins.list[QueueEntry]:
         """List all queues that are declared or were used, by name."""
+
+    def get(self, name: str) -> QueueDetail:
+        """Read a queue: what it holds, how long its jobs wait, and what it did in the last hour.
+
+        :raises NotFoundError: there is no such queue.
+        """
 
     def stats(self, name: str) -> QueueNumbers:
         """Count the jobs of a queue.

@@ -188,6 +188,22 @@ def format_duration(milliseconds: int) -> str:
     return f"PT{seconds}S"
 
 
+_SPANS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+def span_text(milliseconds: int) -> str:
+    """Return a time span for people, in its two largest units: ``2 h 5 min``; ``0 s`` at least."""
+    parts: list[str] = []
+    left = max(0, milliseconds)
+    for size, unit in _SPANS:
+        count, left = divmod(left, size)
+        if count or (parts and unit != "s"):
+            parts.append(f"{count} {unit}")
+        if len(parts) == 2:  # noqa: PLR2004 - more says nothing
+            break
+    return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
+
+
 def _invalid(field: str, received: object, expected: str) -> InvalidRequestError:
     shown = received if isinstance(received, str) else json_type(received)
     message = f"The '{field}' attribute must be {expected}, not {shown[:80]!r}."

@@ -47,6 +47,28 @@ class QueueNumbers:
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDetail:
+    """A queue, how long its jobs wait, and what it does.
+
+    :ivar state: ``active``, ``paused`` or ``draining``.
+    :ivar depth: jobs that have not ended.
+    :ivar oldest_available_at: since when the oldest ready job waits (RFC 3339); empty for none.
+    :ivar counts: jobs by state; those named in ``estimated`` are at least what is said.
+    :ivar throughput: ``enqueued``, ``processed`` and ``failed_per_minute`` in the last hour.
+    :ivar described: everything that the backend says of it, its settings among it.
+    """
+
+    name: str
+    state: str
+    depth: int
+    oldest_available_at: str = ""
+    counts: Mapping[str, JsonValue] = field(default_factory=dict)
+    throughput: Mapping[str, JsonValue] = field(default_factory=dict)
+    estimated: Sequence[str] = ()
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Purged:
     """Holds the outcome of one call of a purge.
@@ -84,6 +106,15 @@ class Queues(Area):
     async def list(self) -> list[QueueEntry]:
         """List all queues that are declared or were used, by name."""
         return [entry_of(QueueEntry, each) for each in await self._ask_all("list_queues", "queues")]
+
+    async def get(self, name: str) -> QueueDetail:
+        """Read a queue: what it holds, how long its jobs wait, and what it did in the last hour.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        values = (await self._ask("get_queue", queue=name)).values
+        counts, throughput = object_in(values, "counts"), object_in(values, "throughput")
+        return entry_of(QueueDetail, values, counts=counts, throughput=throughput)
 
     async def stats(self, name: str) -> QueueNumbers:
         """Count the jobs of a queue.

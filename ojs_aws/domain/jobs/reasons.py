@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.timestamps import Instant, format_instant
-
-_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 
 
 class ReasonCode(StrEnum):
@@ -54,19 +51,6 @@ class Reason:
     message: str
     until: Instant | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict)
-
-
-def span_text(milliseconds: int) -> str:
-    """Return a time span for people, in its two largest units: ``2 h 5 min``; ``0 s`` at least."""
-    parts: list[str] = []
-    left = max(0, milliseconds)
-    for size, unit in _UNITS:
-        count, left = divmod(left, size)
-        if count or (parts and unit != "s"):
-            parts.append(f"{count} {unit}")
-        if len(parts) == 2:  # noqa: PLR2004 - more says nothing
-            break
-    return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
 
 
 def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:

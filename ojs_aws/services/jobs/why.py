@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, ready_since
-from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of, span_text
+from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
 from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
-from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList, QueueMissingError
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.workers.service import STALE, Selection, read_about, state_of

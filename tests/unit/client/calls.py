@@ -130,6 +130,7 @@ CALLS: Final[Mapping[str, Make]] = {
     ),
     "jobs.change_all": lambda c: _all(c.jobs.change_all("cancel", queue="work")),
     "queues.list": lambda c: c.queues.list(),
+    "queues.get": lambda c: c.queues.get("work"),
     "queues.stats": lambda c: c.queues.stats("work"),
     "queues.priorities": lambda c: c.queues.priorities("work"),
     "queues.pause": lambda c: c.queues.pause("work"),

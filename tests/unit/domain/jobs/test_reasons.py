@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.job import Failure, JobState, Reservation
-from ojs_aws.domain.jobs.reasons import ReasonCode, reasons_of, span_text
+from ojs_aws.domain.jobs.reasons import ReasonCode, reasons_of
 from ojs_aws.domain.retry import RetryPolicy
-from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.timestamps import Instant, span_text
 from tests.unit.domain.jobs.test_lifecycle import a_job
 
 NOW = Instant(1_700_000_000_000)

@@ -1,0 +1,202 @@
+"""Implements ``ojs-aws jobs list``, ``jobs show`` and ``why``: which jobs exist, and their states."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ojs_aws.cli import jobs as group
+from ojs_aws.cli.options import JobId, age_text
+from ojs_aws.cli.session import Session, command, listed
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+
+MAX_NAMED: Final = 20
+GROUPED: Final = 1_000
+"""Jobs that are grouped unless --limit says otherwise."""
+
+_VARIABLE: Final = re.compile(
+    r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|\d+|'[^']*'|\"[^\"]*\""
+)
+"""What differs between messages of one error: numbers, ids and quoted values."""
+
+
+class GroupBy(StrEnum):
+    """Names what jobs can be grouped by."""
+
+    ERROR = "error"
+    TYPE = "type"
+    QUEUE = "queue"
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands to the root and to its group."""
+    example = "Examples:\n\nojs-aws jobs list --queue billing --state discarded --since 2h"
+    grouped = "\n\nojs-aws jobs list --state discarded --group-by error"
+    command(group.app, "list", epilog=example + grouped)(list_jobs)
+    shown = "Example: ojs-aws jobs show 019539a4-b68c-7def-8000-1a2b3c4d5e6f"
+    command(group.app, "show", epilog=shown)(show_job)
+    command(root, "why", epilog="Example: ojs-aws why 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(why)
+
+
+async def list_jobs(
+    session: Session,
+    wanted: group.ChosenJobs,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many jobs to show; of groups, read.")
+    ] = 0,
+    oldest_first: Annotated[
+        bool, typer.Option("--oldest-first", help="Reverse the order within each list.")
+    ] = False,
+    group_by: Annotated[
+        GroupBy | None, typer.Option(help="Count the jobs by their latest error, type or queue.")
+    ] = None,
+) -> None:
+    """List or search jobs, queue by queue and state by state, newest first in each.
+
+    A search by queue and state is fast. A type or a time is compared job by job, so a search for a
+    few among very many jobs takes a while.
+    """
+    chosen = wanted.chosen
+    entries, read = await listed(
+        limit or (GROUPED if group_by else 20),
+        lambda most, cursor: session.client.jobs.list(
+            oldest_first=oldest_first, limit=most, cursor=cursor, **chosen
+        ),
+        lambda page: page.jobs,
+    )
+    jobs, total, is_exact = [each.described for each in entries], read[0].total, read[0].is_exact
+    if group_by is not None:
+        _show_groups(session, group_by, jobs)
+    else:
+        session.out.items(
+            {"jobs": [{**job} for job in jobs], "total": total, "total_is_exact": is_exact},
+            {
+                "Id": "id",
+                "Type": "type",
+                "Queue": "queue",
+                "State": "state",
+                "Attempt": lambda job: f"{job.get('attempt')}/{job.get('max_attempts')}",
+                "Age": lambda job: age_text(job.get("created_at")),
+                "Now": doing_text,
+            },
+            jobs,
+            nothing="No such jobs.",
+        )
+    if read[-1].cursor:
+        about = f"of {total}" if is_exact else "and there are more"
+        session.out.hint(f"{len(jobs)} jobs {about}; show more with --limit.")
+
+
+def doing_text(job: Mapping[str, JsonValue]) -> str:
+    """Return what a job does now, or how it ended, as one line."""
+    error = error_text(job)
+    match job.get("state"):
+        case "available":
+            return f"waits for {age_text(job.get('enqueued_at') or job.get('created_at'))}"
+        case "scheduled":
+            return f"due in {age_text(job.get('scheduled_at'))}"
+        case "retryable":
+            return f"next in {age_text(job.get('next_attempt_at'))}: {error}"
+        case "active":
+            where = f" on {job.get('worker_id')}" if job.get("worker_id") else ""
+            return f"runs for {age_text(job.get('started_at'))}{where}"
+        case "pending":
+            return "waits until it is activated"
+    return error
+
+
+def error_text(job: Mapping[str, JsonValue]) -> str:
+    """Return the latest failure of a job as one line."""
+    error = job.get("error")
+    if not isinstance(error, dict):
+        return ""
+    text = f"{error.get('type')}: {error.get('message')}"
+    return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004 - fits a terminal
+
+
+def _show_groups(
+    session: Session, group_by: GroupBy, jobs: Sequence[Mapping[str, JsonValue]]
+) -> None:
+    """Show how many jobs have the same error, type or queue, the largest group first."""
+    groups: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
+    for job in jobs:
+        if group_by is GroupBy.ERROR:
+            groups[_VARIABLE.sub("…", error_text(job)) or "no error"].append(job)
+        else:
+            groups[str(job.get(group_by))].append(job)
+    found: list[dict[str, object]] = [
+        {
+            str(group_by): name,
+            "count": len(members),
+            "types": sorted({str(job.get("type")) for job in members}),
+            "oldest": min(str(job.get("created_at")) for job in members),
+            "newest": max(str(job.get("created_at")) for job in members),
+            "job_id": members[0].get("id"),
+        }
+        for name, members in sorted(groups.items(), key=lambda item: -len(item[1]))
+    ]
+    session.out.items(
+        {"groups": found, "examined": len(jobs)},
+        {
+            "One of them": "job_id",
+            "Jobs": "count",
+            str(group_by).capitalize(): str(group_by),
+            "Newest": lambda each: f"{age_text(each['newest'])} ago",
+            "Oldest": lambda each: f"{age_text(each['oldest'])} ago",
+        },
+        found,
+        nothing="No such jobs.",
+    )
+
+
+async def show_job(
+    session: Session,
+    job_id: JobId,
+    events: Annotated[
+        bool, typer.Option("--events", help="Show the job's events from the log, too.")
+    ] = False,
+) -> None:
+    """Show a whole job, and what happened to it."""
+    detail = await session.client.jobs.detail(job_id, events=events)
+    if session.out.as_json:
+        session.out.json({**detail})
+        return
+    session.out.fields(detail, hidden={"history", "events", "errors", "specversion"})
+    history = detail.get("history")
+    session.out.items(
+        history,
+        {"When": "at", "What": "what", "Attempt": "attempt", "Error": error_text},
+        [each for each in history if isinstance(each, dict)] if isinstance(history, list) else [],
+        title="\nHistory",
+    )
+    told = detail.get("events")
+    items = told.get("items") if isinstance(told, dict) else None
+    if isinstance(items, list):
+        shown = [each for each in items if isinstance(each, dict)]
+        columns = {"When": "time", "Event": "type"}
+        session.out.items(items, columns, shown, title="\nEvents", nothing="No events.")
+
+
+async def why(session: Session, job_id: JobId) -> None:
+    """Say why a job does not run: what holds it back, and when that ends."""
+    found = await session.client.jobs.why(job_id)
+    lines = [f"The job is {found.state}."]
+    for each in found.reasons:
+        lines.append(f"- {each.message} ({each.code})")
+        data = each.described.get("data")
+        held_by = data.get("held_by") if isinstance(data, dict) else None
+        if isinstance(held_by, list) and held_by:
+            lines.append(f"  These jobs hold it: {', '.join(map(str, held_by[:MAX_NAMED]))}")
+    reasons: list[JsonValue] = [{**each.described} for each in found.reasons]
+    checked: list[JsonValue] = [*found.checked]
+    session.out.said(
+        "\n".join(lines), {"state": found.state, "reasons": reasons, "checked": checked}
+    )
+    session.out.hint(f"Checked: {', '.join(found.checked)}.")

@@ -1,0 +1,117 @@
+"""Jobs and queues at a terminal: what they do now, grouped, and on narrow screens."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from ojs_aws.cli.app import app
+from ojs_aws.cli.job_views import doing_text
+from ojs_aws.cli.output import Output
+from ojs_aws.cli.session import ExitCode
+from tests.simulation.world import World, count_changes
+from tests.unit.cli.conftest import Cli
+from tests.unit.cli.test_commands import die, enqueue
+
+AGO = (datetime.now(UTC) - timedelta(minutes=5, seconds=2)).isoformat()
+SOON = (datetime.now(UTC) + timedelta(hours=5, minutes=5)).isoformat()
+ERROR = {"type": "SmtpError", "message": "refused"}
+
+
+@pytest.mark.parametrize(
+    ("job", "text"),
+    [
+        ({"state": "available", "enqueued_at": AGO}, "waits for 5 min"),
+        ({"state": "available", "created_at": AGO}, "waits for 5 min"),
+        ({"state": "scheduled", "scheduled_at": SOON}, "due in 5 h"),
+        ({"state": "active", "started_at": AGO, "worker_id": "w1"}, "runs for 5 min"),
+        ({"state": "active", "started_at": AGO, "worker_id": "w1"}, " on w1"),
+        ({"state": "retryable", "next_attempt_at": SOON, "error": ERROR}, "next in 5 h"),
+        ({"state": "retryable", "next_attempt_at": SOON, "error": ERROR}, "SmtpError: refused"),
+        ({"state": "pending"}, "waits until it is activated"),
+        ({"state": "discarded", "error": ERROR}, "SmtpError: refused"),
+        ({"state": "completed"}, ""),
+    ],
+)
+def test_a_list_says_what_each_job_does_now(job: dict[str, object], text: str) -> None:
+    """For how long, where, and when it goes on."""
+    assert text in doing_text(job)  # type: ignore[arg-type]
+
+
+def test_jobs_are_grouped_by_their_error(cli: Cli, world: World) -> None:
+    """Numbers, ids and quoted values do not make two groups of one error."""
+    ids = [die(cli, world, kind="Timeout") for _ in range(3)] + [die(cli, world, kind="Broken")]
+    found = cli.ask("jobs", "list", "--state", "discarded", "--group-by", "error")
+    assert [(each["error"], each["count"]) for each in found["groups"]] == [
+        ("Timeout: m", 3),
+        ("Broken: m", 1),
+    ]
+    assert (found["examined"], found["groups"][0]["types"]) == (4, ["demo.echo"])
+    assert found["groups"][0]["job_id"] in ids
+    shown = cli.run("jobs", "list", "--group-by", "queue").out
+    assert "default" in shown
+    assert " ago" in shown
+
+
+def test_messages_that_differ_in_numbers_are_one_group(cli: Cli, world: World) -> None:
+    """As 'row 7 is missing' and 'row 8 is missing'."""
+    for number in (7, 8):
+        die(cli, world, kind=f"Row{number}")
+    found = cli.ask("jobs", "list", "-s", "discarded", "--group-by", "error")["groups"]
+    assert [each["error"] for each in found] == ["Row…: m"]
+
+
+def test_a_priority_is_changed(cli: Cli, world: World) -> None:
+    """Of a job that waits; another state is a conflict."""
+    job_id = enqueue(cli)
+    assert cli.run("jobs", "priority", job_id, "50").out == f"{job_id} has priority 50.\n"
+    assert world.store.jobs[job_id].priority == 50
+    dead = die(cli, world, queue="other")
+    assert cli.run("jobs", "priority", dead, "1").code == ExitCode.CONFLICT
+
+
+def test_a_queue_shows_its_oldest_job_and_when_it_is_empty(cli: Cli, world: World) -> None:
+    """What an operator asks first."""
+    count_changes(world)
+    enqueue(cli, "-q", "email")
+    world.registry.ensure("email", world.clock.now())
+    shown = cli.run("queues", "show", "email").out
+    assert "oldest available" in shown
+    assert "it does not shrink at the rates of the last hour" in shown
+    assert cli.ask("queues", "show", "email")["counts"]["available"] == 1
+
+
+def test_doctor_says_why_the_first_job_of_a_queue_waits(cli: Cli, world: World) -> None:
+    """The clock of the backend is far behind this machine's here."""
+    world.registry.ensure("default", world.clock.now())
+    job_id = enqueue(cli)
+    findings = cli.run("doctor", "--json").json["findings"]
+    (found,) = (each for each in findings if each["check"] == "queue default")
+    assert "No worker that sends heartbeats serves the queue 'default'" in found["told"]
+    assert found["hint"] == f"ojs-aws why {job_id}"
+
+
+def test_a_row_is_one_line_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has no room is cut; ids never are."""
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        Output, "console", lambda _: Console(file=screen, width=80, force_terminal=True)
+    )
+    job_id = "01990000-0000-7000-8000-000000000001"
+    row = (job_id, "email.send", "default", "retryable", "2/5", "5 min", "next in 3 s: SmtpError")
+    Output(as_json=False).table({}, ("Id", "Type", "Queue", "State", "Try", "Age", "Now"), [row])
+    _header, line, *rest = screen.getvalue().splitlines()
+    assert rest == []
+    assert job_id in line
+    assert "…" in line
+
+
+def test_help_names_no_type_of_a_flag() -> None:
+    """A flag takes no value."""
+    shown = CliRunner().invoke(app, ["jobs", "list", "--help"]).output
+    assert "--oldest-first" in shown
+    assert "bool" not in shown
