@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, cast
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
 from ojs_aws.cli.options import JobId, arguments_of, pair_of
-from ojs_aws.cli.session import Session, command
+from ojs_aws.cli.session import Session, command, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job_attributes import JobAttributes
+
+
+BATCH: Final = 100
+"""Jobs of one request."""
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +28,7 @@ def register(app: typer.Typer) -> None:
         app,
         "enqueue",
         epilog="Examples:\n\nojs-aws enqueue email.send '[\"user@example.com\"]' -q email"
-        "\n\nojs-aws enqueue report.make --at +PT10M --wait",
+        "\n\nojs-aws enqueue report.make --at +PT10M --wait\n\nojs-aws enqueue --file jobs.ndjson",
     )(enqueue)
     command(app, "get", epilog="Example: ojs-aws get 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(get)
     command(app, "cancel", epilog="`ojs-aws jobs cancel` cancels many jobs.")(cancel)
@@ -30,7 +36,9 @@ def register(app: typer.Typer) -> None:
 
 async def enqueue(
     session: Session,
-    type: Annotated[str, typer.Argument(help="The job type, such as email.send.")],
+    type: Annotated[
+        str, typer.Argument(help="The job type, such as email.send; leave out with --file.")
+    ] = "",
     args: Annotated[
         str,
         typer.Argument(help="A JSON array of arguments; any other value is the only one."),
@@ -54,10 +62,23 @@ async def enqueue(
         list[str] | None, typer.Option("--meta", "-m", help="name=value; repeatable.")
     ] = None,
     job_id: Annotated[str, typer.Option("--id", help="A UUIDv7 of your own.")] = "",
+    file: Annotated[
+        Path | None,
+        typer.Option(help="Enqueue the jobs of a file, one JSON object a line; - reads stdin."),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
     wait_s: Annotated[float, typer.Option(help="Seconds to wait at most.")] = 60.0,
 ) -> None:
-    """Enqueue a job, and show its id; with --wait, its result."""
+    """Enqueue a job, and show its id; with --wait, its result. With --file, enqueue many.
+
+    Each line of a file is a job as the specification writes it: at least type and args. All lines
+    are read before the first job is enqueued. Jobs with an id may be sent again: each exists once.
+    """
+    if bool(type) is bool(file):
+        raise misuse(session.out, "Name a job type, or a file by --file.")
+    if file is not None:
+        await _enqueue_file(session, file)
+        return
     retry = {
         "max_attempts": max_attempts,
         "on_exhaustion": "dead_letter" if dead_letter else "",
@@ -81,6 +102,54 @@ async def enqueue(
     session.out.said(
         json.dumps(value, ensure_ascii=False, indent=2), {"id": result.id, "result": value}
     )
+
+
+async def _enqueue_file(session: Session, file: Path) -> None:
+    """Enqueue the jobs of a file in batches, each of which is stored whole or not at all."""
+    from ojs_aws.domain.errors import OjsError
+
+    jobs = _jobs_of(file)
+    done = 0
+    with session.out.progress(f"enqueueing {file} ...", len(jobs)) as step:
+        while batch := jobs[done : done + BATCH]:
+            try:
+                await session.client.enqueue_many(batch, atomic=True)
+            except OjsError as problem:
+                problem.message = (
+                    f"Jobs {done + 1} to {done + len(batch)} were not enqueued, nor those after "
+                    f"them; the {done} before them were. {problem.message}"
+                )
+                raise
+            done += len(batch)
+            step(len(batch))
+    session.out.said(f"Enqueued {done} jobs.", {"enqueued": done})
+
+
+def _jobs_of(file: Path) -> list[Job]:
+    """Return the jobs of a file's lines exactly as they are written; empty lines are left out.
+
+    :raises InvalidRequestError: a line is no JSON object with a type; the message names it.
+    """
+    from ojs_aws.domain.envelope import Job
+    from ojs_aws.domain.errors import InvalidRequestError
+    from ojs_aws.domain.json_text import parse_object
+
+    jobs = []
+    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            members = parse_object(line)
+        except InvalidRequestError as problem:
+            raise InvalidRequestError(f"Line {number}: {problem.message}") from None
+        missing = [name for name in ("type", "args") if name not in members]
+        if missing:
+            hint = 'A line is a job, such as {"type": "email.send", "args": ["a@b.c"]}.'
+            what = f"Line {number} has no '{missing[0]}'."
+            raise InvalidRequestError(what, hint=hint)
+        jobs.append(Job.from_parsed(members))
+    return jobs
 
 
 async def get(session: Session, job_id: JobId) -> None:

@@ -1,4 +1,4 @@
-"""Implements ``ojs-aws jobs list``, ``jobs show`` and ``why``: which jobs exist, and their states."""
+"""Implements ``ojs-aws jobs list``, ``jobs show`` and ``why``: which jobs there are, and why."""
 
 from __future__ import annotations
 

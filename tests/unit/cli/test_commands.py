@@ -485,7 +485,7 @@ def test_examples_stand_below_each_other(cli: Cli) -> None:
     """A bar between them would be a pipe to who copies the line."""
     shown = cli.run("enqueue", "--help").out
     assert "| ojs-aws" not in shown
-    assert len([line for line in shown.splitlines() if line.strip().startswith("ojs-aws")]) == 2
+    assert len([line for line in shown.splitlines() if line.strip().startswith("ojs-aws")]) == 3
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ REASONS: Final = {
 }
 """Why a method of the client has no command."""
 
-OTHERS: Final = frozenset({"cost", "local", "settings", "middleware", "reference"})
+OTHERS: Final = frozenset({"cost", "local", "settings", "middleware", "reference", "run"})
 """Commands that ask no server."""
 
 WITH_AWS: Final = ("keys ", "restore ", "documents ")
