@@ -1,7 +1,7 @@
 # ojs-aws: every command of the project. `make` alone explains them.
 #
 # Needs Python 3.11 or newer; Node 18 or newer only for what uses the AWS CDK. Everything else is
-# installed into the checkout: .venv, .venv-emulator, .venv-audit and node_modules. Each is installed again only
+# installed into the checkout: .venv, .venv-emulator, .venv-audit, .venv-dist and node_modules. Each is installed again only
 # when its lock file changed, so that a second run starts at once.
 
 .DEFAULT_GOAL := help
@@ -12,6 +12,7 @@ SHELL := /bin/sh
 VENV := .venv
 EMULATOR_VENV := .venv-emulator
 AUDIT_VENV := .venv-audit
+DIST_VENV := .venv-dist
 BIN := $(VENV)/bin
 SETUP = python="$$(sh scripts/find-python)" && "$$python" scripts/setup_venv.py
 
@@ -159,20 +160,24 @@ node: ## Install the CDK's command line and pyright into node_modules
 UV_COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --no-header $(if $(UPGRADE),--upgrade)
 
+UV_GROUP = $(subst pip compile pyproject.toml,pip compile --group pyproject.toml:$(1),$(UV_COMPILE))
+
 .PHONY: lock
 lock: setup ## Write the lock files again from pyproject.toml (UPGRADE=1: to the newest versions)
 	echo "lock: requirements.lock"
 	$(UV_COMPILE) --all-extras --group setup -o requirements.lock >/dev/null
 	echo "lock: requirements-run.lock and both requirements-lambda*.lock, the same versions"
-	$(UV_COMPILE) --extra local --extra client --group setup -c requirements.lock -o requirements-run.lock >/dev/null
-	$(UV_COMPILE) --extra validation -c requirements.lock -o requirements-lambda.lock >/dev/null
-	$(UV_COMPILE) --extra validation --extra tracing -c requirements.lock -o requirements-lambda-tracing.lock >/dev/null
+	$(UV_COMPILE) --extra local --group setup -c requirements.lock -o requirements-run.lock >/dev/null
+	$(call UV_GROUP,lambda) -c requirements.lock -o requirements-lambda.lock >/dev/null
+	$(call UV_GROUP,lambda-tracing) -c requirements.lock -o requirements-lambda-tracing.lock >/dev/null
 	echo "lock: requirements-emulator.lock"
-	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:emulator,$(UV_COMPILE)) -o requirements-emulator.lock >/dev/null
+	$(call UV_GROUP,emulator) -o requirements-emulator.lock >/dev/null
 	echo "lock: requirements-audit.lock"
-	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:audit,$(UV_COMPILE)) -o requirements-audit.lock >/dev/null
+	$(call UV_GROUP,audit) -o requirements-audit.lock >/dev/null
+	echo "lock: requirements-dist.lock"
+	$(call UV_GROUP,dist) -o requirements-dist.lock >/dev/null
 	echo "lock: requirements-browser.lock"
-	$(subst pip compile pyproject.toml,pip compile --group pyproject.toml:browser -c requirements.lock,$(UV_COMPILE)) -o requirements-browser.lock >/dev/null
+	$(call UV_GROUP,browser) -c requirements.lock -o requirements-browser.lock >/dev/null
 	if command -v npm >/dev/null 2>&1; then \
 		echo "lock: package-lock.json, here and in $(WEB)"; npm install --package-lock-only --silent; \
 		npm install --prefix $(WEB) --package-lock-only --silent; \
@@ -189,6 +194,16 @@ sbom: $(AUDIT_VENV)/.ready ## Write what the Lambda functions carry to build/sbo
 	PYTHONWARNINGS=ignore::UserWarning $(AUDIT_VENV)/bin/cyclonedx-py requirements --output-reproducible --of JSON -o build/sbom.json \
 		--pyproject pyproject.toml --mc-type application requirements-lambda.lock
 	echo "sbom: build/sbom.json"
+
+.PHONY: dist
+dist: setup $(DIST_VENV)/.ready ## Build wheel and sdist into dist/, check them with twine, and use them in an empty environment
+	rm -rf dist build/dist-source
+	mkdir -p build/dist-source
+	$(BIN)/python -m hatchling build -t sdist -d dist
+	tar -xzf dist/*.tar.gz -C build/dist-source
+	cd build/dist-source/* && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
+	$(DIST_VENV)/bin/twine check --strict dist/*
+	$(BIN)/python scripts/check_dist.py dist
 
 .PHONY: clean
 clean: ## Remove what builds and tests leave behind; .venv and node_modules stay
@@ -217,6 +232,9 @@ $(EMULATOR_VENV)/.ready: requirements-emulator.lock
 
 $(AUDIT_VENV)/.ready: requirements-audit.lock
 	$(SETUP) requirements-audit.lock --venv $(AUDIT_VENV) --stamp .ready
+
+$(DIST_VENV)/.ready: requirements-dist.lock
+	$(SETUP) requirements-dist.lock --venv $(DIST_VENV) --stamp .ready
 
 $(VENV)/.ready-browser: requirements-browser.lock $(VENV)/.ready-dev
 	$(SETUP) requirements-browser.lock --venv $(VENV) --stamp .ready-browser

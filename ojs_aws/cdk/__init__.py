@@ -1,4 +1,4 @@
-"""Exports the constructs for CDK apps of your own; they need ``pip install 'ojs-aws[infra]'``.
+"""Exports the constructs for CDK apps of your own; they need ``pip install 'ojs-aws[cdk]'``.
 
 .. code-block:: python
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated
 
 try:
     import typer
 except ModuleNotFoundError as missing:  # pragma: no cover - depends on the installation
-    raise SystemExit("The command needs an extra: pip install 'ojs-aws[local]'") from missing
+    raise SystemExit("The command needs an extra: pip install 'ojs-aws[cli]'") from missing
 
 from ojs_aws.cli import (
     cost,
@@ -108,6 +109,11 @@ def local(
     It runs the same Lambda handlers as a deployment. No data leaves this machine, and all data is
     lost when the server stops.
     """
+    if missing := [name for name in ("moto", "werkzeug") if find_spec(name) is None]:
+        typer.echo(
+            f"ojs-aws local needs {' and '.join(missing)}: pip install 'ojs-aws[local]'", err=True
+        )
+        raise typer.Exit(2)
     from ojs_aws.cli.local import run_local
     from ojs_aws.local.options import LocalOptions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,7 @@ PYTHON_LOCKS: Final = (
     "requirements-emulator.lock",
     "requirements-audit.lock",
     "requirements-browser.lock",
+    "requirements-dist.lock",
 )
 NODE_LOCKS: Final = ("package-lock.json", "ojs_aws/dashboard/web/package-lock.json")
 PIN: Final = re.compile(r"^(?P<name>[a-z0-9][a-z0-9.-]*)==(?P<version>[^ ;\\]+)", re.MULTILINE)
@@ -76,6 +78,32 @@ def test_the_lambda_lock_carries_no_tools() -> None:
         .keys()
         .isdisjoint({"moto", "pytest", "aws-cdk-lib", "typer", "httpx", "uv", "hatchling"})
     )
+
+
+def names_in(requirements: list[str]) -> dict[str, str]:
+    """Return requirements by the names of their packages."""
+    return {re.split(r"[<>=\[]", each)[0]: each for each in requirements}
+
+
+def test_a_function_carries_the_dependencies_without_the_http_client() -> None:
+    """Its group is the package's dependencies and what the built-in validation needs, no more."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    people = names_in([*project["project"]["dependencies"], *extras["validation"]])
+    assert people.pop("httpx")
+    groups = project["dependency-groups"]
+    assert names_in(groups["lambda"]) == people
+    assert groups["lambda-tracing"] == [{"include-group": "lambda"}, *extras["tracing"]]
+
+
+def test_the_extras_of_earlier_releases_still_install_the_same() -> None:
+    """`infra` is now called `cdk`, and `client` needs nothing more; `cli` brings no emulator."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    assert (extras["infra"], extras["client"]) == (extras["cdk"], [])
+    assert set(extras["cli"]) <= set(extras["local"])
+    assert names_in(extras["cli"]).keys() == {"rich", "typer"}
+    assert set(extras["validation"]) <= set(extras["local"])
 
 
 def test_the_cdk_command_line_s_major_version_reads_our_assemblies() -> None:

@@ -152,7 +152,8 @@ class HttpConnection:
                 import httpx
             except ImportError as problem:  # pragma: no cover - depends on the installation
                 raise ImportError(
-                    "The HTTP client needs httpx: install 'ojs-aws[client]'."
+                    "HTTP needs httpx, which Lambda functions do not carry: name it in the "
+                    "requirements.txt beside your code, or use Client.direct()."
                 ) from problem
             self._http = httpx.AsyncClient(
                 headers=self._headers,
