@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -83,6 +83,22 @@ class Api:
     def delete(self, path: str, **more: Any) -> Reply:
         """DELETE below /ojs/v1."""
         return self.send("DELETE", BASE + path, **more)
+
+    def push(
+        self,
+        type: str = "demo.echo",  # noqa: A002 - as the envelope has it
+        args: Sequence[Any] = (1,),
+        **members: Any,
+    ) -> str:
+        """Push a job, which is accepted; its id."""
+        reply = self.post("/jobs", {"type": type, "args": [*args], **members})
+        assert reply.status == 201, reply.text
+        return str(reply.json["id"])
+
+    def fetch(self, queue: str = "default", worker_id: str = "w", **more: Any) -> list[Any]:
+        """Fetch jobs of a queue."""
+        body = {"queues": [queue], "worker_id": worker_id, **more}
+        return list(self.post("/workers/fetch", body).json["jobs"])
 
 
 def as_bytes(body: object) -> bytes:

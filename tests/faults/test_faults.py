@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-from tests.faults.account import Account, account
+from tests.faults.account import Account
 from tests.faults.running import Scenario, broken_by, some, unspoiled
 from tests.faults.scenarios import SCENARIOS
 
@@ -23,13 +22,6 @@ LONG: Final = 300
 
 IS_ALL: Final = os.environ.get("OJS_FAULTS") == "all"
 SEED: Final = int(os.environ.get("OJS_FAULTS_SEED", "1"))
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[Account]:
-    """One moto for all."""
-    with account() as made:
-        yield made
 
 
 @pytest.mark.parametrize(

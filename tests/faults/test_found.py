@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-from tests.faults.account import Account, account
+from tests.faults.account import Account
 from tests.faults.running import Fault, broken_by, some, unspoiled
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.spoiling import Kind
@@ -22,13 +21,6 @@ FOUND: Final = (
     ("bulk-delete", "DeleteItem", Kind.DIES_AFTER),
     ("bulk-delete", "DeleteObject", Kind.DIES_BEFORE),
 )
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[Account]:
-    """One moto for all."""
-    with account() as made:
-        yield made
 
 
 def first(aws: Account, name: str, operation: str, kind: Kind) -> tuple[Fault, list[str]]:

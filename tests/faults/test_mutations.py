@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
-from tests.faults.account import Account, account
+from tests.faults.account import Account
 from tests.faults.mutations import BREAKAGES, Breakage, noticed
 from tests.simulation.mutations import patched
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[Account]:
-    """One moto for all."""
-    with account() as made:
-        yield made
-
 
 QUICK: Final = ("own-write-unknown", "not-sent-again", "lost-update", "told-though-refused")
 TRIED: Final = [

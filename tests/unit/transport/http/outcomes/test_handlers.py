@@ -19,16 +19,9 @@ from tests.simulation.world import World
 UNKNOWN = "01990000-0000-7000-8000-ffffffffffff"
 
 
-def push(api: Api, **members: Any) -> str:
-    """Push a job; its id."""
-    reply = api.post("/jobs", {"type": "report.make", "args": [], **members})
-    assert reply.status == 201, reply.text
-    return str(reply.json["id"])
-
-
 def active(api: Api, **members: Any) -> str:
     """A job in the hands of worker w."""
-    job_id = push(api, **members)
+    job_id = api.push(**members)
     jobs = api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w"}).json["jobs"]
     assert jobs[0]["id"] == job_id
     return job_id
@@ -50,7 +43,7 @@ def test_a_result_is_read_by_itself(api: Api, world: World) -> None:
     assert reply.json == {
         "job_id": job_id,
         "id": job_id,
-        "type": "report.make",
+        "type": "demo.echo",
         "queue": "default",
         "state": "completed",
         "attempt": 1,
@@ -109,7 +102,7 @@ def test_outcomes_of_several_jobs(api: Api) -> None:
     """Section 10.4."""
     first = active(api)
     ack(api, first, result={"status": "ok"})
-    second = push(api)
+    second = api.push()
     reply = api.post("/jobs/results", {"ids": [first, second, "job_3"]})
     results = reply.json["results"]
     assert reply.status == 200
@@ -165,7 +158,7 @@ def test_existing_clients_report_percentages_by_the_body(api: Api) -> None:
 
 def test_no_progress_is_null_and_no_job_is_404(api: Api) -> None:
     """Section 7.1."""
-    read = api.get(f"/jobs/{push(api)}/progress")
+    read = api.get(f"/jobs/{api.push()}/progress")
     assert (read.status, read.json["progress"], read.json["data"]) == (200, None, None)
     assert api.get(f"/jobs/{UNKNOWN}/progress").status == 404
     assert api.send("PUT", f"/ojs/v1/jobs/{UNKNOWN}/progress", {"progress": 1}).status == 404
@@ -173,7 +166,7 @@ def test_no_progress_is_null_and_no_job_is_404(api: Api) -> None:
 
 def test_a_late_report_is_200_and_not_accepted(api: Api) -> None:
     """PRG-007."""
-    reply = api.send("PUT", f"/ojs/v1/jobs/{push(api)}/progress", {"progress": 0.5})
+    reply = api.send("PUT", f"/ojs/v1/jobs/{api.push()}/progress", {"progress": 0.5})
     assert (reply.status, reply.json["accepted"], reply.json["progress"]) == (200, False, None)
 
 
@@ -254,7 +247,7 @@ def test_durable_replay_gets_its_log_back(api: Api, prefix: str, size: int) -> N
 
 def test_a_fetched_job_carries_the_notes_of_its_checkpoint(api: Api) -> None:
     """ojs-durable-execution, section 6.1: the state alone in ``last_checkpoint``."""
-    job_id = push(api)
+    job_id = api.push()
     api.send("PUT", f"/ojs/v1/jobs/{job_id}/checkpoint", {"state": {"state": 1}, "step_index": 0})
     jobs = api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w"}).json["jobs"]
     assert (jobs[0]["checkpoint"]["state"], jobs[0]["checkpoint"]["step_index"]) == (
@@ -286,7 +279,7 @@ def test_resuming_an_unknown_job_is_not_found(api: Api) -> None:
 
 def test_only_post_wants_an_active_job(api: Api) -> None:
     """DUR-007 for the specification's POST; the cases' PUT sets where the job begins."""
-    job_id = push(api)
+    job_id = api.push()
     path = f"/ojs/v1/jobs/{job_id}/checkpoint"
     assert api.send("POST", path, {"state": 1}).status == 409
     assert api.send("PUT", path, {"state": 1}).json["sequence"] == 1
@@ -309,7 +302,7 @@ def test_a_checkpoint_needs_a_state_which_may_be_null_and_is_bounded(api: Api) -
 
 def test_what_only_the_system_sets_is_ignored_in_a_push(api: Api) -> None:
     """ENV-005: a client cannot give its job a checkpoint by the envelope."""
-    job_id = push(api, checkpoint={"state": 1}, last_checkpoint=1, result_stored_at="x")
+    job_id = api.push(checkpoint={"state": 1}, last_checkpoint=1, result_stored_at="x")
     job = api.get(f"/jobs/{job_id}").json["job"]
     assert not {"checkpoint", "last_checkpoint", "result_stored_at"} & job.keys()
 
@@ -335,8 +328,8 @@ def test_results_of_foreign_jobs_are_as_if_there_were_none() -> None:
     api = Api(world.backend)
     admin = Caller(id="a", permissions=frozenset(Permission))
     api.authorizer = {"lambda": told_verdict(Verdict(admin))}
-    foreign = push(api)
-    own = push(api, options={"queue": "mine"})
+    foreign = api.push()
+    own = api.push(options={"queue": "mine"})
     bound = Caller(id="k", permissions=frozenset(Permission), queues=("mine",))
     api.authorizer = {"lambda": told_verdict(Verdict(bound))}
     results = api.post("/jobs/results", {"ids": [foreign, own, "no id"]}).json["results"]

@@ -14,16 +14,9 @@ from tests.api import Api
 from tests.simulation.world import World, count_changes
 
 
-def push(api: Api, **more: Any) -> str:
-    """Push a job."""
-    reply = api.post("/jobs", {"type": "demo.echo", "args": [1], **more})
-    assert reply.status == 201, reply.text
-    return str(reply.json["id"])
-
-
 def die(api: Api, **more: Any) -> str:
     """Push a job and fail it for good."""
-    job_id = push(api, retry={"max_attempts": 1}, **more)
+    job_id = api.push(retry={"max_attempts": 1}, **more)
     api.post("/workers/fetch", {"queues": [more.get("queue", "default")], "worker_id": "w"})
     api.post("/workers/nack", {"job_id": job_id, "error": {"type": "Broken", "message": "m"}})
     return job_id
@@ -42,7 +35,7 @@ def test_adm_003_jobs_are_listed_with_pagination_and_a_state_filter(api: Api, wo
     """As `items` and `jobs`, with a total that says whether it is exact."""
     waiting = []
     for _ in range(3):
-        waiting.append(push(api))
+        waiting.append(api.push())
         world.clock.advance(s=1)
     dead = die(api, queue="billing")
     page = api.get("/admin/jobs", query={"state": "available", "per_page": "2"}).json
@@ -66,9 +59,9 @@ def test_adm_003_jobs_are_listed_with_pagination_and_a_state_filter(api: Api, wo
 
 def test_the_order_of_a_list_can_be_turned_round(api: Api, world: World) -> None:
     """And the answer says what it is ordered by."""
-    first = push(api)
+    first = api.push()
     world.clock.advance(s=1)
-    second = push(api)
+    second = api.push()
     answer = api.get("/admin/jobs", query={"order": "asc", "sort": "priority"}).json
     assert [job["id"] for job in answer["items"]] == [first, second]
     assert answer["order"] == {"by": ["queue", "state", "list"], "direction": "asc"}
@@ -76,9 +69,9 @@ def test_the_order_of_a_list_can_be_turned_round(api: Api, world: World) -> None
 
 def test_a_type_filter_is_exact_or_a_beginning(api: Api) -> None:
     """And its total is not exact unless the page is all of it."""
-    push(api, type="mail.send")
-    push(api, type="mail.print")
-    push(api)
+    api.push(type="mail.send")
+    api.push(type="mail.print")
+    api.push()
     found = api.get("/admin/jobs", query={"type": "mail.*", "limit": "1"}).json
     assert (len(found["items"]), found["pagination"]["total_is_exact"]) == (1, False)
     whole = api.get("/admin/jobs", query={"type": "mail.*"}).json
@@ -126,7 +119,7 @@ def test_adm_004_a_job_is_shown_whole_with_its_history(api: Api, world: World) -
 
 def test_a_job_is_cancelled_and_retried_by_an_operator(api: Api) -> None:
     """The same as CANCEL and the dead letters' retry; a cancelled job stays cancelled."""
-    waiting, dead = push(api, queue="email"), die(api)
+    waiting, dead = api.push(queue="email"), die(api)
     gone = api.post(f"/admin/jobs/{waiting}/cancel").json
     assert (gone["job"]["state"], gone["previous_state"]) == ("cancelled", "available")
     assert api.post(f"/admin/jobs/{waiting}/cancel").status == 409
@@ -157,7 +150,7 @@ def test_adm_007_bulk_retry_takes_a_filter_and_must_be_confirmed(api: Api, is_ne
 def test_adm_r005_bulk_cancel_and_delete_go_on_by_a_cursor(api: Api) -> None:
     """A limit ends a request; ``next_cursor`` leads to the rest."""
     for _ in range(3):
-        push(api)
+        api.push()
     body: dict[str, Any] = {"filter": {"queue": "default"}, "confirm": True, "limit": 2}
     dry = api.post("/admin/jobs/bulk/cancel", {"filter": {"queue": "default"}, "dry_run": True})
     assert (dry.json["dry_run"], dry.json["matched"], dry.json["succeeded"]) == (True, 3, 0)
@@ -200,7 +193,7 @@ def test_a_bulk_change_that_is_not_clear_changes_nothing(
 def test_adm_005_the_statistics_are_of_all_queues_together(api: Api, world: World) -> None:
     """Jobs by state, workers, throughput."""
     count_changes(world)
-    push(api, queue="email")
+    api.push(queue="email")
     die(api, queue="billing")
     api.post("/workers/heartbeat", {"worker_id": "w1"})
     stats = api.get("/admin/stats").json
@@ -233,8 +226,8 @@ def test_jobs_that_are_gone_are_not_in_the_statistics(api: Api, world: World) ->
 def test_obs_006_the_depth_of_queues_is_a_gauge(api: Api, world: World) -> None:
     """In the Prometheus text format, with workers and what they execute."""
     count_changes(world)
-    push(api, queue="email")
-    push(api, queue="billing")
+    api.push(queue="email")
+    api.push(queue="billing")
     api.post("/workers/fetch", {"queues": ["billing"], "worker_id": "w"})
     api.post("/workers/heartbeat", {"worker_id": "w1"})
     reply = api.get("/admin/metrics")
@@ -285,7 +278,7 @@ def test_the_configuration_shows_no_names_of_resources_and_no_secrets(api: Api) 
 def test_a_repair_is_asked_for_part_by_part(api: Api, world: World) -> None:
     """And refuses what is no cursor, or no flag, before anything is sent."""
     for _ in range(3):
-        push(api)
+        api.push()
     world.messages.queues.clear()
     for body in ({"cursor": "x"}, {"cursor": 7}, {"dry_run": "yes"}):
         reply = api.post("/admin/repair", body)

@@ -11,11 +11,6 @@ from tests.api import BASE, Api, Reply
 from tests.simulation.world import World
 
 
-def push(api: Api, **attributes: Any) -> str:
-    """Push a job; its id."""
-    return str(api.post("/jobs", {"type": "demo.echo", "args": [], **attributes}).json["id"])
-
-
 def change(api: Api, job_id: str, body: object) -> Reply:
     """PATCH a job."""
     return api.send("PATCH", f"{BASE}/jobs/{job_id}", body)
@@ -29,8 +24,8 @@ def fetched(api: Api, count: int = 1) -> list[str]:
 
 def test_pri_r001_a_job_that_waits_gets_another_place_in_line(api: Api) -> None:
     """The answer names both priorities; what the client had sent is shown as it is now."""
-    first, second = push(api), push(api, priority=5)
-    third = push(api)
+    first, second = api.push(), api.push(priority=5)
+    third = api.push()
     reply = change(api, third, {"priority": 50})
     assert reply.status == 200
     assert (reply.json["id"], reply.json["priority"], reply.json["previous_priority"]) == (
@@ -45,27 +40,27 @@ def test_pri_r001_a_job_that_waits_gets_another_place_in_line(api: Api) -> None:
 
 def test_a_job_keeps_its_time_within_its_new_priority(api: Api, world: World) -> None:
     """First in, first out, whenever it was moved there."""
-    early = push(api)
+    early = api.push()
     world.clock.advance(s=1)
-    late = push(api, priority=7)
+    late = api.push(priority=7)
     change(api, early, {"priority": 7})
     assert fetched(api, 2) == [early, late]
 
 
 def test_a_scheduled_job_stands_in_its_new_place_when_it_is_due(api: Api, world: World) -> None:
     """And a pending one once it is activated."""
-    scheduled, pending = push(api, scheduled_at="+PT10S"), push(api, pending=True)
+    scheduled, pending = api.push(scheduled_at="+PT10S"), api.push(pending=True)
     for job_id, priority in ((scheduled, 9), (pending, 8)):
         assert change(api, job_id, {"priority": priority}).status == 200
     world.clock.advance(s=11)
-    waiting = push(api)
+    waiting = api.push()
     api.post(f"/jobs/{pending}/activate")
     assert fetched(api, 3) == [scheduled, pending, waiting]
 
 
 def test_a_job_that_runs_or_has_ended_keeps_its_priority(api: Api, world: World) -> None:
     """Section 8.1: active, completed, cancelled, discarded and retryable ones; 409 says so."""
-    done, cancelled, retried, active = (push(api) for _ in range(4))
+    done, cancelled, retried, active = (api.push() for _ in range(4))
     fetched(api, 1)
     api.post("/workers/ack", {"job_id": done})
     api.send("DELETE", f"{BASE}/jobs/{cancelled}")
@@ -97,7 +92,7 @@ def test_what_is_no_priority_changes_nothing(
     api: Api, world: World, body: dict[str, Any], field: str
 ) -> None:
     """PRI-005: with the field; nothing else of a job can be changed."""
-    job_id = push(api, priority=3)
+    job_id = api.push(priority=3)
     before = dict(world.store.jobs)
     reply = change(api, job_id, body)
     assert (reply.status, reply.error["details"]["field"]) == (400, field)
@@ -112,7 +107,7 @@ def test_a_job_that_is_not_there_has_no_priority(api: Api) -> None:
 
 def test_the_same_priority_again_writes_nothing(api: Api, world: World) -> None:
     """A request that is repeated is answered as it was."""
-    job_id = push(api)
+    job_id = api.push()
     for _ in range(2):
         assert change(api, job_id, {"priority": 4}).status == 200
     assert world.store.jobs[job_id].version == 2
@@ -120,7 +115,7 @@ def test_the_same_priority_again_writes_nothing(api: Api, world: World) -> None:
 
 def test_pri_r004_the_change_is_told(api: Api, world: World) -> None:
     """With both priorities, and the job that it is about."""
-    job_id = push(api)
+    job_id = api.push()
     before = world.store.jobs[job_id]
     change(api, job_id, {"priority": 4})
     (event,) = events_of(before, world.store.jobs[job_id], Commit(world.clock.now(), "1"))
@@ -132,8 +127,8 @@ def test_pri_r004_the_change_is_told(api: Api, world: World) -> None:
 def test_pri_r003_available_jobs_are_counted_by_priority(api: Api) -> None:
     """The highest first; jobs that wait for time are not in line."""
     for priority in (0, 0, 10, -100, 100):
-        push(api, priority=priority)
-    push(api, scheduled_at="+PT1H")
+        api.push(priority=priority)
+    api.push(scheduled_at="+PT1H")
     stats = api.get("/queues/default/priority-stats").json
     assert stats == {
         "queue": "default",
