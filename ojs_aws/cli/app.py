@@ -20,6 +20,7 @@ from ojs_aws.cli import (
     job_views,
     jobs,
     keys,
+    monitor,
     queues,
     readiness,
     restore,
@@ -46,6 +47,7 @@ for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, resto
 app.add_typer(restore.documents_app)
 job_views.register(app)
 events.register(app)
+monitor.register(app)
 doctor.register(app)
 readiness.register(app)
 cost.register(app)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
+    from rich.table import Table
 
     from ojs_aws.domain.errors import JsonValue, OjsError
 
@@ -80,18 +81,7 @@ class Output:
         if self.as_json:
             self.json(data)
             return
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-        for number, column in enumerate(columns):
-            # Ids come first, and are to be copied: nothing of them may be cut.
-            table.add_column(column, no_wrap=number == 0, overflow="fold")
-        for row in rows:
-            cells = [Text.from_markup(_cell(each)) for each in row]
-            for cell in () if is_whole else cells[1:]:
-                cell.no_wrap, cell.overflow = True, "ellipsis"
-            table.add_row(*cells)
+        table = drawn(columns, rows, title=title, is_whole=is_whole)
         if table.row_count:
             self.console().print(table)
         else:
@@ -173,6 +163,29 @@ class Output:
 
         # Redirected output is not cut to the width of no terminal.
         return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
+
+
+def drawn(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str = "",
+    is_whole: bool = False,
+) -> Table:
+    """Return rows as a table; parameters as of :meth:`Output.table`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        # Ids come first, and are to be copied: nothing of them may be cut.
+        table.add_column(column, no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        cells = [Text.from_markup(_cell(each)) for each in row]
+        for cell in () if is_whole else cells[1:]:
+            cell.no_wrap, cell.overflow = True, "ellipsis"
+        table.add_row(*cells)
+    return table
 
 
 def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:

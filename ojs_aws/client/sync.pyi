@@ -470,6 +470,13 @@ class SyncSystem:
         ``is_exact`` is False where a number is at least what is said.
         """
 
+    def overview(self) -> Mapping[str, JsonValue]:
+        """Read what operators look at first, in a few calls whatever the number of queues.
+
+        ``totals`` is what :meth:`stats` answers; ``queues`` has the hundred queues with the most
+        available jobs, each with ``counts``, ``depth`` and ``throughput``; ``sweep`` its health.
+        """
+
     def history(self, period: str='5m', *, queue: str='', since: datetime | None=None, until: datetime | None=None) -> Sequence[Mapping[str, JsonValue]]:
         """Count the jobs ``completed`` and ``failed`` in each period, the oldest one first.
 

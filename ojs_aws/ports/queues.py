@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ojs_aws.domain.timestamps import Instant
 
@@ -28,6 +28,10 @@ class QueueInfo:
     triggers: tuple[str, ...] = ()
 
 
+LATE_MS: Final = 180_000
+"""A sweep that ended before, or was behind by more, is late (milliseconds)."""
+
+
 @dataclass(frozen=True, slots=True)
 class LastTick:
     """Says when the sweep last ended, and how far behind it was.
@@ -37,6 +41,10 @@ class LastTick:
 
     at: Instant
     lag_ms: int
+
+    def is_late(self, now: Instant) -> bool:
+        """Return whether the sweep, which comes each minute, missed three of them."""
+        return max(now - self.at, self.lag_ms) > LATE_MS
 
 
 class QueueRegistry(Protocol):

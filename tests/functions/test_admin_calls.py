@@ -134,3 +134,18 @@ def test_why_costs_the_same_whatever_the_backlog(
             found = backend.jobs.why(job_id)
         assert found.reasons
         assert calls == {"GetItem": 2, "Query": 4, "BatchGetItem": 1}
+
+
+def test_an_overview_costs_the_same_for_any_number_of_queues(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """From the totals; no list is counted."""
+    api = Api(backend)
+    for count in (1, 12):
+        for number in range(count):
+            push(backend, clock, Job("demo.echo", [1], queue=f"q{number}"))
+        with aws.calls.counted() as calls:
+            body = api.get("/admin/overview").json
+        assert calls == {"Query": 6, "GetItem": 1}
+        assert len(body["queues"]) >= count
+        assert body["has_more"] is False

@@ -56,6 +56,14 @@ class System(Area):
         """
         return (await self._ask("show_stats")).values
 
+    async def overview(self) -> Mapping[str, JsonValue]:
+        """Read what operators look at first, in a few calls whatever the number of queues.
+
+        ``totals`` is what :meth:`stats` answers; ``queues`` has the hundred queues with the most
+        available jobs, each with ``counts``, ``depth`` and ``throughput``; ``sweep`` its health.
+        """
+        return (await self._ask("show_overview")).values
+
     async def history(
         self,
         period: str = "5m",

@@ -34,9 +34,6 @@ RECENT_MINUTES: Final = 5
 FRESH_MS: Final = 60_000
 """For so long nobody wonders about a job that is ready to run."""
 
-LATE_MS: Final = 180_000
-"""The sweep comes each minute; it is late after three."""
-
 _CHECKED: Final = ("job", "queue", "limits", "workers", "line", "messages", "sweep")
 
 
@@ -213,7 +210,7 @@ class Why:
     def _late_sweep(self, now: Instant) -> list[Reason]:
         """Say that the sweep, which comes each minute, did not."""
         last = self.queues.last_tick()
-        if last is not None and now - last.at <= LATE_MS:
+        if last is not None and not last.is_late(now):
             return []
         ended = f"ended {span_text(now - last.at)} ago" if last is not None else "has never run"
         data: dict[str, JsonValue] = {"last_at": format_instant(last.at)} if last else {}

@@ -42,7 +42,7 @@ class Totals:
     """Counts all queues together.
 
     :ivar queues: how many there are.
-    :ivar paused: how many of them are paused.
+    :ivar paused: the names of those that are paused.
     :ivar counted: how many of them had their lists counted, so that jobs from before they had
         totals are in the numbers.
     :ivar jobs: by state, and ``dead_letter`` among the discarded.
@@ -53,7 +53,7 @@ class Totals:
     """
 
     queues: int
-    paused: int
+    paused: tuple[str, ...]
     counted: int
     jobs: Mapping[str, int]
     recent: Tally
@@ -101,7 +101,7 @@ class Statistics:
         is_counted = [bool(queue) or each.counted_at is not None for each in found.values()]
         return Totals(
             queues=len(infos),
-            paused=sum(info.paused_at is not None for info in infos),
+            paused=tuple(info.name for info in infos if info.paused_at is not None),
             counted=sum(is_counted),
             jobs=jobs,
             recent=total(did for _, did in by_queue.values()),

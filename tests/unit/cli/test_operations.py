@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "dead_letter.delete": "dead-letter delete",
     "dead_letter.delete_many": "dead-letter delete",
     "system.stats": "stats",
+    "system.overview": "monitor",
     "system.whoami": "whoami",
     "system.config": "deploy-check",
     "system.repair": "restore messages",

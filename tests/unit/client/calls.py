@@ -185,6 +185,7 @@ CALLS: Final[Mapping[str, Make]] = {
     "events.read": lambda c: c.events.read(types=["job.*"], queues=["work"], limit=10),
     "events.follow": lambda c: _first(c.events.follow(job_ids=[AVAILABLE])),
     "system.whoami": lambda c: c.system.whoami(),
+    "system.overview": lambda c: c.system.overview(),
     "system.stats": lambda c: c.system.stats(),
     "system.history": lambda c: c.system.history("1m", queue="work"),
     "system.config": lambda c: c.system.config(),

@@ -71,6 +71,7 @@ METHODS: Final = {
     "bulk_cancel_jobs": "jobs.change_some",
     "bulk_delete_jobs": "jobs.change_some",
     "show_stats": "system.stats",
+    "show_overview": "system.overview",
     "whoami": "system.whoami",
     "show_stats_history": "system.history",
     "show_config": "system.config",

@@ -18,7 +18,14 @@ from ojs_aws.transport.http.members import flag_in
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from ojs_aws.transport.http.pages import further, read_mark, write_mark
 from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of, text_of
-from ojs_aws.transport.http.system.wire import bottlenecks, for_reader, throughput
+from ojs_aws.transport.http.system.wire import (
+    MAX_QUEUES,
+    bottlenecks,
+    for_reader,
+    overview_queues,
+    sweep_health,
+    throughput,
+)
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.system import answers
@@ -73,7 +80,7 @@ def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
     now = call.backend.clock.now()
     return {
         "queues": totals.queues,
-        "queues_paused": totals.paused,
+        "queues_paused": len(totals.paused),
         "queues_counted": totals.counted,
         "workers": workers.summary["total"],
         "workers_by_state": {**workers.summary},
@@ -84,6 +91,20 @@ def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
         "uptime_seconds": max(0, (now - call.server.started_at) // 1000),
         "computed_at": format_instant(totals.computed_at),
     }
+
+
+def show_overview(call: Call) -> Answer[answers.OverviewAnswer]:
+    """Return what a page of operators shows first (an extension), in a few calls for any queues."""
+    totals = call.backend.statistics.totals()
+    last = call.backend.ports.queues.last_tick()
+    body: answers.OverviewAnswer = {
+        "totals": stats_members(call, totals),
+        "queues": overview_queues(totals),
+        "has_more": len(totals.by_queue) > MAX_QUEUES,
+    }
+    if last is not None:
+        body["sweep"] = sweep_health(last, call.backend.clock.now())
+    return Answer(body)
 
 
 def show_gauges(call: Call) -> Answer[str]:

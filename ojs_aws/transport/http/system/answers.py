@@ -142,6 +142,25 @@ class TotalsAnswer(TypedDict):
     computed_at: Timestamp
 
 
+class OverviewQueue(TypedDict):
+    """Says what a queue holds, and what it did in the last five minutes."""
+
+    name: str
+    paused: bool
+    counts: dict[str, int]
+    depth: int
+    throughput: Throughput
+
+
+class OverviewAnswer(TypedDict):
+    """Shows what operators look at first: all jobs, the busiest queues, and the sweep."""
+
+    totals: TotalsAnswer
+    queues: list[OverviewQueue]
+    has_more: bool
+    sweep: NotRequired[SweepHealth]
+
+
 class Bottleneck(TypedDict):
     """Describes a deep queue, for the command line."""
 

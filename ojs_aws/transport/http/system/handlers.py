@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.access import GRANTS, Permission
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, UNAVAILABLE, Answer, Call
 from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.negotiation import Reader, reader_of
@@ -16,9 +15,6 @@ from ojs_aws.transport.http.negotiation import Reader, reader_of
 if TYPE_CHECKING:
     from ojs_aws.transport.http.answers import JsonObject
     from ojs_aws.transport.http.system import answers
-
-LATE_MS: Final = 180_000
-"""A sweep that ended before, or is behind by more, is shown as late."""
 
 
 def manifest(call: Call) -> Answer[answers.ManifestAnswer]:
@@ -49,12 +45,9 @@ def health(call: Call) -> Answer[answers.HealthAnswer]:
         "backend": {"type": "dynamodb", **table, "latency_ms": latency_ms},
     }
     if last is not None:
-        is_late = max(call.backend.clock.now() - last.at, last.lag_ms) > LATE_MS
-        answer["sweep"] = {
-            "status": "late" if is_late else "ok",
-            "last_run_at": format_instant(last.at),
-            "lag_ms": last.lag_ms,
-        }
+        from ojs_aws.transport.http.system.wire import sweep_health
+
+        answer["sweep"] = sweep_health(last, call.backend.clock.now())
     return Answer(answer, 200 if is_well else UNAVAILABLE)
 
 

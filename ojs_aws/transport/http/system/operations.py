@@ -63,6 +63,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         query=("queue", "detail", "limit"),
     ),
     _operator(
+        at=f"GET {BASE}/admin/overview",
+        operation="show_overview",
+        access=INSPECTS,
+        summary="Show all jobs in numbers, the busiest queues, and the sweep",
+    ),
+    _operator(
         at=f"GET {BASE}/admin/metrics",
         operation="show_gauges",
         access=INSPECTS,

@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.ports import LastTick
 from ojs_aws.services.queues.stats import QueueCounts
-from ojs_aws.services.system.statistics import RECENT_MS
+from ojs_aws.services.system.statistics import RECENT_MS, Totals
 from ojs_aws.transport.http.json_of import beside
 from ojs_aws.transport.http.negotiation import Reader
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.system import answers
+
+MAX_QUEUES: Final = 100
+"""Queues that an overview names."""
 
 _MINUTES: Final = RECENT_MS / 60_000
 
@@ -60,6 +65,34 @@ def _bottleneck(name: str, counts: QueueCounts, did: Tally) -> answers.Bottlenec
         "depth": counts.depth,
         "avg_duration_ms": did.runs.average_ms or 0,
         "error_rate": did.counts[TallyKind.FAILED] / ended if ended else 0,
+    }
+
+
+def overview_queues(totals: Totals) -> list[answers.OverviewQueue]:
+    """Return the queues with the most available jobs first, with what each holds and did."""
+    busiest = sorted(totals.by_queue.items(), key=lambda each: (-_available(each[1][0]), each[0]))
+    return [
+        {
+            "name": name,
+            "paused": name in totals.paused,
+            "counts": {**counts.counts},
+            "depth": counts.depth,
+            "throughput": throughput(did),
+        }
+        for name, (counts, did) in busiest[:MAX_QUEUES]
+    ]
+
+
+def _available(counts: QueueCounts) -> int:
+    return counts.counts.get("available", 0)
+
+
+def sweep_health(last: LastTick, now: Instant) -> answers.SweepHealth:
+    """Return when the last sweep ended, and whether it was late."""
+    return {
+        "status": "late" if last.is_late(now) else "ok",
+        "last_run_at": format_instant(last.at),
+        "lag_ms": last.lag_ms,
     }
 
 
