@@ -90,6 +90,7 @@ def make_app(app: App | None = None) -> App:
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
         start=_start(said("start", "cold")),
+        has_dashboard=_switch("dashboard", said("dashboard", "false")),
         tracing=_switch("tracing", said("tracing", "false")),
         export=_export(said),
         alarm_email=_email(said),

@@ -53,7 +53,17 @@ class Settings:
         "", str, "EventBridge bus for lifecycle events; empty: event log only."
     )
     event_bus_types: tuple[str, ...] = _setting(
-        (), names, "Event types for the bus, as patterns (`job.*,!job.heartbeat`); empty: all."
+        (
+            "!job.scheduled",
+            "!job.enqueued",
+            "!job.started",
+            "!job.progress",
+            "!job.retrying",
+            "!*.heartbeat",
+        ),
+        names,
+        "Event types for the bus, as patterns; `!` keeps types away, and `*` alone sends all. By "
+        "default one event of each job goes there: its end.",
     )
     export_bucket: str = _setting("", str, "S3 bucket of the export of jobs that have ended.")
     export_documents: bool = _setting(False, boolean, "Export args, meta and results, too.")

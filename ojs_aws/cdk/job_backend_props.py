@@ -64,7 +64,7 @@ class JobBackendProps:
     :ivar queue_alarms: declared queues that have alarms of their own, beside those for all jobs.
     :ivar old_job_minutes: how long a job may be available before an alarm rings.
     :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.
-    :ivar has_dashboard: make a CloudWatch dashboard.
+    :ivar has_dashboard: make a CloudWatch dashboard, which costs $3 a month.
     """
 
     queue_prefix: str = "ojs"
@@ -99,7 +99,7 @@ class JobBackendProps:
     queue_alarms: Sequence[str] = ()
     old_job_minutes: int = 15
     concurrency_alarm: int = 800
-    has_dashboard: bool = True
+    has_dashboard: bool = False
 
 
 def check_queue_alarms(props: JobBackendProps) -> None:

@@ -128,6 +128,7 @@ class OjsFunction(lambda_.Function):
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=_level_at_lambda(props.log_level),
+            system_log_level_v2=_platform_level(props.log_level),
             tracing=lambda_.Tracing.ACTIVE if props.tracing else None,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if props.loops else None,
             environment=environment,
@@ -158,6 +159,16 @@ def _level_at_lambda(name: str) -> lambda_.ApplicationLogLevel:
     """
     is_debug = level_of(name) == "DEBUG"
     return lambda_.ApplicationLogLevel.DEBUG if is_debug else lambda_.ApplicationLogLevel.INFO
+
+
+def _platform_level(name: str) -> lambda_.SystemLogLevel:
+    """Return from which level Lambda logs lines of its own.
+
+    Those of each invocation's start and end are INFO. They take more of the log than ours do, and
+    the metrics of the function say the same.
+    """
+    is_debug = level_of(name) == "DEBUG"
+    return lambda_.SystemLogLevel.INFO if is_debug else lambda_.SystemLogLevel.WARN
 
 
 def _environment(props: OjsFunctionProps) -> dict[str, str]:

@@ -65,14 +65,13 @@ BEAT_WRITES: Final = 4.0
 BEAT_READS: Final = 1
 """Units of a heartbeat for one job: its reservation, its row of the index, the worker's entry."""
 
-PLATFORM_LOG: Final = 660
 REQUEST_LOG: Final = 490
 ENQUEUED_LOG: Final = 340
 ACCESS_LOG: Final = 380
 STREAM_LOG: Final = 290
 TICK_LOG: Final = 720
-"""Bytes of log: Lambda's own two lines for each invocation, and ours for each request, push,
-gateway request, stream batch and tick; CloudWatch adds 26 to a line."""
+"""Bytes of log for each request, push, gateway request, stream batch and tick; CloudWatch adds 26
+to a line. Lambda's own lines of each invocation are not logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +202,7 @@ def _stream(w: Workload) -> Iterator[Line]:
     yield Line("events, invocations", invocations, "Lambda request")
     yield Line("events, run", run_s * API_GB, "Lambda GB-second")
     if w.has_bus:
-        yield Line("event bus", invocations * each, "bus event")
+        yield Line("event bus", w.jobs + w.failures, "bus event")
 
 
 def _calls(w: Workload) -> tuple[float, float]:
@@ -255,11 +254,11 @@ def _logs(w: Workload) -> Iterator[Line]:
     """Yield what the functions and the gateway write into their logs."""
     pushes, worked = _calls(w)
     batches, _ = _invocations(w)
-    each_push = PLATFORM_LOG + REQUEST_LOG + ENQUEUED_LOG + ACCESS_LOG
+    each_push = REQUEST_LOG + ENQUEUED_LOG + ACCESS_LOG
     written = (
         pushes * each_push
-        + worked * (PLATFORM_LOG + REQUEST_LOG + ACCESS_LOG)
-        + batches * (PLATFORM_LOG + STREAM_LOG)
-        + TICKS * (PLATFORM_LOG + TICK_LOG)
+        + worked * (REQUEST_LOG + ACCESS_LOG)
+        + batches * STREAM_LOG
+        + TICKS * TICK_LOG
     )
     yield Line("logs", written / GB, "log GB")

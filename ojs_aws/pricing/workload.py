@@ -32,8 +32,8 @@ class Workload:
     :ivar job_ms: what a handler takes, for Lambda workers; 0 leaves their time out.
     :ivar worker_mb: memory of the worker function.
     :ivar retention_days: how long ended jobs are kept.
-    :ivar has_bus: lifecycle events go to the event bus, as they do by default.
-    :ivar has_dashboard: the stack has its CloudWatch dashboard, as it does by default.
+    :ivar has_bus: the ends of jobs go to the event bus, as they do by default.
+    :ivar has_dashboard: the stack has its CloudWatch dashboard.
     :ivar has_alarms: the stack has its alarms, as it does by default.
     :ivar unique: the share of jobs with a unique policy, 0.5 for half of them; likewise the others.
     :ivar steps: the share that are steps of workflows, begun one after the other.
@@ -56,7 +56,7 @@ class Workload:
     worker_mb: int = 512
     retention_days: float = 7.0
     has_bus: bool = True
-    has_dashboard: bool = True
+    has_dashboard: bool = False
     has_alarms: bool = True
     unique: float = 0.0
     steps: float = 0.0

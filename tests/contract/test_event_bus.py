@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from mypy_boto3_events import EventBridgeClient
 
 from ojs_aws.adapters.events.bus import MAX_REQUEST_BYTES, EventBus, entry_bytes
+from ojs_aws.config import Settings
 from ojs_aws.domain.events import REQUIRED_DATA, Event, event_id
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -146,6 +147,15 @@ def test_ce_008_the_types_that_go_to_the_bus_can_be_chosen(
     kinds = ["job.enqueued", "job.heartbeat", "worker.heartbeat", "queue.paused"]
     bus_of(bridge, *types)([event(n, kind) for n, kind in enumerate(kinds)])
     assert [entry["DetailType"] for call in bridge.calls for entry in call] == expected
+
+
+def test_by_default_the_bus_has_the_end_of_each_job_and_no_steps_to_it(bridge: Bridge) -> None:
+    """EventBridge bills each event; the log has all of them."""
+    kinds = sorted(REQUIRED_DATA)
+    bus_of(bridge, *Settings().event_bus_types)([event(n, kind) for n, kind in enumerate(kinds)])
+    gone = {kinds[int(key.removeprefix("job-"))] for key in bridge.taken}
+    away = {"job.scheduled", "job.enqueued", "job.started", "job.progress", "job.retrying"}
+    assert set(kinds) - gone == away | {"job.heartbeat", "worker.heartbeat"}
 
 
 def test_without_a_bus_nothing_is_called(bridge: Bridge) -> None:

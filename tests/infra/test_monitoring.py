@@ -107,17 +107,17 @@ def test_a_topic_is_told_of_every_alarm() -> None:
 
 
 def test_the_dashboard_shows_jobs_of_every_queue_there_is() -> None:
-    """By searches; and it can be left out."""
-    (dashboard,) = of_backend().of("AWS::CloudWatch::Dashboard")
+    """By searches. Without being asked for there is none: it costs $3 a month."""
+    (dashboard,) = of_backend(has_dashboard=True).of("AWS::CloudWatch::Dashboard")
     body = json.dumps(dashboard["DashboardBody"])
     for shown in ("ojs.job.enqueued", "ojs.job.duration", AGE_METRIC, "SEARCH(", "IteratorAge"):
         assert shown in body
-    assert not of_backend(has_dashboard=False).of("AWS::CloudWatch::Dashboard")
+    assert not of_backend().of("AWS::CloudWatch::Dashboard")
 
 
 def test_the_dashboard_shows_every_function_of_the_backend() -> None:
     """The authorizer, which each request waits for, and the export, too."""
-    whole = of_backend(export=ExportOptions())
+    whole = of_backend(export=ExportOptions(), has_dashboard=True)
     (dashboard,) = whole.of("AWS::CloudWatch::Dashboard")
     body = json.dumps(dashboard["DashboardBody"])
     for function in whole.of("AWS::Lambda::Function"):

@@ -225,6 +225,8 @@ def test_no_log_level_makes_lambda_drop_metrics(level: str, at_lambda: str, in_p
     assert len(functions) > len(API_FUNCTIONS)
     for function in functions:
         assert function["LoggingConfig"]["ApplicationLogLevel"] == at_lambda
+        of_platform = "INFO" if level == "DEBUG" else "WARN"
+        assert function["LoggingConfig"]["SystemLogLevel"] == of_platform
         assert function["Environment"]["Variables"]["POWERTOOLS_LOG_LEVEL"] == in_python
 
 

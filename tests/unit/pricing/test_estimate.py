@@ -89,9 +89,13 @@ def test_what_stands_does_not_grow_with_the_jobs() -> None:
 
 def test_the_bus_the_dashboard_and_the_alarms_can_be_left_out() -> None:
     whole = Workload(jobs=1e6)
-    assert million(whole) - million(replace(whole, has_bus=False)) == pytest.approx(3)
-    bare = replace(whole, has_dashboard=False, has_alarms=False)
-    assert dollars(whole) - dollars(bare) > 3
+    assert million(whole) - million(replace(whole, has_bus=False)) == pytest.approx(1)
+    bare = replace(whole, has_alarms=False)
+    assert dollars(replace(whole, has_dashboard=True)) - dollars(bare) > 3
+
+
+def test_a_month_without_jobs_costs_about_three_dollars_with_the_alarms() -> None:
+    assert standing(Workload(jobs=0, uses_http_workers=True)) == pytest.approx(3, abs=0.1)
 
 
 def test_the_readme_says_both_ends_of_the_range() -> None:
