@@ -13,6 +13,7 @@ from ojs_aws.typed_jobs.templates import JobTemplate
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient
+    from ojs_aws.domain.errors import JsonValue
     from ojs_aws.typed_jobs.declarations import JobDeclaration
 
 P = ParamSpec("P")
@@ -93,6 +94,28 @@ class Sender(Generic[P, R]):
     def handle_sync(self, job_id: str, client: SyncClient) -> SyncHandle[R]:
         """Return the handle of a job that was sent before, for code that is not asynchronous."""
         return SyncHandle(client, job_id, self.declaration.decode_result)
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the JSON Schema of the arguments on the wire, draft 2020-12.
+
+        Example::
+
+            await client.schemas.register(send_email.type, 1, send_email.schema())
+
+        :raises RegistrationError: a type is not defined, or has no schema.
+        """
+        from ojs_aws.typed_jobs.schemas import arguments_schema  # imports pydantic
+
+        return arguments_schema(self.declaration)
+
+    def result_schema(self) -> dict[str, JsonValue]:
+        """Return the JSON Schema of the result.
+
+        :raises RegistrationError: the type is not defined, or has no schema.
+        """
+        from ojs_aws.typed_jobs.schemas import result_schema  # imports pydantic
+
+        return result_schema(self.declaration)
 
     def __repr__(self) -> str:
         """Show the type of the job."""

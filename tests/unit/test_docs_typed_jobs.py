@@ -67,6 +67,7 @@ async def test_the_examples_do_what_the_page_says(page: Any, shop: Shop) -> None
         assert await page.send_all(["a@b.c", "d@e.f"], order) == 2
         assert await ended(shop, page, page.after_the_order(order)) == 10
         assert (await ended(shop, page, page.side_by_side(order)))[1] == 10
+        await page.register_schemas(shop.client)
         handle = await page.run_import.enqueue("a.csv")
         audited = await page.audit.enqueue("x")
         assert await ended(shop, page, handle.result()) == 100
