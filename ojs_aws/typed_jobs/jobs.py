@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,6 +23,7 @@ from ojs_aws.middleware.sync_context import SyncJobContext
 from ojs_aws.typed_jobs.clients import FROM_ENVIRONMENT, Clients
 from ojs_aws.typed_jobs.declarations import JobDeclaration, declared
 from ojs_aws.typed_jobs.options import JobOptions
+from ojs_aws.typed_jobs.resources import Resource
 from ojs_aws.typed_jobs.senders import RemoteJob, TypedJob
 from ojs_aws.typed_jobs.signature import read_signature
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class Declare(Protocol):
@@ -83,6 +86,7 @@ class Jobs:
     def __init__(self) -> None:
         """Start without jobs."""
         self._declared: list[JobDeclaration] = []
+        self._resources: list[Resource[Any]] = []
         self._listeners: list[Callable[[JobDeclaration], None]] = []
         self._clients = FROM_ENVIRONMENT
 
@@ -182,6 +186,39 @@ class Jobs:
     def __len__(self) -> int:
         """Return how many jobs are declared."""
         return len(self._declared)
+
+    def resource(self, make: Callable[[], AsyncIterator[T]]) -> Resource[T]:
+        """Declare what the jobs share while a worker runs, such as a database pool.
+
+        The worker opens its resources before its first job, in the order of their declaration, and
+        closes them after its last. In a Lambda function they stay open from batch to batch.
+
+        Example::
+
+            @jobs.resource
+            async def pool() -> AsyncIterator[Pool]:
+                async with create_pool() as opened:
+                    yield opened
+
+            @jobs.job("user.delete")
+            async def delete_user(number: int) -> None:
+                await pool.get().execute("DELETE FROM users WHERE id = $1", number)
+
+        :raises RegistrationError: the function does not yield the value.
+        """
+        if not inspect.isasyncgenfunction(make):
+            raise RegistrationError(
+                "A resource is an asynchronous generator function that yields its value once: "
+                "async def pool() -> AsyncIterator[Pool]: ..."
+            )
+        made = Resource(make)
+        self._resources.append(made)
+        return made
+
+    @property
+    def resources(self) -> tuple[Resource[Any], ...]:
+        """Return the resources, in the order of their declaration; workers open them."""
+        return tuple(self._resources)
 
     # ----------------------------------------------------------------------------- sending
     def configure(self, make_client: Callable[[], Client]) -> None:

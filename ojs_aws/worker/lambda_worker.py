@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ojs_aws.client.loop_thread import LoopThread
@@ -19,6 +20,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import Tracing
 from ojs_aws.typed_jobs.jobs import Jobs
+from ojs_aws.typed_jobs.resources import Opened, in_use, open_all
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.invocation import Invocation
 from ojs_aws.worker.records import queues_by_sqs_name
@@ -101,6 +103,7 @@ class LambdaWorker(BaseWorker):
         self._timer = timer or SystemTimer()
         self._loop = LoopThread("ojs-worker")
         self._tracing: Tracing | None = None
+        self._kept_open = AsyncExitStack()
 
     def lambda_handler(
         self, event: Mapping[str, Any], context: LambdaContext | None = None
@@ -113,6 +116,7 @@ class LambdaWorker(BaseWorker):
         records = event.get("Records")
         if not isinstance(records, list):
             raise ValueError("no SQS event: connect the function to queues of the backend")
+        opened = self._resources
         seconds = context.get_remaining_time_in_millis() / 1000 if context else LONGEST_S
         request_id = context.aws_request_id if context else str(uuid.uuid4())
         backend = self.backend
@@ -127,12 +131,22 @@ class LambdaWorker(BaseWorker):
             tracing=self.tracing,
         )
         with ExitStack() as around:
+            around.enter_context(in_use(opened))
             around.enter_context(self.tracing.span(INVOCATION_SPAN, messages=len(records)))
             for member in self.middleware:
                 if isinstance(member, PerInvocation):
                     around.enter_context(member.invocation())
             kept = self._loop.run(invocation.run(records))
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
+
+    @functools.cached_property
+    def _resources(self) -> Opened:
+        """Return the resources of the typed jobs; the first batch opens them, and none closes them.
+
+        :raises Exception: whatever one raised; the messages come back.
+        """
+        self.freeze()
+        return self._loop.run(open_all(self.jobs.resources, self._kept_open))
 
     @property
     def backend(self) -> Backend:

@@ -17,6 +17,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.typed_jobs.jobs import Jobs
+from ojs_aws.typed_jobs.resources import all_open
 from ojs_aws.worker.active import ActiveJob, ActiveJobs, about
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
@@ -199,12 +200,16 @@ class Worker(BaseWorker):
 
         :raises RuntimeError: no handler is registered.
         """
-        from ojs_aws.worker.console import announce
-
         if not self.registry:
             raise RuntimeError("the worker has no handlers: register one with @worker.handler")
         executor = self.freeze()
         self._turns = Turns(self._weights or self.queues)
+        async with all_open(self.jobs.resources):
+            await self._serve(executor)
+
+    async def _serve(self, executor: Executor) -> None:
+        from ojs_aws.worker.console import announce
+
         beats = Heartbeats(self._source, self._active, self._heartbeat_s, self.lifecycle.obey)
         beating = asyncio.ensure_future(beats.beat_on(self.lifecycle, self._timer, self._woken))
         announce(self)

@@ -72,6 +72,9 @@ async def test_the_examples_do_what_the_page_says(page: Any, shop: Shop) -> None
         audited = await page.audit.enqueue("x")
         assert await ended(shop, page, handle.result()) == 100
         assert await ended(shop, page, audited.result()) is None
+        deleted = await page.delete_user.enqueue(5)
+        with page.pool.use(page.Pool()):
+            assert await ended(shop, page, deleted.result()) == "DELETE FROM users WHERE id = 5"
     assert page.worker.queues == page.lambda_worker.queues == ("email", "default")
 
 
