@@ -20,6 +20,7 @@ from ojs_aws.cli import (
     job_views,
     jobs,
     keys,
+    limits,
     monitor,
     queues,
     readiness,
@@ -42,7 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 enqueue.register(app)
-for _group in (jobs, queues, workers, cron, workflows, dead_letters, keys, restore):
+for _group in (jobs, queues, limits, workers, cron, workflows, dead_letters, keys, restore):
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
 job_views.register(app)

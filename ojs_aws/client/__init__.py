@@ -20,19 +20,26 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.events import EventList as EventList
     from ojs_aws.client.areas.events import Events as Events
     from ojs_aws.client.areas.jobs import JobBulkResult as JobBulkResult
+    from ojs_aws.client.areas.jobs import JobDiagnosis as JobDiagnosis
     from ojs_aws.client.areas.jobs import JobEntry as JobEntry
     from ojs_aws.client.areas.jobs import JobPage as JobPage
+    from ojs_aws.client.areas.jobs import JobReason as JobReason
     from ojs_aws.client.areas.jobs import Jobs as Jobs
+    from ojs_aws.client.areas.limits import LimitEntry as LimitEntry
+    from ojs_aws.client.areas.limits import LimitList as LimitList
+    from ojs_aws.client.areas.limits import RateLimits as RateLimits
     from ojs_aws.client.areas.outcomes import JobCheckpoint as JobCheckpoint
     from ojs_aws.client.areas.outcomes import JobOutcome as JobOutcome
     from ojs_aws.client.areas.outcomes import JobProgress as JobProgress
     from ojs_aws.client.areas.queues import Purged as Purged
+    from ojs_aws.client.areas.queues import QueueDetail as QueueDetail
     from ojs_aws.client.areas.queues import QueueEntry as QueueEntry
     from ojs_aws.client.areas.queues import QueueNumbers as QueueNumbers
     from ojs_aws.client.areas.queues import Queues as Queues
     from ojs_aws.client.areas.queues import QueueSettings as QueueSettings
     from ojs_aws.client.areas.schemas import JobSchema as JobSchema
     from ojs_aws.client.areas.schemas import Schemas as Schemas
+    from ojs_aws.client.areas.system import Caller as Caller
     from ojs_aws.client.areas.system import System as System
     from ojs_aws.client.areas.workers import DirectedWorkers as DirectedWorkers
     from ojs_aws.client.areas.workers import WorkerEntry as WorkerEntry
@@ -69,6 +76,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.sync import SyncJobHandle as SyncJobHandle
     from ojs_aws.client.sync import SyncJobs as SyncJobs
     from ojs_aws.client.sync import SyncQueues as SyncQueues
+    from ojs_aws.client.sync import SyncRateLimits as SyncRateLimits
     from ojs_aws.client.sync import SyncSchemas as SyncSchemas
     from ojs_aws.client.sync import SyncSystem as SyncSystem
     from ojs_aws.client.sync import SyncWorkers as SyncWorkers

@@ -16,6 +16,7 @@ from ojs_aws.client.areas.cron import CronJobs
 from ojs_aws.client.areas.dead_letters import DeadLetterJobs
 from ojs_aws.client.areas.events import Events
 from ojs_aws.client.areas.jobs import Jobs
+from ojs_aws.client.areas.limits import RateLimits
 from ojs_aws.client.areas.queues import Queues
 from ojs_aws.client.areas.schemas import Schemas
 from ojs_aws.client.areas.system import System
@@ -54,6 +55,10 @@ class SyncWorkflows(Synchronous, of=WorkflowOperations):
 
 class SyncSchemas(Synchronous, of=Schemas):
     """:class:`Schemas` for code that is not asynchronous."""
+
+
+class SyncRateLimits(Synchronous, of=RateLimits):
+    """:class:`RateLimits` for code that is not asynchronous."""
 
 
 class SyncQueues(Synchronous, of=Queues):

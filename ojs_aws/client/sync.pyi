@@ -17,6 +17,8 @@ from ojs_aws.client.areas.jobs import JobDiagnosis
 from ojs_aws.client.areas.jobs import JobEntry
 from ojs_aws.client.areas.jobs import JobFilter
 from ojs_aws.client.areas.jobs import JobPage
+from ojs_aws.client.areas.limits import LimitEntry
+from ojs_aws.client.areas.limits import LimitList
 from ojs_aws.client.areas.outcomes import JobCheckpoint
 from ojs_aws.client.areas.outcomes import JobOutcome
 from ojs_aws.client.areas.outcomes import JobProgress
@@ -314,6 +316,33 @@ class SyncSchemas:
 
         :raises NotFoundError: there is none.
         """
+class SyncRateLimits:
+    """:class:`RateLimits` for code that is not asynchronous."""
+
+    def list(self, *, limit: int=50, cursor: str='') -> LimitList:
+        """List a page of limits by key.
+
+        :param cursor: from the page before.
+        """
+
+    def get(self, key: str) -> LimitEntry:
+        """Read a limit.
+
+        :raises NotFoundError: no job has named it, and nobody has set it.
+        """
+
+    def set(self, key: str, policy: Mapping[str, JsonValue]) -> LimitEntry:
+        """Set the limit of a key, whatever jobs name.
+
+        :param policy: such as ``{"concurrency": 5, "rate": {"limit": 100, "period": "PT1M"}}``.
+        :raises InvalidRequestError: an invalid policy.
+        """
+
+    def remove(self, key: str) -> None:
+        """Remove what was set for a key: the limits that jobs name apply again.
+
+        :raises NotFoundError: nobody has set it.
+        """
 class SyncQueues:
     """:class:`Queues` for code that is not asynchronous."""
 
@@ -557,6 +586,8 @@ class SyncClient:
     'Register, read and remove the schemas of job types.'
     queues: SyncQueues
     'Read, create, configure, pause, drain and purge queues.'
+    rate_limits: SyncRateLimits
+    'Read, set and remove the limits on how jobs begin.'
     workers: SyncWorkers
     'List workers, and send them directives.'
     dead_letter: SyncDeadLetterJobs

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.dead_letters import DeadLetterJobs
     from ojs_aws.client.areas.events import Events
     from ojs_aws.client.areas.jobs import Jobs
+    from ojs_aws.client.areas.limits import RateLimits
     from ojs_aws.client.areas.queues import Queues
     from ojs_aws.client.areas.schemas import Schemas
     from ojs_aws.client.areas.system import System
@@ -38,6 +39,8 @@ class Areas:
     """Register, read and remove the schemas of job types."""
     queues: Queues
     """Read, create, configure, pause, drain and purge queues."""
+    rate_limits: RateLimits
+    """Read, set and remove the limits on how jobs begin."""
     workers: Workers
     """List workers, and send them directives."""
     dead_letter: DeadLetterJobs

@@ -97,6 +97,10 @@ async def _each(*calls: Awaitable[object]) -> list[object]:
     return [await call for call in calls]
 
 
+def _limited(client: Client) -> Awaitable[object]:
+    return client.rate_limits.set("stripe", {"concurrency": 2})
+
+
 CALLS: Final[Mapping[str, Make]] = {
     "enqueue": lambda c: c.enqueue("demo.echo", ["x"], queue="work", meta={"a": 1}),
     "enqueue_many": lambda c: c.enqueue_many([Job("demo.echo", [1]), Job("demo.echo", [2])]),
@@ -140,6 +144,10 @@ CALLS: Final[Mapping[str, Make]] = {
     "queues.configure": lambda c: c.queues.configure("media", {"max_size": None, "concurrency": 3}),
     "queues.drain": lambda c: c.queues.drain("media"),
     "queues.delete": lambda c: _each(c.queues.delete("media"), c.queues.list()),
+    "rate_limits.list": lambda c: _each(_limited(c), c.rate_limits.list()),
+    "rate_limits.get": lambda c: _each(_limited(c), c.rate_limits.get("stripe")),
+    "rate_limits.set": _limited,
+    "rate_limits.remove": lambda c: _each(_limited(c), c.rate_limits.remove("stripe")),
     "queues.limit": lambda c: _each(
         c.queues.limit("media", {"concurrency": 5}), c.queues.limit("media", None)
     ),

@@ -22,7 +22,7 @@ from tests.unit.client.doubles import ApiServer, FakeTimer
 
 AREAS = (
     *("admin", "jobs", "queues", "cron", "workers", "dead_letter", "workflows", "schemas"),
-    *("events", "system"),
+    *("events", "rate_limits", "system"),
 )
 ONE_WAY = {"transact_item": "a transaction needs the table itself"}
 VARYING = {"latency_ms"}
