@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.workflows import WorkflowFailedError as WorkflowFailedError
     from ojs_aws.client.areas.workflows import WorkflowWaitTimeoutError as WorkflowWaitTimeoutError
     from ojs_aws.client.errors import JobCancelledError as JobCancelledError
+    from ojs_aws.client.errors import JobExpiredError as JobExpiredError
     from ojs_aws.client.errors import JobFailedError as JobFailedError
     from ojs_aws.client.errors import WaitTimeoutError as WaitTimeoutError
     from ojs_aws.config import SettingsError as SettingsError

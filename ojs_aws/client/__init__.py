@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.client import Client as Client
     from ojs_aws.client.errors import BatchRejectedError as BatchRejectedError
     from ojs_aws.client.errors import JobCancelledError as JobCancelledError
+    from ojs_aws.client.errors import JobExpiredError as JobExpiredError
     from ojs_aws.client.errors import JobFailedError as JobFailedError
     from ojs_aws.client.errors import WaitTimeoutError as WaitTimeoutError
     from ojs_aws.client.handles import JobHandle as JobHandle

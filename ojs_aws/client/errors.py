@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchRejectedError",
     "JobCancelledError",
+    "JobExpiredError",
     "JobFailedError",
     "WaitTimeoutError",
     "error_in",
@@ -52,6 +53,15 @@ class JobFailedError(Exception):
 
 class JobCancelledError(JobFailedError):
     """Raised when the job that was waited for was cancelled."""
+
+
+class JobExpiredError(JobFailedError):
+    """Raised when the job that was waited for expired before any worker executed it."""
+
+    def __init__(self, job: Job) -> None:
+        """Describe how the job ended."""
+        super().__init__(job)
+        self.args = (f"Job {job.id} ({job.type}) expired before any worker executed it.",)
 
 
 class WaitTimeoutError(TimeoutError):

@@ -63,6 +63,7 @@ class SingleJobs(Areas):
         :param poll_s: seconds between the first two requests; the interval grows up to 5 s. A
             server that waits by itself is not asked more often.
         :raises JobFailedError: it was discarded; the error says why.
+        :raises JobExpiredError: it expired before any worker executed it; a JobFailedError, too.
         :raises JobCancelledError: it was cancelled.
         :raises WaitTimeoutError: it has not ended in time.
         :raises ResultPrunedError: it has ended, and its outcome is not kept any more.

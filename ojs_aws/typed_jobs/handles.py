@@ -86,6 +86,7 @@ class Handle(_AnyHandle[R_co]):
 
         :param timeout: how long to wait: ``"30s"``, ``"5m"``; None waits as long as it takes.
         :raises JobFailedError: it was discarded; the error says why.
+        :raises JobExpiredError: it expired before any worker executed it; a JobFailedError, too.
         :raises JobCancelledError: it was cancelled.
         :raises WaitTimeoutError: it has not ended in time.
         :raises ResultPrunedError: it has ended, and its outcome is not kept any more.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
 
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
@@ -20,6 +20,12 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 Returned = TypeVar("Returned")
+
+
+_ELSEWHERE: Final = frozenset(
+    {"apply_async", "defer", "delay", "kiq", "perform_async", "schedule", "send", "submit"}
+)
+"""What the methods that send a job are called in other libraries."""
 
 
 class Sender(Generic[P, R]):
@@ -120,6 +126,16 @@ class Sender(Generic[P, R]):
     def __repr__(self) -> str:
         """Show the type of the job."""
         return f"<{type(self).__name__} {self.type}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Explain a method that other libraries have."""
+            hint = ""
+            if name in _ELSEWHERE:
+                hint = ". Send it by enqueue(...), and set options by options(...).enqueue(...)"
+            shown = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(shown + hint, name=name, obj=self)
 
 
 class RemoteJob(Sender[P, R]):

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.client.areas.area import Area
-from ojs_aws.client.errors import JobCancelledError, JobFailedError, WaitTimeoutError
+from ojs_aws.client.errors import (
+    JobCancelledError,
+    JobExpiredError,
+    JobFailedError,
+    WaitTimeoutError,
+)
 from ojs_aws.client.timer import Waiting
 from ojs_aws.client.transports.answers import (
     Values,
@@ -173,10 +178,13 @@ def result_or_raise(outcome: JobOutcome) -> JsonValue:
     """Return the result of a job that is over.
 
     :raises JobFailedError: it was discarded.
+    :raises JobExpiredError: it was discarded before any worker executed it.
     :raises JobCancelledError: it was cancelled.
     """
     if outcome.state == JobState.COMPLETED:
         return outcome.result
     if outcome.state == JobState.CANCELLED:
         raise JobCancelledError(outcome.job)
+    if not outcome.error and not outcome.attributes.get("attempt"):
+        raise JobExpiredError(outcome.job)
     raise JobFailedError(outcome.job)

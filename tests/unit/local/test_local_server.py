@@ -187,6 +187,35 @@ def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]
     assert "failed   email.bad_address 'nobody' is no address" in run.stdout
 
 
+def test_the_example_of_typed_jobs_does_what_it_says(
+    server: tuple[str, subprocess.Popen[str]],
+) -> None:
+    """A model as argument, results with types, a workflow, over HTTP."""
+    url, _ = server
+    environ = {**os.environ, "OJS_URL": url, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "examples/typed_jobs.py"]
+    worker = subprocess.Popen([*command, "worker"], env=environ, cwd=ROOT)
+    try:
+        run = subprocess.run(
+            command,
+            env=environ,
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=HUNG_S,
+        )
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=HUNG_S) == 0
+    assert run.stdout.splitlines() == [
+        "sent to   ada@example.com",
+        "words     3300",
+        "workflow  200",
+        "failed    email.bad_address 'nobody' is no address",
+    ]
+
+
 def test_getting_started_gets_somewhere(
     server: tuple[str, subprocess.Popen[str]], tmp_path: Path
 ) -> None:

@@ -16,7 +16,12 @@ from ojs_aws import (
     enqueue_many,
     enqueue_many_sync,
 )
-from ojs_aws.client import JobCancelledError, JobFailedError, WaitTimeoutError
+from ojs_aws.client import (
+    JobCancelledError,
+    JobExpiredError,
+    JobFailedError,
+    WaitTimeoutError,
+)
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
@@ -102,6 +107,13 @@ async def test_a_job_that_is_cancelled_or_late_raises_that(shop: Shop) -> None:
         await handle.result(timeout=timedelta(seconds=1))
 
 
+async def test_a_job_that_nobody_took_in_time_has_expired(shop: Shop) -> None:
+    handle = await send.options(expires_at="+PT1S").enqueue("a@b.c")
+    shop.world.clock.advance(s=2)
+    with pytest.raises(JobExpiredError, match="expired before any worker executed it"):
+        await handle.result()
+
+
 async def test_a_job_that_a_middleware_drops_is_no_job(world: World) -> None:
     async def drop(job: Job, call_next: object) -> None: ...
 
@@ -146,6 +158,15 @@ async def test_a_handle_is_made_of_an_id(shop: Shop) -> None:
 
 
 # ---------------------------------------------------------------------------------- options
+@pytest.mark.parametrize("name", ["delay", "apply_async", "send"])
+def test_a_method_of_another_library_names_ours(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"no attribute '\w+'. Send it by enqueue\(...\)"):
+        getattr(send, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'enqeue'$"):
+        getattr(send, "enqeue")  # noqa: B009 - misspelt on purpose
+    assert not hasattr(send, "__len__")
+
+
 async def test_options_make_another_sender(shop: Shop) -> None:
     """The first one stays as it is."""
     later = send.options(delay="10m", priority=5).options(tags=["a"])
