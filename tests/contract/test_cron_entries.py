@@ -11,13 +11,14 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.cron import transitions as cron
-from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, OverlapPolicy
+from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import CronEntries, StaleCronError
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers
+from tests.full_records import left_out
 from tests.simulation.memory import MemoryCron
 
 NOW = Instant(1_760_000_000_000)
@@ -83,6 +84,44 @@ def test_an_entry_comes_back_as_it_was_stored(entries: CronEntries) -> None:
     disabled = cron.set_enabled(entry, NOW, is_enabled=False)
     entries.save(entry, disabled)
     assert entries.load(entry.name) == disabled
+
+
+def test_an_entry_with_all_that_it_may_hold_comes_back(entries: CronEntries) -> None:
+    """Each member, the gap of a transition of the clocks among them."""
+    full = CronEntry(
+        definition=an_entry(
+            timezone="Asia/Tokyo",
+            overlap=OverlapPolicy.ENQUEUE,
+            description="d",
+            is_enabled=False,
+        ).definition,
+        version=3,
+        created_at=Instant(1001),
+        updated_at=Instant(1002),
+        anchor=Instant(1003),
+        next_run_at=Instant(1004),
+        gap_at=Instant(1005),
+        last_run_at=Instant(1006),
+        run_count=7,
+        runs=("a", "b"),
+        held=("b",),
+        latest=Occurrence(
+            number=8,
+            scheduled_at=Instant(1007),
+            claimed_at=Instant(1008),
+            outcome=Outcome.SKIPPED,
+            job_id="a",
+            reason="overlap",
+            blocked_by="b",
+            cancels=("c",),
+            is_held=True,
+        ),
+    )
+    assert left_out(full) == set(), "a member that is new has to be given here, too"
+    old = replace(full, version=2)
+    entries.save(None, old)
+    entries.save(old, full)
+    assert entries.load(full.name) == full
 
 
 def test_an_unknown_entry_is_none(entries: CronEntries) -> None:

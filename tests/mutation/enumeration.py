@@ -10,6 +10,7 @@ from typing import Final
 from tests.mutation.conditions import condition_removals
 from tests.mutation.flow import except_removals, transition_removals
 from tests.mutation.mutants import CHECKOUT, Mutant, Removal, Source, named, read_source
+from tests.mutation.rows import named_parts, row_removals
 from tests.mutation.writes import action_makers, element_removals, update_branches
 
 ADAPTERS: Final = CHECKOUT / "ojs_aws" / "adapters"
@@ -35,20 +36,23 @@ def all_mutants() -> list[Mutant]:
 
 
 @cache
-def _makers() -> frozenset[str]:
-    return action_makers(read_source(path) for path in sorted(ADAPTERS.rglob("*.py")))
+def _makers_and_parts() -> tuple[frozenset[str], frozenset[str]]:
+    sources = [read_source(path) for path in sorted(ADAPTERS.rglob("*.py"))]
+    return action_makers(sources), named_parts(sources)
 
 
 def mutants_of(source: Source) -> Iterator[Mutant]:
     """Yield what can be removed from a module."""
-    yield from named(source, _removals(source, _makers()))
+    yield from named(source, _removals(source))
 
 
-def _removals(source: Source, makers: frozenset[str]) -> Iterator[Removal]:
+def _removals(source: Source) -> Iterator[Removal]:
     if source.path.is_relative_to(ADAPTERS):
+        makers, parts = _makers_and_parts()
         yield from condition_removals(source)
         yield from element_removals(source, makers)
         yield from update_branches(source)
+        yield from row_removals(source, parts)
     elif source.path in TRANSITIONS:
         yield from transition_removals(source)
     else:

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     BRANCH = "branch"
     TRANSITION = "transition"
     EXCEPT = "except"
+    ROW = "row"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-from tests.mutation.mutants import Mutant, Source, functions
+from tests.mutation.mutants import Kind, Mutant, Source, functions
+from tests.mutation.rows import leave_out, note_rows
 
 NOTE: Final = "__mutation_note__"
 
@@ -27,6 +28,9 @@ class PatchError(Exception):
 
 def apply(source: Source, mutant: Mutant) -> None:
     """Put a mutant in place."""
+    if mutant.removal.kind is Kind.ROW:
+        leave_out(mutant)
+        return
     tree = mutated(source, mutant)
     module = importlib.import_module(mutant.module)
     code = compile(tree, str(source.path), "exec")
@@ -68,7 +72,9 @@ def _changed(statement: ast.stmt, mutant: Mutant) -> ast.stmt:
 
 def constants_of(source: Source, mutant: Mutant) -> list[str]:
     """Return the module's constants that a mutant changes; empty where it changes a function."""
-    return [] if mutant.function else _targets(_statement_of(source, mutant.removal.node))
+    if mutant.function or mutant.removal.kind is Kind.ROW:
+        return []
+    return _targets(_statement_of(source, mutant.removal.node))
 
 
 def _statement_of(source: Source, node: ast.AST) -> ast.stmt:
@@ -176,11 +182,14 @@ def install_notes(sources: Iterable[Source], mutants: Sequence[Mutant], reached:
 
     setattr(builtins, NOTE, note)
     by_module: dict[str, list[tuple[int, Mutant]]] = {}
+    rows: list[tuple[int, Mutant]] = []
     for number, mutant in enumerate(mutants):
-        by_module.setdefault(mutant.module, []).append((number, mutant))
+        is_row = mutant.removal.kind is Kind.ROW
+        (rows if is_row else by_module.setdefault(mutant.module, [])).append((number, mutant))
     for source in sources:
         if here := by_module.get(source.module):
             _install(source, here)
+    note_rows(rows, reached)  # the last, as it puts other functions in the places of two
 
 
 def _install(source: Source, mutants: Sequence[tuple[int, Mutant]]) -> None:

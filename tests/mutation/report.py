@@ -20,6 +20,7 @@ WHAT: Final = {
     Kind.BRANCH: "branches of writes",
     Kind.TRANSITION: "parts of transitions",
     Kind.EXCEPT: "handlers of exceptions",
+    Kind.ROW: "rows of tables of attributes",
 }
 
 

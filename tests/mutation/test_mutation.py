@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ojs_aws.domain.progress import Progress
+from ojs_aws.domain.timestamps import Instant
 from tests.mutation.clauses import key_removals, parse, removals
 from tests.mutation.enumeration import LIFECYCLE, all_mutants, mutants_of
 from tests.mutation.flow import except_removals
@@ -13,6 +16,7 @@ from tests.mutation.mutants import CHECKOUT, Kind, Mutant, Source, path_of, read
 from tests.mutation.patching import apply, install_notes
 from tests.mutation.processes import Task, run_all
 from tests.mutation.report import PAGE, explained, listed, table
+from tests.mutation.rows import named_parts, place_of, row_removals
 from tests.mutation.writes import action_makers, element_removals, update_branches
 
 HERE = CHECKOUT / "ojs_aws" / "adapters" / "made_up.py"
@@ -138,6 +142,26 @@ def test_each_exception_of_a_handler_is_removed_once() -> None:
     ]
 
 
+ROWS = """
+_PLACE: Final[c.Columns] = {c.TEXT: {n.SK: "id", "d": "digest"}, c.NUMBER: n.SIZES, **OTHERS}
+_OTHER: Final = {"a": "b"}
+"""
+
+
+def test_each_row_of_a_table_of_attributes_is_removed_once() -> None:
+    """Parts of tables that have names of their own are looked for where the names are."""
+    made = source(ROWS)
+    found = [each.what for each in row_removals(made, frozenset())]
+    assert found == ["_PLACE without n.SK: 'id'", "_PLACE without 'd': 'digest'"]
+    assert named_parts([made]) == {"SIZES"}
+
+
+def test_each_row_is_found_in_the_tables_of_the_running_code(mutants: list[Mutant]) -> None:
+    rows = [each for each in mutants if each.removal.kind is Kind.ROW]
+    assert len({(id(part), name) for part, name in map(place_of, rows)}) == len(rows) > 100
+    assert {each.module.rpartition(".")[2] for each in rows} >= {"names", "codec", "outcomes"}
+
+
 def test_names_of_removals_differ(mutants: list[Mutant]) -> None:
     assert len({each.id for each in mutants}) == len(mutants)
 
@@ -226,3 +250,26 @@ def test_the_table_counts_each_removal_once(mutants: list[Mutant]) -> None:
     last = table(mutants, ids[3:], ids[:1]).splitlines()[-1]
     assert last == f"| all | | {len(ids)} | {len(ids) - 3} | 1 | 2 |"
     assert {each.removal.kind for each in mutants} == set(Kind)
+
+
+def test_a_row_is_left_out_where_tables_nest(mutants: list[Mutant]) -> None:
+    """The message of a job's progress: a row of a table within another module's table."""
+    from ojs_aws.adapters.dynamodb import columns as c
+    from ojs_aws.adapters.dynamodb.jobs.outcomes import OUTCOME
+
+    (row,) = (each for each in mutants if "_PROGRESS without 'm'" in each.id)
+
+    def written(message: str) -> list[str]:
+        progress = Progress(attempt=1, updated_at=Instant(5), fraction=0.5, message=message)
+        stored = c.attributes(SimpleNamespace(progress=progress, checkpoint=None), OUTCOME)
+        return [*stored["pg"]["M"]]
+
+    def work() -> list[object]:
+        reached = set[int]()
+        install_notes([], [row], reached)
+        before = [written(""), [*reached], written("half"), [*reached]]
+        apply(source(""), row)
+        return [*before, written("half")]
+
+    plain = ["n", "a", "f"]
+    assert _in_a_process(work) == [plain, [], [*plain, "m"], [0], plain]
