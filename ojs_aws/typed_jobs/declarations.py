@@ -16,6 +16,7 @@ from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
 from ojs_aws.typed_jobs.clients import Clients
 from ojs_aws.typed_jobs.options import JobOptions, attributes_of
+from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.received import ArgumentDecoder
 from ojs_aws.typed_jobs.signature import JobSignature
 from ojs_aws.typed_jobs.values import Codec, codec_of
@@ -93,7 +94,10 @@ class JobDeclaration:
 
         :raises WrongValueError: it does not have the declared type.
         """
-        return self.result.decode(Member(encode(value), value), RESULT)
+        try:
+            return self.result.decode(Member(encode(value), value), RESULT)
+        except WrongValueError as wrong:
+            raise WrongValueError(wrong.field, wrong.expected, self.type) from None
 
 
 def declared(

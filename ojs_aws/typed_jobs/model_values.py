@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,17 +23,22 @@ from ojs_aws.typed_jobs.plain_values import WrongValueError
 _OWN_WORDS: Final = frozenset({"value_error", "assertion_error"})
 """Errors whose message is the application's, which may show the value."""
 
+_SHOULD_BE: Final = "Input should be "
 _SILENT: Final = "a value that JSON can carry without loss"
 
 
 class ModelCodec:
     """Translates the values of one type by pydantic."""
 
-    def __init__(self, adapter: TypeAdapter[Any]) -> None:
-        """Translate the values of this type."""
-        self.adapter = adapter
-        self._dump = adapter.serializer.to_json
-        self._load = adapter.validator.validate_json
+    def __init__(self, kind: Any) -> None:
+        """Translate the values of this type.
+
+        :raises PydanticUserError: pydantic does not know such values.
+        """
+        self.adapter: TypeAdapter[Any] = TypeAdapter(kind)
+        self._kind = kind if typing.get_origin(kind) is None else None
+        self._dump = self.adapter.serializer.to_json
+        self._load = self.adapter.validator.validate_json
 
     def text_of(self, value: object) -> RawJson | None:
         """Return the JSON text of a value; None if it might not come back as it is."""
@@ -70,6 +76,9 @@ class ModelCodec:
 
     def _wrong(self, value: object, field: str) -> WrongValueError:
         """Return what is wrong with a value that could not be encoded."""
+        if isinstance(self._kind, type) and not _is_instance(value, self._kind):
+            expected = f"{_article(self._kind)}, not {type(value).__name__}"
+            return WrongValueError(field, expected)
         try:
             self.adapter.validate_python(value, strict=True)
             # An object of the right class may have fields that are wrong: it was changed later.
@@ -91,7 +100,7 @@ def model_codec(kind: Any, place: str) -> ModelCodec:
     :raises RegistrationError: pydantic does not know such values.
     """
     try:
-        return ModelCodec(TypeAdapter(kind))
+        return ModelCodec(kind)
     except (PydanticUserError, TypeError) as problem:
         shown = str(problem).partition("\n")[0]
         raise RegistrationError(f"{place} has a type that JSON cannot carry: {shown}") from None
@@ -101,7 +110,11 @@ def _expected(error: ErrorDetails) -> str:
     """Return what pydantic expected, unless the words are the application's."""
     if error["type"] in _OWN_WORDS or "." in error["type"]:
         return "a value that its validator accepts"
-    return error["msg"].removeprefix("Input should be ").replace("Input should ", "to ")
+    if error["type"] == "missing":
+        return "there"
+    said = error["msg"]
+    expected = said.removeprefix(_SHOULD_BE)
+    return expected if expected != said else f"valid: {said[:1].lower()}{said[1:]}"
 
 
 def _field(field: str, error: ErrorDetails, names: frozenset[str]) -> str:
@@ -136,8 +149,9 @@ def _difference(given: object, again: object, field: str) -> WrongValueError | N
     if given == again or (isinstance(given, float) and math.isnan(given)):
         return None
     if type(given) is not type(again):
-        expected, came = type(again).__name__, type(given).__name__
-        return WrongValueError(field, f"{expected}, not {came}: what {came} adds would be lost")
+        expected, came = _article(type(again)), type(given).__name__
+        lost = f": what {came} adds would be lost" if isinstance(given, type(again)) else ""
+        return WrongValueError(field, f"{expected}, not {came}{lost}")
     parts, others = _parts(given), _parts(again)
     if parts is None or others is None or parts.keys() != others.keys():
         return WrongValueError(field, _SILENT)
@@ -155,6 +169,19 @@ def _parts(value: object) -> Mapping[Any, object] | None:
     if isinstance(value, (list, tuple)):
         return dict(enumerate(value))
     return value if isinstance(value, dict) else None
+
+
+def _article(kind: type) -> str:
+    """Return the name of a type with its article."""
+    return f"{'an' if kind.__name__[:1] in 'AEIOUaeiou' else 'a'} {kind.__name__}"
+
+
+def _is_instance(value: object, kind: type) -> bool:
+    """Return whether a value is of a class; True for a class that has no instances of its own."""
+    try:
+        return isinstance(value, kind)
+    except TypeError:  # a TypedDict: its values are dictionaries
+        return True
 
 
 def _step(value: object, key: object) -> str:

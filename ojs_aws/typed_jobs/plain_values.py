@@ -32,11 +32,12 @@ class WrongValueError(TypeError):
     :ivar expected: what would fit.
     """
 
-    def __init__(self, field: str, expected: str) -> None:
-        """Name the field."""
+    def __init__(self, field: str, expected: str, job_type: str = "") -> None:
+        """Name the field, and the type of the job if known."""
         self.field = field
         self.expected = expected
-        super().__init__(f"{field}: expected {expected}")
+        of = f" of {job_type!r}" if job_type else ""
+        super().__init__(f"{field!r}{of} must be {expected}.")
 
 
 def plain_check(kind: object) -> Check | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpac
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 from ojs_aws.typed_jobs.options import JobOptions, merged
+from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.templates import JobTemplate
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ class Sender(Generic[P, R]):
         :raises RegistrationError: the function's types cannot be resolved.
         """
         encoder = self.declaration.encoder
-        wire = encoder.encode(args, kwargs, is_whole=self._is_whole)
+        try:
+            wire = encoder.encode(args, kwargs, is_whole=self._is_whole)
+        except WrongValueError as wrong:
+            raise WrongValueError(wrong.field, wrong.expected, self.type) from None
         return JobCall(self.declaration, self._template, wire)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:

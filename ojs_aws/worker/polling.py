@@ -61,7 +61,6 @@ class Worker(BaseWorker):
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
         jobs: Jobs | str | None = None,
-        /,
         *,
         url: str | None = None,
         queues: Sequence[str] | Mapping[str, int] | None = None,
@@ -107,7 +106,8 @@ class Worker(BaseWorker):
         if isinstance(jobs, str):
             jobs, url = None, jobs
         if ways > 1 or (jobs is None and not ways):
-            raise ValueError("a worker needs the URL of a server or a source, and not both")
+            what = "and not both" if ways else "or its jobs: Worker(jobs)"
+            raise ValueError(f"a worker needs the URL of a server or a source, {what}")
         names_of = tuple(queues) if isinstance(queues, Mapping) else queues
         super().__init__(
             jobs=jobs, queues=names_of, middleware=middleware, hooks=hooks, registry=registry

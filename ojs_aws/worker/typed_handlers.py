@@ -80,7 +80,7 @@ def _call(declaration: JobDeclaration, ctx: JobContext, given: object) -> Any:
         args, keywords = declaration.decoder.decode(ctx.job)
     except WrongValueError as wrong:
         raise DeadLetterError(
-            f"The argument {wrong.field!r} of {declaration.type!r} is not {wrong.expected}.",
+            f"The argument {wrong.field!r} of {declaration.type!r} must be {wrong.expected}.",
             type="ArgumentTypeError",
             details={"field": wrong.field},
         ) from None
@@ -118,6 +118,6 @@ def _encoded(declaration: JobDeclaration, returned: object) -> object:
         return declaration.result.encode(returned, RESULT)
     except WrongValueError as wrong:
         raise TypeError(
-            f"{declaration.signature.name} returned the wrong type: {wrong.field!r} is not "
-            f"{wrong.expected}."
+            f"{declaration.signature.name} returned another type than it declares: "
+            f"{wrong.field!r} must be {wrong.expected}."
         ) from None

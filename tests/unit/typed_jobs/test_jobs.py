@@ -223,7 +223,9 @@ def test_a_worker_with_jobs_asks_the_environment_where_the_server_is(
 
 def test_a_string_first_is_still_the_url() -> None:
     assert Worker("http://127.0.0.1:8080").queues == ("default",)
-    assert Worker(Jobs(), url="http://127.0.0.1:8080").queues == ("default",)
+    assert Worker(jobs=Jobs(), url="http://127.0.0.1:8080").queues == ("default",)
+    with pytest.raises(ValueError, match=r"or its jobs: Worker\(jobs\)"):
+        Worker()
     with pytest.raises(ValueError, match="not both"):
         Worker("http://127.0.0.1:8080", url="http://127.0.0.1:8080")
 

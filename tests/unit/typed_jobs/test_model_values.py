@@ -164,8 +164,28 @@ def test_what_would_be_lost_or_changed_is_not_sent(make: Callable[[], Any], fiel
 
 def test_a_subclass_is_refused_by_its_name() -> None:
     order = _changed(lines=[BigLine(name="a", price=Decimal(1), weight=3)])
-    with pytest.raises(WrongValueError, match="Line, not BigLine: what BigLine adds would be lost"):
+    with pytest.raises(WrongValueError, match="a Line, not BigLine: what BigLine adds"):
         take.call(order)
+
+
+def test_a_value_of_another_class_is_refused_by_both_names() -> None:
+    """Also where it has all the fields."""
+    fields: Any = {"number": 1, "orderLines": []}
+    with pytest.raises(
+        WrongValueError, match=r"'order' of 'an.order' must be an Order, not dict\.$"
+    ):
+        take.call(fields)
+
+
+def test_an_object_of_named_fields_is_checked_by_them() -> None:
+    own = Jobs()
+
+    @own.job("a.b")
+    async def run(options: Options) -> None: ...
+
+    assert run.call({"colour": Colour.RED}).to_job().args == [{"colour": "red"}]
+    with pytest.raises(WrongValueError, match=r"'options\.colour' of 'a.b' must be"):
+        run.call({"colour": "blue"})  # type: ignore[typeddict-item]
 
 
 def test_a_secret_is_not_sent_as_stars() -> None:

@@ -129,7 +129,7 @@ async def test_a_result_of_another_type_fails_the_job(shop: Shop) -> None:
     await wrong.enqueue()
     [outcome] = await shop.work(jobs)
     error = error_of(outcome)
-    assert "'result' is not an integer" in str(error["message"])
+    assert "'result' must be an integer" in str(error["message"])
     assert "secret" not in str(error)
 
 
