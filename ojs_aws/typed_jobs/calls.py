@@ -93,6 +93,7 @@ async def enqueue_many(calls: Iterable[JobCall[R]]) -> list[Handle[R]]:
     :raises TypeError: one is no call of a job.
     :raises ValueError: the jobs are not all sent by the same client, or nothing says where the
         server is.
+    :raises BatchRejectedError: a middleware dropped or failed one; nothing was enqueued.
     :raises OjsError: the backend refused the batch; nothing was enqueued.
     """
     listed = list(calls)

@@ -16,7 +16,7 @@ from ojs_aws.services.jobs.render import render_job
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
-from ojs_aws.worker.executor import Failed, Outcome, Succeeded
+from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
 from tests.simulation.world import World
 
 
@@ -51,7 +51,10 @@ class Shop:
 
     async def _run(self, jobs: Jobs, job: Job) -> Outcome:
         outcome = await execute(jobs, job)
-        if isinstance(outcome, Succeeded):
+        if isinstance(outcome, Snoozed):
+            error, delay_ms = parse_object(encode({**outcome.error})), outcome.delay_ms
+            self.world.backend.jobs.fail.requeue(job.id, None, error, delay_ms=delay_ms)
+        elif isinstance(outcome, Succeeded):
             self.world.backend.jobs.ack(job.id, None, RawJson(outcome.result or "null"))
         else:
             self.world.backend.jobs.fail(job.id, None, parse_object(encode({**outcome.error})))

@@ -12,7 +12,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.worker.executor import Snoozed, Succeeded
-from tests.unit.typed_jobs.conftest import error_of, execute
+from tests.unit.typed_jobs.conftest import Shop, error_of, execute
 
 jobs = Jobs()
 
@@ -199,6 +199,19 @@ async def test_an_older_worker_leaves_what_a_newer_sender_sends(call: Any) -> No
     assert isinstance(outcome, Snoozed)
     assert outcome.delay_ms == 30_000
     assert isinstance(await execute(newer, call.to_job()), Succeeded)
+
+
+async def test_a_rolling_deployment_loses_no_job(shop: Shop) -> None:
+    """The new application, an old worker first, then a new one; and not one failure is counted."""
+    handle = await send_v2.enqueue("a", "b", "c", urgent=True, tag="t")
+    old_handle = await send_v1.enqueue("a", "b", urgent=True)
+    await shop.work(older)
+    waiting = await handle.get()
+    assert (waiting.state, (await old_handle.get()).state) == ("retryable", "completed")
+    shop.world.clock.advance(s=30)
+    await shop.work(newer)
+    assert await handle.result() == ["a", "b", "c", True, "t"]
+    assert (await handle.get())["x_aws_uncounted_attempts"] == 1
 
 
 OLDER: list[tuple[Any, list[Any]]] = [
