@@ -9,7 +9,7 @@ import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
@@ -18,6 +18,9 @@ from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.domain.progress import read_report
 from ojs_aws.services.backend import Backend
 from ojs_aws.worker.reservations import NO_IDS, Pulse
+
+if TYPE_CHECKING:
+    from ojs_aws.services.workers.heartbeat import Beat
 
 R = TypeVar("R")
 
@@ -122,22 +125,30 @@ class DirectReservations:
     async def heartbeat(
         self,
         job_ids: Sequence[str],
-        state: str,  # noqa: ARG002 - the state of a function is always running
+        state: str,
         *,
         reservation_ids: Mapping[str, str] = NO_IDS,
     ) -> Pulse:
-        """Extend reservations."""
-        self._known = None
-        ids = reservation_ids
-        attempts = {job_id: self._which(job_id, ids.get(job_id, "")) for job_id in job_ids}
-        beat = await asyncio.to_thread(
-            self.backend.workers.heartbeat,
+        """Extend reservations, each by two calls."""
+        cancelled: set[str] = set()
+        lost: set[str] = set()
+        for job_id in job_ids:
+            beat = await self._extend(job_id, reservation_ids.get(job_id, ""))
+            cancelled.update(beat.cancelled)
+            lost.update(beat.lost)
+        return Pulse(state, frozenset(cancelled), frozenset(lost))
+
+    async def _extend(self, job_id: str, reservation_id: str) -> Beat:
+        start, self._known = self._start(job_id), None
+        beat, self._known = await asyncio.to_thread(
+            self.backend.workers.heartbeat.extend,
             self.worker_id,
-            job_ids,
+            job_id,
             self.visibility_timeout_ms,
-            attempts=attempts,
+            which=self._which(job_id, reservation_id),
+            start=start,
         )
-        return Pulse(beat.state, frozenset(beat.cancelled), frozenset(beat.lost))
+        return beat
 
 
 def _members(values: Mapping[str, JsonValue]) -> dict[str, Member]:

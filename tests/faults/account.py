@@ -25,6 +25,7 @@ SETTINGS: Final = Settings(
     inline_limit_bytes=600,
     s3_threshold_bytes=3000,
     event_bus=BUS,
+    event_bus_types=("*",),
     default_visibility_timeout_s=30,
     default_timeout_s=600,
     queue_settings_age_ms=0,

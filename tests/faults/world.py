@@ -17,6 +17,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.local.tables import _lists
@@ -374,6 +375,12 @@ class World:
     def _execute(self, process: Process, job_id: str, name: str, ending: str) -> bool:
         was, self.cause = self.cause, Cause(kind=ending, worker=name, job_id=job_id)
         try:
+            if ending == "beat":
+                known = process.backend.ports.store.load(job_id)
+                which = attempt_of(known) if known else ANY_ATTEMPT
+                beat = process.backend.workers.heartbeat.extend
+                beat(name, job_id, 40_000, which=which, start=known)
+                return False  # it goes on, and dies with its invocation
             if ending == "ack":
                 process.backend.jobs.ack(job_id, name, None, has_message=False)
             else:

@@ -12,6 +12,7 @@ from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
+from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
@@ -293,6 +294,26 @@ def test_a_heartbeat_of_several_jobs_reads_once(aws: EmbeddedAws, backend: Backe
         "BatchGetItem": 1,
         "ChangeMessageVisibilityBatch": 1,
     }
+
+
+def test_a_heartbeat_of_a_lambda_function_costs_two_calls(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """It knows the job from the claim, and from the heartbeat before; nobody registers it."""
+    pushed(backend)
+    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="lambda_1"))
+    extend = backend.workers.heartbeat.extend
+    for _ in range(2):
+        backend.clock.advance(s=1)  # type: ignore[attr-defined]
+        with aws.calls.counted() as calls:
+            answer, after = extend("lambda_1", job.id, None, which=attempt_of(job), start=job)
+        assert calls == {"UpdateItem": 1, "ChangeMessageVisibility": 1}
+        assert len(answer.extended) == 1
+        assert after is not None
+        job = after
+    with aws.calls.counted() as calls:  # there is nothing to write: it looks at the job instead
+        extend("lambda_1", job.id, None, which=attempt_of(job), start=job)
+    assert calls == {"GetItem": 1, "ChangeMessageVisibility": 1}
 
 
 def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(

@@ -61,6 +61,16 @@ class _Sorted:
     cancelled: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
+    def beat(self, state: str, now: Instant) -> Beat:
+        """Return the answer to the heartbeat."""
+        return Beat(
+            state=state,
+            extended=tuple(job.id for job in self.extended),
+            cancelled=tuple(self.cancelled),
+            lost=tuple(self.lost),
+            server_time=now,
+        )
+
 
 NO_ATTEMPTS: Final[Mapping[str, AttemptRef]] = {}
 
@@ -86,6 +96,13 @@ class _Extend:
         wanted = self.requested_ms or job.visibility_timeout_ms or self.visibility.of(job.queue)
         alive = alive_until(self.worker, job, self.requested_ms) if self.worker else None
         return held_job.extend(job, Instant(now + wanted), alive)
+
+    def changes(self, job: JobRecord | None, now: Instant) -> bool:
+        """Return whether the reservation of a job would be written, as far as it is known."""
+        try:
+            return job is not None and self(job, now) is not job
+        except ConflictError:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +158,33 @@ class Heartbeat:
             extend = _Extend(self.visibility, holder, worker, visibility_timeout_ms)
             self._extend(job if is_seen else None, job_id, extend, result)
         self._hide(result.extended, now)
-        return Beat(
-            state=RUNNING if worker is None else worker.directive,
-            extended=tuple(job.id for job in result.extended),
-            cancelled=tuple(result.cancelled),
-            lost=tuple(result.lost),
-            server_time=now,
-        )
+        return result.beat(RUNNING if worker is None else worker.directive, now)
+
+    def extend(
+        self,
+        worker_id: str,
+        job_id: str,
+        visibility_timeout_ms: int | None,
+        *,
+        which: AttemptRef,
+        start: JobRecord | None,
+    ) -> tuple[Beat, JobRecord | None]:
+        """Extend the reservation of a job that a Lambda function executes: two calls.
+
+        The worker is not registered: it lives for one invocation, which no directive reaches.
+
+        :param start: the job as last seen, which saves the read where there is something to write.
+            A refused write says as much as a read: the job may be cancelled, or somebody else's.
+        :returns: the answer, and the job as it is now if its reservation was extended.
+        """
+        now = self.changer.clock.now()
+        result = _Sorted()
+        holder = Holder(worker_id, which)
+        extend = _Extend(self.visibility, holder, None, visibility_timeout_ms)
+        job = start if extend.changes(start, now) else self.changer.store.load(job_id)
+        self._extend(job, job_id, extend, result)
+        self._hide(result.extended, now)
+        return result.beat(RUNNING, now), next(iter(result.extended), None)
 
     def _register(
         self, worker_id: str, report: WorkerReport, now: Instant, principal: str

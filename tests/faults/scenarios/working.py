@@ -132,6 +132,11 @@ WORKING: Final = (
         before=ready,
         play=lambda world: void(world.deliver(ending="fail")),
     ),
+    Scenario(
+        name="deliver-beating",
+        before=ready,
+        play=lambda world: void(world.deliver(ending="beat")),
+    ),
     Scenario(name="deliver-limited", before=two_limited, play=lambda world: void(world.deliver())),
     Scenario(
         name="ack",

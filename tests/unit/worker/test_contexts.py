@@ -18,6 +18,7 @@ from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import ProgressReports, WorkerContext
 from ojs_aws.worker.directly import DirectReservations
+from ojs_aws.worker.reservations import Pulse
 from tests.simulation.world import World
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
 
@@ -217,3 +218,51 @@ async def test_a_worker_inside_aws_writes_without_reading() -> None:
     assert record.current_progress is not None
     assert record.current_progress.fraction == 0.5
     assert not await held.progress(claimed.id, {"progress": 0.6})
+
+
+async def test_a_heartbeat_inside_aws_is_one_write_and_no_read() -> None:
+    """It goes on from the version before, and meets what others wrote meanwhile."""
+    world = World()
+    world.backend.jobs.push(Job("a.b", []))
+    (claimed,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    held = DirectReservations(world.backend, "w", claimed=claimed)
+    world.faults.calls.clear()
+    for _ in range(2):
+        world.clock.advance(s=10)
+        before = world.store.jobs[claimed.id].reservation
+        assert await held.heartbeat([claimed.id], "running") == Pulse("running")
+        after = world.store.jobs[claimed.id].reservation
+        assert before is not None
+        assert after is not None
+        assert after.expires_at - before.expires_at == 10_000
+    assert "load" not in world.faults.calls
+    world.backend.outcomes.checkpoints.save(claimed.id, "w", RawJson("1"))
+    world.clock.advance(s=10)
+    assert await held.heartbeat([claimed.id], "running") == Pulse("running")
+    assert world.backend.workers.service.list().workers == ()
+
+
+@pytest.mark.parametrize("later_s", [0, 10], ids=["nothing to write", "something to write"])
+async def test_a_heartbeat_inside_aws_says_that_a_job_was_cancelled_or_lost(later_s: int) -> None:
+    """Whatever was known of it, and whether or not it would be written."""
+    world = World()
+    for _ in range(3):
+        world.backend.jobs.push(Job("a.b", []))
+    jobs = world.backend.jobs.fetch(FetchRequest(("default",), 3, "w"))
+    cancelled, gone, other = jobs
+    world.backend.jobs.cancel(cancelled.id)
+    del world.store.jobs[gone.id]
+    world.clock.advance(s=later_s)
+    pulses = [
+        await DirectReservations(world.backend, "w", claimed=job).heartbeat([job.id], "running")
+        for job in jobs
+    ]
+    assert pulses == [
+        Pulse("running", cancelled=frozenset({cancelled.id})),
+        Pulse("running", lost=frozenset({gone.id})),
+        Pulse("running"),
+    ]
+    known = DirectReservations(world.backend, "w", claimed=world.store.jobs[cancelled.id])
+    assert (await known.heartbeat([cancelled.id], "running")).cancelled == {cancelled.id}
+    foreign = DirectReservations(world.backend, "somebody")
+    assert (await foreign.heartbeat([other.id], "running")).lost == {other.id}
