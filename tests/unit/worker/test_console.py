@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -22,13 +23,18 @@ SECRET = "s3cret-argument"
 
 @contextmanager
 def unconfigured() -> Iterator[None]:
-    """A process whose application has not set up logging; pytest has."""
-    root = logging.getLogger()
-    handlers, root.handlers = root.handlers, []
+    """A process whose application has not set up logging; pytest has, and so do our functions."""
+    loggers = [logging.getLogger(), logging.getLogger("ojs_aws")]
+    before = [(each, each.handlers, each.level) for each in loggers]
+    for each in loggers:
+        each.handlers = []
+    loggers[1].setLevel(logging.NOTSET)
     try:
         yield
     finally:
-        root.handlers = handlers
+        for each, handlers, level in before:
+            each.handlers = handlers
+            each.setLevel(level)
 
 
 class Bench:
@@ -122,7 +128,8 @@ async def test_a_type_without_a_handler_is_logged_by_every_worker(
     """As a record with fields, also where no worker speaks: in Lambda, or under a framework."""
     bench = Bench(middleware=[])
     bench.source.ready = [job(1, "email.sedn")]
-    await bench.worker_until_idle()
+    with patch.object(logging.getLogger("ojs_aws"), "propagate", new=True):
+        await bench.worker_until_idle()
     (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert "Did you mean 'email.send'?" in record.getMessage()
     assert vars(record)["job_type"] == "email.sedn"
@@ -133,10 +140,11 @@ async def test_the_applications_logging_is_used_where_there_is_some(
 ) -> None:
     """Records have fields there, and what middleware says of an execution is not repeated."""
     bench = Bench()
-    with caplog.at_level(logging.INFO, logger="ojs_aws"):
+    ours = logging.getLogger("ojs_aws")
+    with caplog.at_level(logging.INFO, logger="ojs_aws"), patch.object(ours, "propagate", new=True):
         await bench.run("email.send", "email.fail", is_app_logging=True)
-    ours = [each for each in caplog.records if "attempt" in vars(each) and "status" in vars(each)]
-    assert [(each.status, each.job_type) for each in ours] == [  # type: ignore[attr-defined]
+    about = [each for each in caplog.records if {"attempt", "status"} <= vars(each).keys()]
+    assert [(each.status, each.job_type) for each in about] == [  # type: ignore[attr-defined]
         ("completed", "email.send"),
         ("failed", "email.fail"),
     ]
@@ -146,13 +154,14 @@ async def test_the_applications_logging_is_used_where_there_is_some(
 def test_only_our_loggers_are_set_up_and_left_as_they_were() -> None:
     """The root logger is the application's."""
     ours, root, worker = logging.getLogger("ojs_aws"), logging.getLogger(), Bench().worker
-    before = (list(root.handlers), root.level, list(ours.handlers), ours.level)
-    with unconfigured(), speaking(worker):
-        assert (root.handlers, root.level) == ([], before[1])
-        assert [type(each) for each in ours.handlers] == [logging.StreamHandler]
-        assert worker.job_lines is not None
-    assert (list(root.handlers), root.level, list(ours.handlers), ours.level) == before
-    assert worker.job_lines is None
+    level = root.level
+    with unconfigured():
+        with speaking(worker):
+            assert (root.handlers, root.level) == ([], level)
+            assert [type(each) for each in ours.handlers] == [logging.StreamHandler]
+            assert worker.job_lines
+        assert (ours.handlers, ours.level) == ([], logging.NOTSET)
+        assert not worker.job_lines
 
 
 def test_a_process_keeps_to_the_logging_of_its_application() -> None:
