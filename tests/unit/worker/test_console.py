@@ -16,6 +16,7 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker import Worker
 from ojs_aws.worker.console import banner, for_process, is_configured, speaking
 from ojs_aws.worker.failure import SnoozeError
+from ojs_aws.worker.job_lines import JobLines
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
 
 SECRET = "s3cret-argument"
@@ -159,9 +160,9 @@ def test_only_our_loggers_are_set_up_and_left_as_they_were() -> None:
         with speaking(worker):
             assert (root.handlers, root.level) == ([], level)
             assert [type(each) for each in ours.handlers] == [logging.StreamHandler]
-            assert worker.job_lines
+            assert isinstance(worker.job_lines, JobLines)
         assert (ours.handlers, ours.level) == ([], logging.NOTSET)
-        assert not worker.job_lines
+        assert vars(worker)["job_lines"] is None
 
 
 def test_a_process_keeps_to_the_logging_of_its_application() -> None:
