@@ -146,13 +146,13 @@ async def _change(
     if not chosen:
         hint = "Name ids, or a filter: --queue, --state, --type, --since, --until."
         raise misuse(session.out, "Which jobs?", hint)
-    counts = jobs.change_all(action, dry_run=True, **chosen)
-    total = sum([part.matched async for part in counts])
+    counts = [part async for part in jobs.change_all(action, dry_run=True, **chosen)]
+    total, as_of = sum(part.matched for part in counts), counts[0].as_of
     if not consent.agrees(session, action, total, "jobs"):
         return
     done, failed = 0, list[tuple[str, str]]()
     with session.out.progress(f"{action} ...", total) as step:
-        async for part in jobs.change_all(action, **chosen):
+        async for part in jobs.change_all(action, as_of=as_of, **chosen):
             done += len(part.succeeded)
             failed += [(each.job_id, each.reason or each.status) for each in part.failed]
             step(part.matched)

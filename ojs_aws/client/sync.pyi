@@ -474,10 +474,11 @@ class SyncJobs:
         :raises ConflictError: it is in another state.
         """
 
-    def change_some(self, action: BulkAction, *, dry_run: bool=False, limit: int=100, cursor: str='', **chosen: Unpack[JobFilter]) -> JobBulkResult:
+    def change_some(self, action: BulkAction, *, dry_run: bool=False, limit: int=100, cursor: str='', as_of: str='', **chosen: Unpack[JobFilter]) -> JobBulkResult:
         """Retry, cancel or delete the next jobs of a filter, at most a hundred; go on by cursor.
 
         :param dry_run: change nothing, and say what would be changed; up to a thousand jobs.
+        :param as_of: of the dry run: jobs that came into their state after it are left alone.
         :param chosen: as for :meth:`list`.
         :raises InvalidRequestError: no filter, or a state that the action is impossible in.
         """

@@ -94,9 +94,7 @@ def test_all_that_match_are_retried_after_a_count(tab: Tab, api: httpx.Client) -
     page = tab.open("jobs?queue=again&state=discarded", "Jobs")
     page.get_by_role("button", name="Retry all").click()
     tab.says("Jobs that match now: 3")
-    command = tab.confirm("Retry")
-    assert command.startswith("ojs-aws jobs retry --queue again --until ")
-    assert command.endswith(" --state discarded")
+    assert tab.confirm("Retry") == "ojs-aws jobs retry --queue again --state discarded"
     tab.says("Retried 3 jobs.")
     assert {state_of(api, each) for each in failed} == {"available"}
 

@@ -82,12 +82,14 @@ class JobBulkResult:
     :ivar succeeded: ids of those that were changed; of a dry run, those that would be.
     :ivar failed: the outcomes of the others.
     :ivar cursor: where to go on; empty when no more jobs match.
+    :ivar as_of: of a dry run: the instant whose states it counted (RFC 3339).
     """
 
     matched: int
     succeeded: Sequence[str]
     failed: Sequence[BulkOutcome]
     cursor: str = ""
+    as_of: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,18 +207,20 @@ class Jobs(Area):
         dry_run: bool = False,
         limit: int = 100,
         cursor: str = "",
+        as_of: str = "",
         **chosen: Unpack[JobFilter],
     ) -> JobBulkResult:
         """Retry, cancel or delete the next jobs of a filter, at most a hundred; go on by cursor.
 
         :param dry_run: change nothing, and say what would be changed; up to a thousand jobs.
+        :param as_of: of the dry run: jobs that came into their state after it are left alone.
         :param chosen: as for :meth:`list`.
         :raises InvalidRequestError: no filter, or a state that the action is impossible in.
         """
         states = [*chosen.pop("states", ())]
         wanted: dict[str, JsonValue] = {**filter_texts(JobFilter, chosen), **given(state=[*states])}
         body: dict[str, JsonValue] = {"filter": wanted, "limit": limit, **given(cursor=cursor)}
-        body["dry_run" if dry_run else "confirm"] = True
+        body |= {"dry_run" if dry_run else "confirm": True, **given(as_of=as_of)}
         # A dry run changes nothing, so that it may be sent again.
         values = (await self._ask(_BULK[action], body=body, repeatable=dry_run)).values
         return entry_of(
@@ -231,11 +235,17 @@ class Jobs(Area):
         )
 
     async def change_all(
-        self, action: BulkAction, *, dry_run: bool = False, **chosen: Unpack[JobFilter]
+        self,
+        action: BulkAction,
+        *,
+        dry_run: bool = False,
+        as_of: str = "",
+        **chosen: Unpack[JobFilter],
     ) -> AsyncIterator[JobBulkResult]:
         """Change all jobs of a filter, request by request; the outcome of each is yielded.
 
-        Jobs that are enqueued meanwhile may be met or not.
+        To change the jobs that a dry run counted and no others, pass its ``as_of``. Without it,
+        jobs that come into their state meanwhile may be met or not.
 
         :param chosen: as for :meth:`list`.
         """
@@ -243,9 +253,9 @@ class Jobs(Area):
         limit, cursor = 1000 if dry_run else 100, ""
         while True:
             result = await self.change_some(
-                action, dry_run=dry_run, limit=limit, cursor=cursor, **chosen
+                action, dry_run=dry_run, limit=limit, cursor=cursor, as_of=as_of, **chosen
             )
             yield result
-            cursor = result.cursor
+            cursor, as_of = result.cursor, as_of or result.as_of
             if not cursor:
                 return

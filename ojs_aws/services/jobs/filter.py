@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
 
@@ -57,6 +58,7 @@ class JobFilter:
     :ivar type: a job type, or the beginning of one and ``*``.
     :ivar since: created at this instant or later.
     :ivar until: created at this instant or earlier.
+    :ivar as_of: in their state since this instant or earlier.
     """
 
     queue: str = ""
@@ -64,6 +66,7 @@ class JobFilter:
     type: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    as_of: Instant | None = None
 
     def __post_init__(self) -> None:
         """Refuse a filter that can match nothing.
@@ -79,13 +82,13 @@ class JobFilter:
 
     @property
     def is_everything(self) -> bool:
-        """Return whether the filter is empty."""
-        return self == JobFilter()
+        """Return whether the filter is empty; an instant alone chooses nothing."""
+        return replace(self, as_of=None) == JobFilter()
 
     @property
     def is_by_list(self) -> bool:
         """Return whether the lists alone decide what matches, so that rows count as jobs."""
-        return not self.type and self.since is None and self.until is None
+        return not self.type and (self.since, self.until, self.as_of) == (None, None, None)
 
     def wants(self, state: JobState) -> bool:
         """Return whether jobs in a state match."""
@@ -94,7 +97,8 @@ class JobFilter:
     def parts(self, now: Instant) -> list[Part]:
         """Return the lists to search, in the order of a job's life.
 
-        A terminal job ended after it was created, so ``since`` bounds its list, too.
+        A terminal job ended after it was created, so ``since`` bounds its list, too; and it is in
+        its state since it ended, so ``as_of`` does.
         """
         found = [Part(name) for name in _LISTS[S.AVAILABLE] if self.wants(S.AVAILABLE)]
         if any(map(self.wants, _WAITING)):
@@ -107,9 +111,9 @@ class JobFilter:
         return found
 
     def _range(self, name: JobList) -> Between | None:
-        if self.since is None or name not in _BY_TIME:
+        if (self.since is None and self.as_of is None) or name not in _BY_TIME:
             return None
-        return Between(self.since, END)
+        return Between(self.since or Instant(0), END if self.as_of is None else self.as_of)
 
     def accepts_type(self, job_type: str) -> bool:
         """Return whether jobs of a type match."""
@@ -125,6 +129,7 @@ class JobFilter:
             and self.accepts_type(job.type)
             and (self.since is None or job.created_at >= self.since)
             and (self.until is None or job.created_at <= self.until)
+            and (self.as_of is None or deadlines.last_change(job) <= self.as_of)
         )
 
 

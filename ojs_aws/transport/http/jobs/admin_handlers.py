@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
@@ -43,7 +44,7 @@ _BULK_MARK: Final = "b:"
 
 _FILTER: Final = ("queue", "state", "type", "since", "until")
 _ALIASES: Final = {"states": "state", "older_than": "until", "before": "until", "after": "since"}
-_CONTROL: Final = frozenset({"confirm", "dry_run", "limit", "cursor", "filter"})
+_CONTROL: Final = frozenset({"confirm", "dry_run", "limit", "cursor", "as_of", "filter"})
 
 MAX_EVENTS: Final = 100
 MAX_ERRORS: Final = 100
@@ -207,9 +208,11 @@ def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
     values = call.values()
     is_dry = flag_in(values, "dry_run")
     check_confirmed(is_confirmed=is_dry or values.get("confirm") is True, has_dry_run=True)
+    # What a dry run counted, the change meets; not what came into these states since.
+    as_of = instant_in(values, "as_of") or (call.backend.clock.now() if is_dry else None)
     report = call.backend.bulk.by_filter(
         action,
-        _filter(_given(values)),
+        replace(_filter(_given(values)), as_of=as_of),
         number_in(values, "limit", MAX_BULK),
         read_mark(_BULK_MARK, text_in(values, "cursor")),
         is_dry=is_dry,
@@ -232,6 +235,8 @@ def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
         body["retried"] = body["succeeded"]  # what the binding's OpenAPI document names it
     if report.cursor:
         body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
+    if as_of is not None:
+        body["as_of"] = format_instant(as_of)
     return Answer(body)
 
 

@@ -241,5 +241,6 @@ class JobBulkAnswer(TypedDict):
     job_ids: list[JobId]
     errors: list[BulkError]
     has_more: bool
+    as_of: NotRequired[Timestamp]
     retried: NotRequired[int]
     next_cursor: NotRequired[str]

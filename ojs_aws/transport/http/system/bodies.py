@@ -69,6 +69,7 @@ class JobBulkBody(Body):
     dry_run: bool = False
     limit: Annotated[int, Field(ge=1, le=1000)] = MAX_BULK
     cursor: Annotated[str, Field(max_length=2048)] | None = None
+    as_of: str | None = None
     state: str | list[str] | None = None
     queue: str | None = None
     type: str | None = None

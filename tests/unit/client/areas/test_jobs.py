@@ -8,6 +8,8 @@ import pytest
 
 from ojs_aws.client import Client
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.simulation.world import World
 from tests.unit.client.doubles import UNKNOWN
 
@@ -80,3 +82,38 @@ async def test_a_job_that_waits_says_why(client: Client, world: World) -> None:
     assert (reason.code, reason.until[:2]) == ("scheduled", "20")
     with pytest.raises(NotFoundError):
         await client.jobs.why(UNKNOWN)
+
+
+async def test_a_change_meets_what_its_dry_run_counted(client: Client, world: World) -> None:
+    """Not a job that came into its state since, even one that was in it before."""
+    dead = [await _dead(client, world) for _ in range(3)]
+    (counted,) = [part async for part in client.jobs.change_all("retry", queue="q", dry_run=True)]
+    assert (counted.matched, len(counted.as_of) > 0) == (3, True)
+    world.clock.advance(s=1)
+    await client.jobs.retry(dead[0])
+    _fail(world)  # it fails again: its new failure was not counted
+    later = await _dead(client, world)
+    changes = client.jobs.change_all("retry", queue="q", as_of=counted.as_of)
+    assert [len(part.succeeded) async for part in changes] == [2]
+    states = {job_id: str(world.store.jobs[job_id].state) for job_id in (*dead, later)}
+    assert list(states.values()) == ["discarded", "available", "available", "discarded"]
+
+
+async def test_an_instant_alone_is_no_filter(client: Client) -> None:
+    """It would mean the jobs of all queues."""
+    with pytest.raises(InvalidRequestError, match="every job"):
+        await client.jobs.change_some("cancel", as_of="2030-01-01T00:00:00Z")
+
+
+async def _dead(client: Client, world: World) -> str:
+    """Enqueue a job that fails for good; return its id."""
+    job_id = (await client.enqueue("a.b", [1], queue="q", retry={"max_attempts": 1})).id
+    world.registry.ensure("q", world.clock.now())
+    _fail(world)
+    return job_id
+
+
+def _fail(world: World) -> None:
+    (claimed,) = world.backend.jobs.fetch(FetchRequest(("q",), worker_id="w"))
+    world.clock.advance(ms=5)
+    world.backend.jobs.fail(claimed.id, "w", parse_object('{"type": "Broken", "message": "m"}'))

@@ -57,12 +57,14 @@ interface ByFilter {
   readonly failed: number;
   readonly has_more: boolean;
   readonly next_cursor?: string;
+  readonly as_of?: string;
 }
 
 /** Change all jobs that a filter matches, after counting them. */
 export function changeAll(change: Change, filter: JobFilter): Action {
   const states = (filter.state ?? "").split(",").filter(Boolean);
   const sent = { ...filter, ...(states.length > 0 && { state: states }) };
+  let asOf: string | undefined;
   const step = async (body: object): Promise<ByFilter> =>
     (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { filter: sent, ...body })).value;
   const words = [
@@ -77,6 +79,7 @@ export function changeAll(change: Change, filter: JobFilter): Action {
     ...(change !== "retry" && { typed: change }),
     dryRun: async () => {
       const found = await step({ dry_run: true, limit: 1000 });
+      asOf = found.as_of;
       return `Jobs that match now: ${atLeast(found.matched, !found.has_more)}`;
     },
     run: async ({ report, isStopped }) => {
@@ -84,7 +87,7 @@ export function changeAll(change: Change, filter: JobFilter): Action {
       let failed = 0;
       let cursor: string | undefined;
       do {
-        const part = await step({ confirm: true, limit: 100, ...(cursor && { cursor }) });
+        const part = await step({ confirm: true, limit: 100, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
         changed += part.succeeded;
         failed += part.failed;
         cursor = part.next_cursor;

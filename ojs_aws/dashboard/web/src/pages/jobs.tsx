@@ -7,7 +7,6 @@ import { read } from "../api";
 import { ErrorNote, Heading, JobLink, QueueLink, State, Table, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { type JobPage, type JobRow, STATES } from "../shapes";
-import { serverNow } from "../times";
 import { type JobFilter, cancelOf, changeAll, retryOf } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until"] as const;
@@ -120,8 +119,6 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
 function AllThatMatch({ filter }: { filter: JobFilter }) {
   const states = (filter.state ?? "").split(",").filter(Boolean);
   const isPossible = (fits: (state: string) => boolean): boolean => states.length === 0 || states.some(fits);
-  // Jobs that come after the count are not meant: the count would not have named them.
-  const bounded = (): JobFilter => ({ ...filter, until: filter.until ?? new Date(serverNow()).toISOString() });
   if (Object.keys(filter).length === 0) {
     return <p class="quiet">To change many jobs at once, filter them first: nobody means all jobs of all queues.</p>;
   }
@@ -129,11 +126,11 @@ function AllThatMatch({ filter }: { filter: JobFilter }) {
     <>
       <h2>All that match</h2>
       <div class="buttons">
-        {isPossible((state) => state === "discarded") && <ActionButton isSmall={false} label="Retry all …" action={() => changeAll("retry", bounded())} />}
-        {isPossible((state) => !TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Cancel all …" action={() => changeAll("cancel", bounded())} />}
-        {isPossible((state) => TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Delete all …" action={() => changeAll("delete", bounded())} />}
+        {isPossible((state) => state === "discarded") && <ActionButton isSmall={false} label="Retry all …" action={() => changeAll("retry", filter)} />}
+        {isPossible((state) => !TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Cancel all …" action={() => changeAll("cancel", filter)} />}
+        {isPossible((state) => TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Delete all …" action={() => changeAll("delete", filter)} />}
       </div>
-      <p class="quiet">Each counts first and asks. Jobs that are created after the count are left alone.</p>
+      <p class="quiet">Each counts first and asks. Jobs that came into their state after the count are left alone.</p>
     </>
   );
 }
