@@ -58,6 +58,9 @@ BATCH_WRITES: Final = 30
 BATCH_READS: Final = 1.0
 """Read units of each job of a large batch: the look whether its id is free."""
 
+BACKUP_DAYS: Final = 35
+"""Days that the bucket keeps deleted documents; a test compares them with the construct's."""
+
 TRANSACTION_JOBS: Final = 100
 """Batches up to this size are one transaction, which doubles the price of their items."""
 
@@ -158,7 +161,8 @@ def _documents(w: Workload) -> Iterator[Line]:
     if units.is_in_s3(w.size_bytes, w.compression):
         yield Line("documents, put", w.jobs, "S3 PUT")
         yield Line("documents, got", w.attempts, "S3 GET")
-        kept = w.size_bytes * w.jobs / 30 * w.retention_days / GB
+        days = w.retention_days + BACKUP_DAYS
+        kept = w.size_bytes * w.jobs / 30 * days / GB
         yield Line("documents, stored", kept, "S3 GB-month")
 
 

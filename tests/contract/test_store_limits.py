@@ -318,3 +318,8 @@ def check_write_units(aws: EmbeddedAws) -> None:
     ratio = job.document_bytes / stored_bytes(packed(text + '"}]}'))
     model = push_units(job.document_bytes, ratio), move_units(job.document_bytes, ratio)
     assert units == [2.0, 3.0, 3.0] == [model[0], model[1], model[1]]
+    units.clear()
+    large = a_job(2, document=big_document(6_000))
+    store.insert(large)
+    ratio = large.document_bytes / stored_bytes(packed(str(large.document)))
+    assert sum(units) == push_units(large.document_bytes, ratio)

@@ -11,7 +11,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_sns as sns
 
 from ojs_aws.cdk import ExportOptions, JobBackend, JobBackendProps
-from ojs_aws.pricing.estimate import ALARMS
+from ojs_aws.pricing.estimate import ALARMS, BACKUP_DAYS
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
 from tests.infra.conftest import NO_BUNDLING
 from tests.infra.templates import of_backend, of_stack
@@ -104,6 +104,14 @@ def test_a_topic_is_told_of_every_alarm() -> None:
         (action,) = alarm["AlarmActions"]
         assert alarm["OKActions"] == [action]
     assert not any("AlarmActions" in each for each in of_backend().of("AWS::CloudWatch::Alarm"))
+
+
+def test_the_estimate_keeps_deleted_documents_as_long_as_the_bucket() -> None:
+    (bucket,) = [
+        each for each in of_backend().of("AWS::S3::Bucket") if "LifecycleConfiguration" in each
+    ]
+    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
+    assert rule["NoncurrentVersionExpiration"]["NoncurrentDays"] == BACKUP_DAYS
 
 
 def test_the_dashboard_shows_jobs_of_every_queue_there_is() -> None:

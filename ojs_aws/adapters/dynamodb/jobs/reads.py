@@ -80,9 +80,10 @@ class JobReads(Lists):
             (job.id, document)
             for job in jobs
             for document in documents_of(job)
-            if isinstance(document, StoredElsewhere) and document.place == ITEM
+            if isinstance(document, StoredElsewhere)
         ]
-        texts = self._batch(places) if len(places) > 1 else {}
+        in_table = [place for place in places if place[1].place == ITEM]
+        texts = self._batch(in_table) if len(in_table) > 1 else {}
 
         def fill(job: JobRecord) -> JobRecord | OjsError:
             try:
@@ -90,8 +91,8 @@ class JobReads(Lists):
             except OjsError as problem:
                 return problem
 
-        is_alone = sum(not job.is_whole for job in jobs) <= 1
-        return list((in_order if is_alone else self.blobs.each)(fill, jobs))
+        is_spread = sum(place not in texts for place in places) > 1
+        return list((self.blobs.each if is_spread else in_order)(fill, jobs))
 
     def _batch(self, places: Sequence[Place]) -> dict[Place, RawJson]:
         """Read documents together; what cannot be read so is read one by one."""
