@@ -34,12 +34,11 @@ class ForeignWorkerError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerInfo:
-    """Describes a worker by its heartbeats.
+class WorkerInfo(WorkerReport):
+    """Describes a worker by its heartbeats: what they last said of it, and what is known besides.
 
     :ivar seen_before: its heartbeat before the last one; None while there was only one.
     :ivar directive: the state that it was asked to take: ``running``, ``quiet`` or ``terminate``.
-    :ivar about: JSON object of what it reported of itself, or empty.
     :ivar principal: who registered its id; empty where access is open or it runs inside AWS.
     """
 
@@ -47,11 +46,6 @@ class WorkerInfo:
     last_seen: Instant
     seen_before: Instant | None = None
     directive: str = RUNNING
-    state: str = RUNNING
-    active_jobs: int = 0
-    job_ids: tuple[str, ...] = ()
-    interval_ms: int | None = None
-    about: str = ""
     principal: str = ""
 
     @property
