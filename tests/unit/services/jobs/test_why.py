@@ -9,13 +9,14 @@ import pytest
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
-from ojs_aws.ports import WorkerReport
+from ojs_aws.ports import QueueMissingError, WorkerReport
 from ojs_aws.ports.queues import LastTick
 from ojs_aws.services.jobs import why
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.why import Diagnosis
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
+from tests.unit.services.queues.test_service_trigger_faults import refuse
 
 R = ReasonCode
 SERVES = '{"queues":["default"]}'
@@ -187,6 +188,14 @@ def test_a_lost_message_is_found_missing(world: World) -> None:
     """The job waits longer than a minute, and SQS has nothing for its queue."""
     job_id = push(world)
     world.messages.queues["default"].clear()
+    wait(world)
+    assert codes(world, job_id) == [R.MESSAGE_MISSING]
+
+
+def test_a_queue_without_an_sqs_queue_has_no_messages(world: World) -> None:
+    """So it is after a restore, until the first message makes it."""
+    job_id = push(world)
+    refuse(world.messages, "backlog", QueueMissingError("no such queue"))
     wait(world)
     assert codes(world, job_id) == [R.MESSAGE_MISSING]
 
