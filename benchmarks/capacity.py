@@ -142,7 +142,6 @@ def needs(load: Load, writes: Writes) -> Iterator[Need]:
     partitions = max(math.ceil(table / PARTITION_WRITES), math.ceil(stored / PARTITION_GB))
     records = writes.told / writes.jobs * rate
     readers = math.ceil(records / STREAM_BATCH * STREAM_S)
-    events = writes.told / writes.jobs * rate
     worked = rate * (load.job_s + CLAIM_S)
     yield Need("one queue's ready list", each * busiest(writes), PARTITION_WRITES, "writes/s", True)
     yield Need(
@@ -218,7 +217,7 @@ def needs(load: Load, writes: Writes) -> Iterator[Need]:
         False,
         "request quota",
     )
-    yield Need("event bus", events, BUS_EVENTS, "events/s", False, "PutEvents quota")
+    yield Need("event bus", rate, BUS_EVENTS, "events/s", False, "PutEvents quota")
     yield Need(
         "a tick over all queues", queues * 2 * QUERY_S / TICK_THREADS, TICK_S, "seconds", True
     )
