@@ -31,12 +31,21 @@ def lazy_exports(package: str) -> Exports:
         source = pkgutil.get_data(package, PurePath(module.__file__ or "").name) or b""
         return {name: home for home, name in _EXPORT.findall(source.decode())}
 
+    def meant(name: str) -> str:
+        """Return a question that names the nearest export; only for what looks like a class."""
+        if not name[:1].isupper():  # Python asks in vain for each submodule that it imports
+            return ""
+        from difflib import get_close_matches  # noqa: PLC0415 - only for a mistake
+
+        close = get_close_matches(name, homes(), n=1)
+        return f": did you mean {close[0]!r}?" if close else ""
+
     def load(name: str) -> object:
         """Import an exported name at its first use."""
         if name == "__all__":
             return sorted(homes())
         if name not in homes():
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{meant(name)}")
         value: object = getattr(importlib.import_module(homes()[name]), name)
         setattr(module, name, value)
         return value

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Self, Unpack
 
 from ojs_aws.client.bound import using
+from ojs_aws.client.errors import NEEDS_URL
 from ojs_aws.client.insertion import AsJob, Insertion
 from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
 from ojs_aws.client.single_jobs import SingleJobs
@@ -76,7 +77,7 @@ class Client(SingleJobs):
         """
         timer = timer or SystemTimer()
         if (url is None) == (transport is None):
-            raise ValueError("a client needs the URL of a server or a transport, and not both")
+            raise ValueError(NEEDS_URL)
         transport = transport or HttpTransport(
             HttpConnection(
                 url or "",
@@ -90,10 +91,8 @@ class Client(SingleJobs):
         )
         super().__init__(transport, timer)
         self._ids = ids or UuidV7()
-        enqueuing = Enqueuer(
-            chain_of(middleware), hooks if isinstance(hooks, Hooks) else Hooks(hooks)
-        )
-        self._insertion = Insertion(enqueuing, self._ids)
+        given = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        self._insertion = Insertion(Enqueuer(chain_of(middleware), given), self._ids)
 
     @classmethod
     def direct(

@@ -30,6 +30,12 @@ __all__ = [
     "error_of",
 ]
 
+NEEDS_URL: Final = (
+    "a client needs the URL of a server or a transport, and not both: "
+    'Client("http://127.0.0.1:8080"), or Client.from_env() for the one in OJS_URL'
+)
+"""What a client says that was made without either, or with both."""
+
 _OK: Final = range(200, 300)
 _SERVER_ERROR: Final = 500
 _UNAVAILABLE: Final = 503

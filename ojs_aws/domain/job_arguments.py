@@ -225,8 +225,8 @@ def _meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:
 
     if name in others:
         return f": did you mean `{others[name]}`?"
-    close = get_close_matches(name, sorted(known), n=1)
-    return f": did you mean `{close[0]}`?" if close else "."
+    close = get_close_matches(name, sorted({*known, *others}), n=1)
+    return f": did you mean `{others.get(close[0], close[0])}`?" if close else "."
 
 
 def _kind(value: object) -> str:

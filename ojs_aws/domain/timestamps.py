@@ -43,7 +43,10 @@ def instant_of(moment: datetime) -> Instant:
     :raises ValueError: the datetime is naive, or outside the years 1 to 9999 in UTC.
     """
     if moment.tzinfo is None:
-        raise ValueError("a datetime without a timezone names no instant")
+        raise ValueError(
+            "a datetime without a timezone names no instant: use datetime.now(UTC), or "
+            "moment.astimezone() for local time"
+        )
     instant = _since_epoch(moment)
     if not EARLIEST <= instant <= LATEST:
         raise ValueError("a datetime outside the years 1 to 9999 in UTC")

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -67,6 +67,16 @@ class JobContext:
         self._cancelled = ""
         self._handled: list[BaseException] = []
         self._origins: list[tuple[BaseException, str]] = []
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Explain where the attributes of the job are."""
+            hint = (
+                f": it is ctx.job.{name}" if isinstance(getattr(Job, name, None), property) else ""
+            )
+            shown = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(shown + hint, name=name, obj=self)
 
     @property
     def attempt(self) -> int:

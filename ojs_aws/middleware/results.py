@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import Job
+
+_LATER: Final = frozenset({"get", "result", "value", "wait"})
+"""What other libraries have on what enqueuing returns."""
 
 
 class EnqueueStatus(StrEnum):
@@ -34,6 +38,14 @@ class EnqueueResult:
     dropped_by: str = ""
     asked_id: str = ""
     error: BaseException | None = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Explain what is not known yet: this is the outcome of enqueuing alone."""
+            hint = f": ask for it with client.wait({self.id!r})" if name in _LATER else ""
+            shown = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(shown + hint, name=name, obj=self)
 
     @property
     def id(self) -> str:

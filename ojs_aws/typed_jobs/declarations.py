@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from ojs_aws.domain.attributes import check_type
-from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.attributes import check_queue, check_type
+from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.domain.json_text import Member, encode
@@ -120,6 +120,7 @@ def declared(
     made = JobDeclaration(job_type, signature, options, clients, versions, is_remote)
     try:
         check_type(job_type)
+        check_queue(options.get("queue", DEFAULT_QUEUE))
     except OjsError as problem:
         raise RegistrationError(str(problem)) from problem
     made.template(options)

@@ -9,16 +9,15 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from ojs_aws._version import __version__
 from ojs_aws.middleware.builtin import error_reports
 from ojs_aws.middleware.builtin import logging as logging_middleware
+from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.worker.job_lines import JobLines
-
-if TYPE_CHECKING:
-    from ojs_aws.worker.polling import Worker
+from ojs_aws.worker.registry import HandlerRegistry
 
 OURS: Final = "ojs_aws"
 _CHATTY: Final = ("httpx", "httpcore")
@@ -38,6 +37,27 @@ _ABOUT: Final = ("job_id", "job_type", "queue", "attempt")
 _SHOWN_JOBS: Final = 20
 
 _log = logging.getLogger(__name__)
+
+
+class Speaker(Protocol):
+    """Declares what is shown of a worker."""
+
+    worker_id: str
+    concurrency: int
+    registry: HandlerRegistry
+    job_lines: JobLines | None
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Return the queues that it serves."""
+
+    @property
+    def server(self) -> str:
+        """Return where its jobs come from."""
+
+    @property
+    def middleware(self) -> ExecutionChain:
+        """Return the chain around its handlers."""
 
 
 class LineFormatter(logging.Formatter):
@@ -74,7 +94,7 @@ def is_configured() -> bool:
 
 
 @contextmanager
-def speaking(worker: Worker, *, level: int = logging.INFO) -> Iterator[None]:
+def speaking(worker: Speaker, *, level: int = logging.INFO) -> Iterator[None]:
     """Let a worker speak: through the application's own logging if there is some, else to stderr.
 
     :param level: the least level that is shown, where the application says nothing else.
@@ -104,7 +124,7 @@ def speaking(worker: Worker, *, level: int = logging.INFO) -> Iterator[None]:
 
 
 @contextmanager
-def for_process(worker: Worker) -> Iterator[None]:
+def for_process(worker: Speaker) -> Iterator[None]:
     """Let a worker speak that runs as a process, unless the application configured logging."""
     quiet_http()
     with nullcontext() if is_configured() else speaking(worker):
@@ -118,7 +138,7 @@ def quiet_http() -> None:
             logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def announce(worker: Worker) -> None:
+def announce(worker: Speaker) -> None:
     """Log that a worker starts: a banner for people, else a line."""
     if worker.job_lines is None:
         _log.info("Worker %s serves %s", worker.worker_id, ", ".join(worker.queues))
@@ -126,7 +146,7 @@ def announce(worker: Worker) -> None:
         _log.info("%s", banner(worker))
 
 
-def banner(worker: Worker) -> str:
+def banner(worker: Speaker) -> str:
     """Return what a worker says when it starts."""
     jobs = list(worker.registry)
     more = len(jobs) - _SHOWN_JOBS

@@ -18,6 +18,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import JsonValue, SchemaValidationError
 from ojs_aws.middleware.builtin.validation import Schema
+from ojs_aws.middleware.errors import missing_extra
 from ojs_aws.middleware.protocols import EnqueueNext
 
 if TYPE_CHECKING:
@@ -77,8 +78,10 @@ class ValidationMiddleware:
             raise ValueError(f"unknown option: unknown_types={unknown_types!r}, mode={mode!r}")
         if max_errors < 1:
             raise ValueError(f"max_errors must be at least 1, not {max_errors}")
-        from ojs_aws.middleware.builtin.validation.schemas import Compiler  # jsonschema is slow
-
+        try:
+            from ojs_aws.middleware.builtin.validation.schemas import Compiler  # jsonschema is slow
+        except ModuleNotFoundError as missing:
+            raise missing_extra("ValidationMiddleware", "validation") from missing
         compiler = Compiler(resources or {}, check_formats=check_formats)
         self._lookup: _Mapped | _Asked = (
             _Mapped({name: compiler.compile(name, schema) for name, schema in schemas.items()})
