@@ -12,7 +12,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -165,55 +166,50 @@ def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
         output.end()
 
 
-def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:
-    """A worker process and a producer, over HTTP."""
-    url, _ = server
+@contextmanager
+def beside_worker(url: str, *worker: str, cwd: Path = ROOT) -> Iterator[Callable[..., list[str]]]:
+    """Run a worker process, and give what runs another program and returns its lines."""
     environ = {**os.environ, "OJS_URL": url, "PYTHONPATH": str(ROOT)}
-    worker = subprocess.Popen([sys.executable, "examples/worker.py"], env=environ, cwd=ROOT)
-    try:
-        run = subprocess.run(
-            [sys.executable, "examples/enqueue.py"],
+    process = subprocess.Popen([sys.executable, *worker], env=environ, cwd=cwd)
+
+    def run(*program: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, *program],
             env=environ,
-            cwd=ROOT,
+            cwd=cwd,
             check=True,
             capture_output=True,
             text=True,
             timeout=HUNG_S,
         )
+        return done.stdout.splitlines()
+
+    try:
+        yield run
     finally:
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=HUNG_S) == 0
-    assert "result   {'sent_to': 'ada@example.com'}" in run.stdout
-    assert "failed   email.bad_address 'nobody' is no address" in run.stdout
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=HUNG_S) == 0
+
+
+def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:
+    """A worker process and a producer, over HTTP."""
+    with beside_worker(server[0], "examples/worker.py") as run:
+        lines = run("examples/enqueue.py")
+    assert "result   {'sent_to': 'ada@example.com'}" in lines
+    assert "failed   email.bad_address 'nobody' is no address" in lines
 
 
 def test_the_example_of_typed_jobs_does_what_it_says(
     server: tuple[str, subprocess.Popen[str]],
 ) -> None:
     """A model as argument, results with types, a workflow, over HTTP."""
-    url, _ = server
-    environ = {**os.environ, "OJS_URL": url, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "examples/typed_jobs.py"]
-    worker = subprocess.Popen([*command, "worker"], env=environ, cwd=ROOT)
-    try:
-        run = subprocess.run(
-            command,
-            env=environ,
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=HUNG_S,
-        )
-    finally:
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=HUNG_S) == 0
-    assert run.stdout.splitlines() == [
-        "sent to   ada@example.com",
-        "words     3300",
-        "workflow  200",
-        "failed    email.bad_address 'nobody' is no address",
-    ]
+    with beside_worker(server[0], "examples/typed_jobs.py", "worker") as run:
+        assert run("examples/typed_jobs.py") == [
+            "sent to   ada@example.com",
+            "words     3300",
+            "workflow  200",
+            "failed    email.bad_address 'nobody' is no address",
+        ]
 
 
 def test_getting_started_gets_somewhere(
@@ -225,28 +221,14 @@ def test_getting_started_gets_somewhere(
     named = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", text, re.DOTALL))
     for name in ("jobs", "worker", "enqueue"):
         (tmp_path / f"{name}.py").write_text(named[name])
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "OJS_URL": url}
-    worker = subprocess.Popen([sys.executable, "worker.py"], env=environ, cwd=tmp_path)
-    try:
-        run = subprocess.run(
-            [sys.executable, "enqueue.py"],
-            env=environ,
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=HUNG_S,
-        )
-        result, *told = run.stdout.splitlines()
+    with beside_worker(url, "worker.py", cwd=tmp_path) as run:
+        result, *told = run("enqueue.py")
         assert result == "{'sent_to': 'ada@example.com', 'template': 'welcome'}"
         bad, later = (line.rpartition(" ")[2] for line in told)
         assert httpx.get(f"{url}/ojs/v1/jobs/{later}").json()["state"] == "scheduled"
         failed = wait_for(url, bad, "retryable")
         assert "'nobody' is no address" in str(failed["error"])
         assert "next_attempt_at" in failed
-    finally:
-        worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=HUNG_S) == 0
 
 
 @pytest.mark.parametrize("page", ["getting-started", "migrating-from-sqs"])

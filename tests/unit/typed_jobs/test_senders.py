@@ -236,6 +236,8 @@ async def test_a_client_takes_calls_where_it_takes_jobs(shop: Shop) -> None:
     assert first.id != second.id
     [third] = await shop.client.enqueue_many([call])
     assert third.job.args == ["a@b.c"]
+    items = await shop.client.transact_item(call)
+    assert (items.job.type, bool(items.items)) == ("email.send", True)
     cron = await shop.client.cron.register("mail", "@daily", call)
     assert cron.type == "email.send"
     with pytest.raises(TypeError, match="belong to the Job"):
