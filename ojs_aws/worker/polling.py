@@ -149,12 +149,12 @@ class Worker(BaseWorker):
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Self:
         """Make a worker for the server that ``OJS_URL`` names; ``OJS_API_KEY`` is its key.
 
-        :param given: the other parameters of a worker, such as ``queues``.
+        :param given: the other parameters of a worker, such as ``jobs`` and ``queues``.
         :raises ValueError: ``OJS_URL`` is not set.
         """
         env = os.environ if environ is None else environ
         key = {"api_key": env["OJS_API_KEY"]} if env.get("OJS_API_KEY") else {}
-        return cls(url_of(env), **(key | given))
+        return cls(url=url_of(env), **(key | given))
 
     def override(self, *, queues: Sequence[str] = (), concurrency: int | None = None) -> None:
         """Replace what the worker was made with; only before it starts.

@@ -221,6 +221,16 @@ def test_a_worker_with_jobs_asks_the_environment_where_the_server_is(
         worker.run()
 
 
+def test_a_worker_from_the_environment_takes_jobs() -> None:
+    jobs = Jobs()
+
+    @jobs.job("a.b", queue="email")
+    async def run() -> None: ...
+
+    worker = Worker.from_env({"OJS_URL": "http://127.0.0.1:8080"}, jobs=jobs)
+    assert (worker.queues, worker.jobs) == (("email",), jobs)
+
+
 def test_a_string_first_is_still_the_url() -> None:
     assert Worker("http://127.0.0.1:8080").queues == ("default",)
     assert Worker(jobs=Jobs(), url="http://127.0.0.1:8080").queues == ("default",)
