@@ -100,7 +100,7 @@ def members(kind: type) -> Iterator[str]:
     """Yield the public members of a class that this package defines."""
     own = [each for each in kind.__mro__ if each.__module__.startswith("ojs_aws")]
     for name in sorted({name for each in own for name in vars(each)}):
-        if name.startswith("_"):
+        if name.startswith("_") or name in getattr(kind, "_internal", ()):
             continue
         found = inspect.getattr_static(kind, name)
         if isinstance(found, (classmethod, staticmethod)):

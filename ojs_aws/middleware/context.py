@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -67,6 +67,24 @@ class JobContext:
         self._cancelled = ""
         self._handled: list[BaseException] = []
         self._origins: list[tuple[BaseException, str]] = []
+
+    _internal: ClassVar = frozenset(
+        {
+            "cancel",
+            "failure_origin",
+            "finish",
+            "is_handled",
+            "keep_checkpoint",
+            "log_fields",
+            "note_origin",
+            "stop",
+        }
+    )
+    """What only chains and workers call; handlers are not shown it."""
+
+    def __dir__(self) -> list[str]:
+        """List what handlers and middleware use."""
+        return sorted({*super().__dir__()} - self._internal)
 
     if not TYPE_CHECKING:
 

@@ -67,3 +67,13 @@ def test_handled_means_this_very_error() -> None:
     ctx.mark_handled(error)
     assert ctx.is_handled(error)
     assert not ctx.is_handled(ValueError("x"))
+
+
+def test_a_handler_is_shown_what_is_its_own() -> None:
+    """And not what chains and workers call."""
+    shown = dir(context(job()))
+    assert {"job", "attempt", "checkpoint", "heartbeat", "log", "progress", "set_result"} <= {
+        *shown
+    }
+    assert not {"cancel", "finish", "note_origin", "stop"} & {*shown}
+    assert all(hasattr(JobContext, name) for name in JobContext._internal)
