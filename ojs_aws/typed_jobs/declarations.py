@@ -66,11 +66,11 @@ class JobDeclaration:
         :raises RegistrationError: a type is not defined, or JSON cannot carry it, or the context
             is not where it belongs.
         """
-        self.signature.check_context()
         _ = self.encoder, self.decoder, self.result
 
     @cached_property
     def _types(self) -> ArgumentTypes:
+        self.signature.check_context()
         return ArgumentTypes(self.signature)
 
     @cached_property

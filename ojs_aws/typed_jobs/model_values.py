@@ -14,14 +14,18 @@ from typing import Any, Final
 
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError, from_json
+from pydantic_core.core_schema import ErrorType
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 
-_OWN_WORDS: Final = frozenset({"value_error", "assertion_error"})
-"""Errors whose message is the application's, which may show the value."""
+_KINDS: Final = frozenset(typing.get_args(ErrorType))
+"""Pydantic's own kinds of errors; the words of others are the application's."""
+
+_TELLING: Final = frozenset({"error", "tag"})
+"""Parts of messages that may show the value: the application's own words, for one."""
 
 _SHOULD_BE: Final = "Input should be "
 _SILENT: Final = "a value that JSON can carry without loss"
@@ -71,7 +75,7 @@ class ModelCodec:
 
     def wrong_value(self, problem: ValidationError, field: str) -> WrongValueError:
         """Return the first error of pydantic's without the value."""
-        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = problem.errors(include_url=False, include_input=False)[0]
         return WrongValueError(_field(field, first, self._names()), _expected(first))
 
     def _wrong(self, value: object, field: str) -> WrongValueError:
@@ -91,7 +95,10 @@ class ModelCodec:
 
     def _names(self) -> frozenset[str]:
         """Return the names of all fields in the type; other names in a value are data."""
-        return frozenset(_properties(self.adapter.json_schema()))
+        try:
+            return frozenset(_properties(self.adapter.json_schema()))
+        except PydanticUserError:  # a type that has no schema
+            return frozenset()
 
 
 def model_codec(kind: Any, place: str) -> ModelCodec:
@@ -107,10 +114,11 @@ def model_codec(kind: Any, place: str) -> ModelCodec:
 
 
 def _expected(error: ErrorDetails) -> str:
-    """Return what pydantic expected, unless the words are the application's."""
-    if error["type"] in _OWN_WORDS or "." in error["type"]:
-        return "a value that its validator accepts"
-    if error["type"] == "missing":
+    """Return what pydantic expected, without any part that may show the value."""
+    kind = error["type"]
+    if kind not in _KINDS or _TELLING & error.get("ctx", {}).keys():
+        return f"valid ({kind})"
+    if kind == "missing":
         return "there"
     said = error["msg"]
     expected = said.removeprefix(_SHOULD_BE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.json_text import Member, parse_array, parse_object
+from ojs_aws.domain.json_text import ANY_DEPTH, Member, parse_array, parse_object
 from ojs_aws.typed_jobs.arguments import ArgumentTypes
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.values import Codec
@@ -50,10 +50,14 @@ class ArgumentDecoder:
         if not known or last is None or not isinstance(last.value, dict) or len(wire) > index + 1:
             return None
         if len(wire) == index + 1:
-            return parse_object(last.raw)
+            return parse_object(last.raw, max_depth=ANY_DEPTH)
         is_moved = bool(last.value) and last.value.keys() <= known.keys()
         codec, name = self._types.at(len(wire) - 1)
-        return parse_object(last.raw) if is_moved and not _fits(codec, last, name) else None
+        return (
+            parse_object(last.raw, max_depth=ANY_DEPTH)
+            if is_moved and not _fits(codec, last, name)
+            else None
+        )
 
     def _check_count(self, placed: Sequence[Member]) -> None:
         most = len(self._types.placed)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
 
 from ojs_aws.typed_jobs.calls import JobCall
+from ojs_aws.typed_jobs.clients import sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 from ojs_aws.typed_jobs.options import JobOptions, merged
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.templates import JobTemplate
 
 if TYPE_CHECKING:
-    from ojs_aws.client import Client, SyncClient
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.typed_jobs.declarations import JobDeclaration
 
@@ -97,12 +97,17 @@ class Sender(Generic[P, R]):
         """Send a job from code that is not asynchronous; see :meth:`enqueue`."""
         return self.call(*args, **kwargs).enqueue_sync()
 
-    def handle(self, job_id: str, client: Client) -> Handle[R]:
-        """Return the handle of a job that was sent before, such as by another process."""
+    def handle(self, job_id: str) -> Handle[R]:
+        """Return the handle of a job that was sent before, such as by another process.
+
+        :raises ValueError: nothing says where the server is.
+        """
+        client = sending_client(self.declaration.clients())
         return Handle(client, job_id, self.declaration.decode_result)
 
-    def handle_sync(self, job_id: str, client: SyncClient) -> SyncHandle[R]:
+    def handle_sync(self, job_id: str) -> SyncHandle[R]:
         """Return the handle of a job that was sent before, for code that is not asynchronous."""
+        client = sending_sync_client(self.declaration.clients())
         return SyncHandle(client, job_id, self.declaration.decode_result)
 
     def schema(self) -> dict[str, JsonValue]:

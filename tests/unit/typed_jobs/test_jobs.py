@@ -15,6 +15,7 @@ from ojs_aws.worker import RegistrationError
 if TYPE_CHECKING:
     from decimal import Decimal
 
+Ctx = JobContext
 CHECKOUT: Final = Path(__file__).resolve().parents[3]
 
 
@@ -83,6 +84,16 @@ def test_a_context_must_come_first() -> None:
 
         @jobs.job("a.b")
         async def handle(name: str, ctx: JobContext) -> None: ...
+
+
+def test_a_context_by_another_name_is_found_by_senders_too() -> None:
+    jobs = Jobs()
+
+    @jobs.job("a.b")
+    async def handle(ctx: Ctx, name: str) -> None: ...
+
+    with pytest.raises(RegistrationError, match="must be declared with context=True"):
+        handle.call(None, "x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("is_async", [True, False])

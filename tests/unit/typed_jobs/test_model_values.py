@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, NewType
+from typing import Annotated, Any, Literal, NewType
 from uuid import UUID
 
 import pytest
@@ -237,6 +237,33 @@ async def test_a_wrong_value_is_a_dead_letter_that_names_the_field(order: Any, f
     error = error_of(await execute(jobs, Job("an.order", [order])))
     assert (error["code"], error["details"]) == ("DEAD_LETTER", {"field": field})
     assert "secret" not in json.dumps(error)
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+@jobs.job("pet.feed")
+async def feed(
+    pet: Annotated[Cat | Dog, Field(discriminator="kind")], ident: UUID | None = None
+) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("args", "field"),
+    [([{"kind": "secret"}], "pet"), ([{"kind": "cat"}, "secret"], "ident")],
+)
+async def test_messages_that_show_the_value_are_left_out(args: list[Any], field: str) -> None:
+    """pydantic names the tag that came, and the character at which an id is wrong."""
+    error = error_of(await execute(jobs, Job("pet.feed", args)))
+    assert error["details"] == {"field": field}
+    shown = json.dumps(error).replace("secret_", "")
+    assert "secret" not in shown
+    assert "found" not in shown
 
 
 async def test_a_result_is_checked_and_written_as_json() -> None:

@@ -154,7 +154,7 @@ def _remote_worker() -> Jobs:
 async def test_a_handle_is_made_of_an_id(shop: Shop) -> None:
     sent = await send.enqueue("a@b.c")
     await shop.work(jobs, "email")
-    assert await send.handle(sent.id, shop.client).result() == {"urgent": False}
+    assert await send.handle(sent.id).result() == {"urgent": False}
 
 
 # ---------------------------------------------------------------------------------- options
