@@ -14,6 +14,7 @@ import pytest
 
 from ojs_aws import Client
 from ojs_aws.client.transports.in_process import InProcessTransport
+from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.worker.typed_handlers import MOST_SNOOZES, SNOOZE_S
 from tests.simulation.world import World
@@ -91,6 +92,16 @@ def test_the_table_of_the_wire_says_what_is_sent(page: Any) -> None:
 def test_a_unique_job_sends_its_defaults(page: Any) -> None:
     build = page.build_once
     assert build.call("x").to_job().args == build.call("x", 10).to_job().args == ["x", 10]
+
+
+async def test_some_arguments_make_a_job_unique(page: Any, shop: Shop) -> None:
+    """By place and by name; a default that is left out counts as itself."""
+    with shop.client.use():
+        await page.build_for.enqueue("x", 5)
+        await page.build_for.enqueue("x", kind="short")
+        for same in ({}, {"limit": 7}, {"kind": "full"}):
+            with pytest.raises(DuplicateError):
+                await page.build_for.enqueue("x", **same)
 
 
 def test_the_page_says_how_long_a_job_waits_for_a_newer_worker() -> None:
