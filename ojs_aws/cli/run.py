@@ -88,7 +88,6 @@ def run_worker(options: RunOptions) -> None:
 
     :raises typer.Exit: it cannot be run; the reason is printed.
     """
-    from ojs_aws.domain.errors import OjsError
     from ojs_aws.middleware.configuration import search_here
     from ojs_aws.worker.console import quiet_http, speaking
 
@@ -99,8 +98,11 @@ def run_worker(options: RunOptions) -> None:
         quiet_http()
         with speaking(worker, level=logging.getLevelNamesMapping()[options.log_level]):
             worker.run()
-    except (OjsError, ValueError, RuntimeError, ImportError) as problem:
-        _refuse(str(problem))
+    except Exception as problem:  # noqa: BLE001 - whatever the application raises
+        if _is_ours(problem):
+            _refuse(str(problem))
+        _show(problem)
+        _refuse("the worker could not run: the error is above.", ExitCode.FAILED)
 
 
 def child_command(options: RunOptions) -> list[str]:
@@ -119,7 +121,6 @@ def _loaded(path: str) -> Worker:
     :raises typer.Exit: there is none, or its module cannot be imported.
     """
     from ojs_aws.worker.paths import WorkerPathError, load_process_worker
-    from ojs_aws.worker.tracebacks import own_traceback
 
     try:
         return load_process_worker(path)
@@ -128,7 +129,7 @@ def _loaded(path: str) -> Worker:
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the application raises
         if place := place_of_mistake(problem):
             _refuse(f"{place}: {problem}")
-        traceback.print_exception(type(problem), problem, own_traceback(problem))
+        _show(problem)
         _refuse(f"{path.partition(':')[0]} cannot be imported: the error is above.")
 
 
@@ -141,12 +142,27 @@ def place_of_mistake(problem: BaseException) -> str:
 
     frames = traceback.extract_tb(problem.__traceback__)
     own = [each for each in frames if not is_internal(each.filename)]
-    if not own or not is_internal(frames[-1].filename) or isinstance(problem, ImportError):
+    if not own or not _is_ours(problem) or isinstance(problem, ImportError):
         return ""
     return f"{os.path.relpath(own[-1].filename)}, line {own[-1].lineno}"
 
 
-def _refuse(reason: str) -> Never:
+def _is_ours(problem: BaseException) -> bool:
+    """Return whether this package has raised an error itself; its message then says enough."""
+    from ojs_aws.worker.tracebacks import is_internal
+
+    frames = traceback.extract_tb(problem.__traceback__)
+    return bool(frames) and is_internal(frames[-1].filename)
+
+
+def _show(problem: BaseException) -> None:
+    """Print the traceback of an error in the application, without the values of variables."""
+    from ojs_aws.worker.tracebacks import own_traceback
+
+    traceback.print_exception(type(problem), problem, own_traceback(problem))
+
+
+def _refuse(reason: str, code: ExitCode = ExitCode.USAGE) -> Never:
     """End the command with a line that says why."""
     typer.echo(f"ojs-aws run: {reason}", err=True)
-    raise typer.Exit(ExitCode.USAGE)
+    raise typer.Exit(code)

@@ -22,11 +22,17 @@ class JobLines:
     """Logs how executions end."""
 
     def ended(self, active: ActiveJob, outcome: Outcome | None, seconds: float) -> None:
-        """Log the end of an execution.
+        """Log the end of an execution; never fails, since the outcome must be reported then.
 
         :param outcome: None for a job that was given up.
         :param seconds: how long it took.
         """
+        try:
+            self._log(active, outcome, seconds)
+        except Exception:  # noqa: BLE001 - whatever a broken error raises
+            _log.exception("The end of job %s could not be shown", active.job.id)
+
+    def _log(self, active: ActiveJob, outcome: Outcome | None, seconds: float) -> None:
         milliseconds = round(seconds * 1000)
         problem = outcome.problem if isinstance(outcome, Failed) else None
         if isinstance(problem, NoHandlerError):
@@ -37,8 +43,8 @@ class JobLines:
         text = f"{label(active.job)} {ending} {'in' if outcome else 'after'} {took}"
         if isinstance(outcome, Snoozed):
             text += f"; it comes again in {short(outcome.delay_ms)}"
-        if problem is not None:
-            text += f": {type(problem).__name__}: {problem}"
+        if isinstance(outcome, Failed):
+            text += f": {outcome.error.get('type')}: {outcome.error.get('message')}"
         _log.log(level, "%s", text, extra=fields, exc_info=_traced(problem))
 
 

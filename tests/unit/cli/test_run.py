@@ -190,6 +190,31 @@ def test_an_error_of_the_application_is_shown_whole(
     assert err.splitlines()[-1] == "ojs-aws run: jobs cannot be imported: the error is above."
 
 
+def test_an_error_of_a_resource_is_shown_whole_and_without_values(
+    run: Callable[..., tuple[int, str]],
+) -> None:
+    """As one that is raised when the worker starts; secrets in variables stay secret."""
+    code = """
+from ojs_aws import Jobs, Worker
+jobs = Jobs()
+worker = Worker(jobs, url="http://127.0.0.1:1")
+
+@jobs.resource
+async def pool():
+    password = "s3cret"
+    raise ConnectionError("no database")
+    yield
+
+@jobs.job("a.b")
+def f(): ...
+"""
+    exit_code, err = run(code, "jobs")
+    assert exit_code == 1
+    assert "ConnectionError: no database" in err
+    assert "s3cret" not in err.replace('password = "s3cret"', "")
+    assert err.splitlines()[-1] == "ojs-aws run: the worker could not run: the error is above."
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

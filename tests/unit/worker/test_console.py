@@ -104,6 +104,23 @@ async def test_arguments_are_never_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert SECRET not in capsys.readouterr().err
 
 
+async def test_an_error_that_cannot_be_shown_is_reported_all_the_same() -> None:
+    """A line is for people; the outcome of a job is more important."""
+
+    class SilentError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    bench = Bench(middleware=[])
+
+    @bench.worker.handler("email.silent")
+    async def silent(ctx: JobContext, to: str) -> None:
+        raise SilentError
+
+    await bench.run("email.silent")
+    assert bench.source.failed[job(0).id]["type"] == "SilentError"
+
+
 async def test_a_snooze_says_when_the_job_comes_again(capsys: pytest.CaptureFixture[str]) -> None:
     """And is no failure."""
     await Bench().run("email.later")
