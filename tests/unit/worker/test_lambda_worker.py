@@ -7,8 +7,9 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Any, cast
 
 import pytest
@@ -131,6 +132,34 @@ def bench() -> Iterator[Bench]:
     made = Bench()
     yield made
     made.worker._loop.close()
+
+
+def test_typed_jobs_share_their_resources_from_batch_to_batch(bench: Bench) -> None:
+    """One that a newer sender sent is snoozed; one with a wrong type is a dead letter."""
+    opened: list[str] = []
+
+    @bench.worker.jobs.resource
+    async def pool() -> AsyncIterator[list[str]]:
+        opened.append("pool")
+        yield opened
+
+    @bench.worker.job("day.after")
+    async def after(day: date, *, days: int = 1) -> date:
+        return day + timedelta(days=len(pool.get()) * days)
+
+    @bench.worker.job("sum.make")
+    def add(one: int, two: int = 2) -> int:
+        return one + two + len(pool.get())
+
+    first = bench.push("day.after", "2026-01-01", {"days": 3})
+    assert bench.invoke() == set()
+    second, newer, wrong = (bench.push("sum.make", *args) for args in ([1], [1, 2, 3], ["x"]))
+    assert bench.invoke() == set()
+    assert opened == ["pool"]
+    assert bench.job(first).result == RawJson('"2026-01-04"')
+    assert bench.job(second).result == RawJson("4")
+    assert (bench.job(newer).state, bench.job(newer).uncounted_attempts) == (JobState.RETRYABLE, 1)
+    assert (bench.job(wrong).state, bench.job(wrong).is_dead_letter) == (JobState.DISCARDED, True)
 
 
 def test_jobs_are_executed_and_acknowledged_in_the_store(bench: Bench) -> None:
