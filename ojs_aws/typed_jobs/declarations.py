@@ -15,9 +15,9 @@ from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
 from ojs_aws.typed_jobs.clients import Clients
+from ojs_aws.typed_jobs.decoder import ArgumentDecoder
 from ojs_aws.typed_jobs.options import JobOptions, attributes_of
 from ojs_aws.typed_jobs.plain_values import WrongValueError
-from ojs_aws.typed_jobs.received import ArgumentDecoder
 from ojs_aws.typed_jobs.signature import JobSignature
 from ojs_aws.typed_jobs.values import Codec, codec_of
 

@@ -228,7 +228,7 @@ async def test_a_newer_worker_runs_what_an_older_sender_sends(call: Any, result:
     assert json.loads(outcome.result or "") == result
 
 
-async def test_what_an_older_sender_knew_as_keywords_is_left_where_it_may_be_data() -> None:
+async def test_an_object_is_no_keywords_where_it_may_be_an_argument() -> None:
     """A parameter that takes objects may have got one."""
     own = Jobs()
 
