@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -115,38 +114,21 @@ def test_a_failing_demo_job_is_retried(server: tuple[str, subprocess.Popen[str]]
     assert (job["error"]["type"], job["error"]["message"]) == ("RuntimeError", "oh")
 
 
-def readme_code(begins: str) -> str:
-    """The README's Python block that begins like this."""
-    text = (ROOT / "README.md").read_text()
-    blocks: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    return next(block for block in blocks if block.startswith(begins))
+def examples_of(page: str) -> dict[str, str]:
+    """The Python blocks of a page that have names."""
+    text = (ROOT / page).read_text()
+    return dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", text, re.DOTALL))
 
 
-def test_the_readmes_client_lines_print_the_result(
-    server: tuple[str, subprocess.Popen[str]],
-) -> None:
-    """As they stand, inside a coroutine."""
-    url, _ = server
-    code = readme_code("from ojs_aws import Client").replace("http://127.0.0.1:8080", url)
-    head, _, body = code.partition("\n\n")
-    program = f"import asyncio\n{head}\nasync def main():\n{textwrap.indent(body, '    ')}\n"
-    run = subprocess.run(
-        [sys.executable, "-c", program + "asyncio.run(main())"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert run.stdout == "['hello']\n"
-
-
-def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
-    """`ojs-aws local --worker jobs:worker`, in the folder of jobs.py."""
-    (tmp_path / "jobs.py").write_text(readme_code("# jobs.py"))
+def test_the_readmes_jobs_run_in_the_local_server(tmp_path: Path) -> None:
+    """`ojs-aws local --worker`, with the Lambda worker of docs/workers.md for them."""
+    shop = examples_of("README.md")["declare"] + examples_of("docs/workers.md")["lambda"]
+    (tmp_path / "shop.py").write_text(shop)
     port = free_port()
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "OJS_PORT": str(port)}
+    url = f"http://127.0.0.1:{port}"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "OJS_PORT": str(port), "OJS_URL": url}
     process = subprocess.Popen(
-        [sys.executable, "-m", "ojs_aws.cli", "local", "--worker", "jobs:worker"],
+        [sys.executable, "-m", "ojs_aws.cli", "local", "--worker", "shop:lambda_worker"],
         env=environ,
         cwd=tmp_path,
         stdout=subprocess.PIPE,
@@ -156,11 +138,10 @@ def test_the_readmes_worker_runs_in_the_local_server(tmp_path: Path) -> None:
     output = Output(process)
     try:
         output.wait_for(str(port))
-        url = f"http://127.0.0.1:{port}"
         body = {"type": "email.send", "args": ["a@b.c", "hi"], "options": {"queue": "email"}}
         pushed = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()
         job = wait_for(url, pushed["id"], "completed")
-        assert job["result"] == {"sent_to": "a@b.c"}
+        assert job["result"] == {"sent_to": "a@b.c", "template": "hi"}
     finally:
         process.send_signal(signal.SIGTERM)
         output.end()
@@ -191,6 +172,18 @@ def beside_worker(url: str, *worker: str, cwd: Path = ROOT) -> Iterator[Callable
         assert process.wait(timeout=HUNG_S) == 0
 
 
+def test_the_readmes_jobs_are_sent_and_run(
+    server: tuple[str, subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    """Its worker by `ojs-aws run`, and its function that sends, over HTTP."""
+    examples = examples_of("README.md")
+    (tmp_path / "shop.py").write_text(examples["declare"])
+    sending = "import asyncio\n\nasyncio.run(signed_up('a@b.c'))\n"
+    (tmp_path / "sender.py").write_text(examples["send"] + sending)
+    with beside_worker(server[0], "-m", "ojs_aws.cli", "run", "shop:worker", cwd=tmp_path) as run:
+        assert run("sender.py") == ["{'sent_to': 'a@b.c', 'template': 'welcome'}"]
+
+
 def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:
     """A worker process and a producer, over HTTP."""
     with beside_worker(server[0], "examples/worker.py") as run:
@@ -217,8 +210,7 @@ def test_getting_started_gets_somewhere(
 ) -> None:
     """Its worker and its producer, saved and started as the page says."""
     url, _ = server
-    text = (ROOT / "docs/getting-started.md").read_text()
-    named = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", text, re.DOTALL))
+    named = examples_of("docs/getting-started.md")
     for name in ("jobs", "worker", "enqueue"):
         (tmp_path / f"{name}.py").write_text(named[name])
     with beside_worker(url, "worker.py", cwd=tmp_path) as run:
