@@ -17,18 +17,18 @@ from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.test_commands import die, enqueue
 
-AGO = (datetime.now(UTC) - timedelta(minutes=5, seconds=2)).isoformat()
-SOON = (datetime.now(UTC) + timedelta(hours=5, minutes=5)).isoformat()
+AGO = (datetime.now(UTC) - timedelta(hours=5, minutes=5)).isoformat()
+SOON = (datetime.now(UTC) + timedelta(hours=5, minutes=55)).isoformat()
 ERROR = {"type": "SmtpError", "message": "refused"}
 
 
 @pytest.mark.parametrize(
     ("job", "text"),
     [
-        ({"state": "available", "enqueued_at": AGO}, "waits for 5 min"),
-        ({"state": "available", "created_at": AGO}, "waits for 5 min"),
+        ({"state": "available", "enqueued_at": AGO}, "waits for 5 h"),
+        ({"state": "available", "created_at": AGO}, "waits for 5 h"),
         ({"state": "scheduled", "scheduled_at": SOON}, "due in 5 h"),
-        ({"state": "active", "started_at": AGO, "worker_id": "w1"}, "runs for 5 min"),
+        ({"state": "active", "started_at": AGO, "worker_id": "w1"}, "runs for 5 h"),
         ({"state": "active", "started_at": AGO, "worker_id": "w1"}, " on w1"),
         ({"state": "retryable", "next_attempt_at": SOON, "error": ERROR}, "next in 5 h"),
         ({"state": "retryable", "next_attempt_at": SOON, "error": ERROR}, "SmtpError: refused"),
