@@ -41,8 +41,9 @@ class Reloader:
 
     def run(self) -> int:
         """Run until a signal ends it; return the exit code of the last child."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._pass_on)
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the last one: the terminal was closed
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), self._pass_on)
         code = 0
         while not self._stopped.is_set():
             seen = times_of(self.root)
@@ -78,7 +79,8 @@ class Reloader:
         """Pass a signal on to the child, and end with it."""
         self._stopped.set()
         if self._child is not None and self._child.poll() is None:
-            self._child.send_signal(number)
+            known = number in {signal.SIGINT, signal.SIGTERM}
+            self._child.send_signal(number if known else signal.SIGTERM)
 
 
 def times_of(root: Path) -> dict[str, int]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws import LambdaWorker, Worker
+from ojs_aws.worker import Polls
 from ojs_aws.worker.console import banner
 from ojs_aws.worker.lifecycle import Lifecycle, reactions
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
@@ -79,3 +80,8 @@ def test_queues_may_have_weights() -> None:
     """As the page writes them."""
     Worker("http://127.0.0.1:1", queues={"critical": 5, "default": 2, "low": 1})
     assert 'queues={"critical": 5, "default": 2, "low": 1}' in TEXT
+
+
+def test_an_idle_worker_asks_as_often_as_the_page_says() -> None:
+    assert Polls().longest_s == 2
+    assert "within two seconds (`polls`)" in TEXT

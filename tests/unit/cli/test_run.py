@@ -117,7 +117,8 @@ def test_code_that_cannot_be_imported_waits_for_a_change(start: Start, tmp_path:
     assert "No module named 'absent_module'" in running.text()
     (tmp_path / "shop.py").write_text(JOBS.format(grace_s=20))
     running.waits_for("serves as worker_")
-    assert running.ends() == 0
+    assert running.ends(signal.SIGHUP) == 0, "a closed terminal leaves no worker behind"
+    assert "The worker is now ending: SIGTERM" in running.text()
 
 
 # ---------------------------------------------------------------------------------- mistakes
