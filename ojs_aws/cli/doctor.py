@@ -169,7 +169,9 @@ async def _queues(session: Session) -> list[Finding]:
     entries = await session.client.queues.list()
     found = [Finding("queues", Verdict.OK, f"{len(entries)}")]
     found += [
-        Finding(f"queue {entry.name}", Verdict.LOOK, "paused", "ojs-aws queues resume")
+        Finding(
+            f"queue {entry.name}", Verdict.LOOK, "paused", f"ojs-aws queues resume {entry.name}"
+        )
         for entry in entries
         if entry.paused
     ]

@@ -48,7 +48,7 @@ async def enqueue(
         int, typer.Option(help="Priority from -100 to 100; higher runs first.")
     ] = 0,
     at: Annotated[
-        str, typer.Option(help="When the job is due: RFC 3339, or an offset from now (+PT10M).")
+        str, typer.Option(help="When the job is due: RFC 3339, or how long from now (10m).")
     ] = "",
     expires: Annotated[str, typer.Option(help="When the job expires; the same forms.")] = "",
     timeout_s: Annotated[int, typer.Option(help="Execution timeout in seconds.")] = 0,
@@ -173,11 +173,13 @@ def _when(text: str, option: str) -> str:
     from ojs_aws.domain.errors import InvalidRequestError
     from ojs_aws.domain.timestamps import Instant, resolve_timestamp
 
-    try:
-        resolve_timestamp(text, option, Instant(0))
-    except InvalidRequestError:
-        raise InvalidRequestError(
-            f"{option} is {text!r}: use RFC 3339 such as 2026-02-12T10:30:00Z, or a duration from "
-            "now on such as +PT10M."
-        ) from None
-    return text
+    for form in (text, f"+{text}"):
+        try:
+            resolve_timestamp(form, option, Instant(0))
+        except InvalidRequestError:
+            continue
+        return form
+    raise InvalidRequestError(
+        f"{option} is {text!r}: use RFC 3339 such as 2026-02-12T10:30:00Z, or a duration from now "
+        "on such as 10m."
+    )

@@ -147,9 +147,9 @@ def _show_groups(
         {
             "One of them": "job_id",
             "Jobs": "count",
-            str(group_by).capitalize(): str(group_by),
             "Newest": lambda each: f"{age_text(each['newest'])} ago",
             "Oldest": lambda each: f"{age_text(each['oldest'])} ago",
+            str(group_by).capitalize(): str(group_by),
         },
         found,
         nothing="No such jobs.",
@@ -190,6 +190,8 @@ async def why(session: Session, job_id: JobId) -> None:
     lines = [f"The job is {found.state}."]
     for each in found.reasons:
         lines.append(f"- {each.message} ({each.code})")
+        if each.hint:
+            lines.append(f"  {each.hint}")
         data = each.described.get("data")
         held_by = data.get("held_by") if isinstance(data, dict) else None
         if isinstance(held_by, list) and held_by:

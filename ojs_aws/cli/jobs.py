@@ -49,9 +49,31 @@ class ChosenJobs:
     @property
     def chosen(self) -> JobFilter:
         """Return the filter as the client's methods take it; empty if no option was given."""
-        named: JobFilter = {"queue": self.queue, "states": self.state or [], "type": self.type}
+        states = [_state(each) for each in self.state or []]
+        named: JobFilter = {"queue": self.queue, "states": states, "type": self.type}
         named |= {"since": moment(self.since), "until": moment(self.until)}
         return named if any(named.values()) else {}
+
+
+_OTHER_NAMES: Final = {"failed": "discarded", "dead": "discarded", "queued": "available"}
+"""What other systems name the states."""
+
+
+def _state(name: str) -> str:
+    """Return a state that a person named.
+
+    :raises typer.BadParameter: there is no such state.
+    """
+    from difflib import get_close_matches
+
+    from ojs_aws.domain.job import JobState
+
+    states = [str(state) for state in JobState]
+    if name in states:
+        return name
+    near = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, states, n=1)), "")
+    meant = f" Did you mean {near!r}?" if near else ""
+    raise typer.BadParameter(f"no state {name!r}: there are {', '.join(states)}.{meant}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import json_of
 from ojs_aws.cli.session import Session, command, listed, misuse
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ Key = Annotated[
     str,
     typer.Argument(help="A key of jobs, or queue:NAME, type:TYPE, queue:NAME:type:TYPE."),
 ]
-_EXAMPLE: Final = '\'{"concurrency": 5, "rate": {"limit": 100, "period": "PT1M"}}\''
 
 
 @command(app, "list", epilog="Example: ojs-aws rate-limits list")
@@ -68,17 +66,43 @@ async def show_limit(session: Session, key: Key) -> None:
     _show(session, await session.client.rate_limits.get(key))
 
 
-@command(app, "set", epilog=f"Example: ojs-aws rate-limits set queue:email {_EXAMPLE}")
+@command(
+    app,
+    "set",
+    epilog="Examples:\n\nojs-aws rate-limits set queue:email --concurrency 5 --rate 100/1m"
+    "\n\nojs-aws rate-limits set stripe --throttle 10/1s",
+)
 async def set_limit(
     session: Session,
     key: Key,
-    policy: Annotated[str, typer.Argument(help="A JSON object: concurrency, rate, throttle.")],
+    concurrency: Annotated[
+        int | None, typer.Option(min=0, help="Most jobs that run at the same time.")
+    ] = None,
+    rate: Annotated[str, typer.Option(help="Most starts in a time, such as 100/1m.")] = "",
+    throttle: Annotated[str, typer.Option(help="The same, evenly spaced, such as 10/1s.")] = "",
 ) -> None:
     """Set the limit of a key, whatever its jobs name."""
-    given = json_of(policy, "The policy")
-    if not isinstance(given, dict):
-        raise misuse(session.out, "The policy must be a JSON object.", f"Such as {_EXAMPLE}.")
-    _show(session, await session.client.rate_limits.set(key, given))
+    policy: dict[str, JsonValue] = {} if concurrency is None else {"concurrency": concurrency}
+    policy |= {"rate": _window(rate, "--rate")} if rate else {}
+    policy |= {"throttle": _window(throttle, "--throttle")} if throttle else {}
+    if not policy:
+        raise misuse(session.out, "Say the limit by --concurrency, --rate or --throttle.")
+    _show(session, await session.client.rate_limits.set(key, policy))
+    if not key.startswith(("queue:", "type:")):
+        session.out.hint(
+            f"It applies to jobs that name the key {key!r}; for a queue, set queue:{key}."
+        )
+
+
+def _window(text: str, option: str) -> dict[str, JsonValue]:
+    """Return the number and the period of ``100/1m``.
+
+    :raises typer.BadParameter: another form.
+    """
+    most, _, period = text.partition("/")
+    if not most.isdigit() or not period:
+        raise typer.BadParameter(f"{option} is a number and a time, such as 100/1m, not {text!r}")
+    return {"limit": int(most), "period": period}
 
 
 def _show(session: Session, entry: LimitEntry) -> None:

@@ -124,7 +124,28 @@ async def _names(session: Session, name: str, *, every: bool) -> list[str]:
     """
     if bool(name) is every:
         raise misuse(session.out, "Name one queue, or say --all.")
-    return [name] if name else [entry.name for entry in await session.client.queues.list()]
+    return [await _known(session, name)] if name else await _all(session)
+
+
+async def _all(session: Session) -> list[str]:
+    return [entry.name for entry in await session.client.queues.list()]
+
+
+async def _known(session: Session, name: str) -> str:
+    """Return the name of a queue that exists; the server would create another one.
+
+    :raises NotFoundError: there is no such queue; the hint has the nearest one.
+    """
+    from difflib import get_close_matches
+
+    from ojs_aws.domain.errors import NotFoundError
+
+    names = await _all(session)
+    if name in names:
+        return name
+    near = get_close_matches(name, names, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"`ojs-aws queues create {name}` creates it."
+    raise NotFoundError(f"There is no queue {name!r}.", hint=hint)
 
 
 @command(
@@ -209,7 +230,7 @@ async def configure_queue(session: Session, name: Name, settings: Settings = Non
 @command(app, "drain", epilog="Example: ojs-aws queues drain bulk")
 async def drain_queue(session: Session, name: Name) -> None:
     """Refuse new jobs; workers finish those in the queue. `queues resume` ends this."""
-    found = await session.client.queues.drain(name)
+    found = await session.client.queues.drain(await _known(session, name))
     session.out.said(f"{name} takes no new jobs.", {**found.described})
 
 

@@ -236,6 +236,8 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
         code = code_of(problem)
         if code is ExitCode.REFUSED:
             problem.hint = _WHO
+        elif problem.hint == problem.usual_hint:
+            problem.hint = ""  # it speaks of a request; a terminal shows none
         elif code is ExitCode.FAILED and (request_id := request_id_of(problem)):
             problem.message += f" Request id: {request_id}."
         out.error(problem)

@@ -99,12 +99,14 @@ class JobReason:
     :ivar code: names it for programs, such as ``queue_paused``.
     :ivar message: one or two sentences for people.
     :ivar until: when it ends by itself (RFC 3339); empty where nobody knows.
+    :ivar hint: a command that shows more or helps; empty for none.
     :ivar described: everything that the backend says of it; ``data`` has the numbers.
     """
 
     code: str
     message: str
     until: str = ""
+    hint: str = ""
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 

@@ -45,12 +45,14 @@ class Reason:
 
     :ivar until: when it ends by itself, where that is known.
     :ivar data: the values that the message was made of.
+    :ivar hint: a command that shows more or helps; empty for none.
     """
 
     code: ReasonCode
     message: str
     until: Instant | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict)
+    hint: str = ""
 
 
 def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
@@ -133,7 +135,8 @@ def _ended(job: JobRecord) -> Reason:
         text = f"Attempt {counted} of {most} failed{_by(job)}, which is not retried."
     if job.is_dead_letter:
         text += " It is a dead letter; an operator can retry it."
-    return Reason(ReasonCode.FAILED, text, data=data | {"dead_letter": job.is_dead_letter})
+    data |= {"dead_letter": job.is_dead_letter}
+    return Reason(ReasonCode.FAILED, text, data=data, hint=f"ojs-aws jobs retry {job.id}")
 
 
 def _by(job: JobRecord) -> str:

@@ -5,7 +5,7 @@ Reads a bounded number of rows whatever the backlog, and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -90,8 +90,8 @@ class Why:
         recent = total(tally for minute, tally in did.items() if minute >= since)
         found = self._paused(job, now)
         found += self._limited(job, now, names_others=names_others)
-        found += self._unserved(job, total(did.values()), now)
-        found += self._in_line(job, recent)
+        found += self._unserved(job, did, now)
+        found += self._in_line(job, recent, is_blocked=bool(found))
         if found:
             return found
         if now - ready_since(job.ready_key) <= FRESH_MS:
@@ -105,7 +105,8 @@ class Why:
             return []
         text = f"The queue '{job.queue}' has been paused for {span_text(now - info.paused_at)}."
         data: dict[str, JsonValue] = {"since": format_instant(info.paused_at)}
-        return [Reason(ReasonCode.QUEUE_PAUSED, text, data=data)]
+        hint = f"ojs-aws queues resume {job.queue}"
+        return [Reason(ReasonCode.QUEUE_PAUSED, text, data=data, hint=hint)]
 
     def _limited(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
         """Say which limit the job would exceed: its own, its queue's, or its type's."""
@@ -128,7 +129,8 @@ class Why:
             data["held_by"] = [*self._holders(job.queue, bucket.key)]
         is_known = refusal.strategy != "concurrency"
         text = _limit_text(bucket.key, refusal, now)
-        return [Reason(ReasonCode.LIMIT, text, refusal.until if is_known else None, data)]
+        hint = f"ojs-aws rate-limits show {bucket.key}"
+        return [Reason(ReasonCode.LIMIT, text, refusal.until if is_known else None, data, hint)]
 
     def _holders(self, queue: str, key: str) -> list[str]:
         """Return ids of jobs of the queue that hold a place of a limit."""
@@ -141,30 +143,42 @@ class Why:
             if job.reservation is not None and key in job.reservation.places
         ]
 
-    def _unserved(self, job: JobRecord, hour: Tally, now: Instant) -> list[Reason]:
+    def _unserved(self, job: JobRecord, did: Mapping[Instant, Tally], now: Instant) -> list[Reason]:
         """Say that no worker serves the queue, or none that takes new jobs.
 
         Workers need not send heartbeats, and those in Lambda do not: so starts count, too.
+
+        :param did: what the queue did in each minute of the last hour.
         """
-        alive = [w for w in self.workers().page("", MAX_WORKERS, now) if state_of(w, now) != STALE]
-        serving = [each for each in alive if Selection(queue=job.queue).chooses(each)]
-        if any(not each.is_draining for each in serving):
+        workers = self.workers().page("", MAX_WORKERS, now)
+        alive = [each for each in workers if state_of(each, now) != STALE]
+        serving = [each for each in workers if Selection(queue=job.queue).chooses(each)]
+        if any(each in alive and not each.is_draining for each in serving):
             return []
         data: dict[str, JsonValue] = {"workers": [each.id for each in serving[:MAX_HOLDERS]]}
-        if serving:
+        if any(each in alive for each in serving):
             text = f"The workers of '{job.queue}' take no new jobs: they are quiet or terminate."
-            return [Reason(ReasonCode.WORKERS_QUIET, text, data=data)]
-        may_serve = [each for each in alive if "queues" not in read_about(each)]
-        if hour.counts[TallyKind.STARTED] or may_serve:
+            hint = f"ojs-aws workers resume --queue {job.queue}"
+            return [Reason(ReasonCode.WORKERS_QUIET, text, data=data, hint=hint)]
+        if any("queues" not in read_about(each) for each in alive):
             return []
-        text = (
-            f"No worker that sends heartbeats serves the queue '{job.queue}', and no job of it has "
-            "started in the last hour."
-        )
-        return [Reason(ReasonCode.NO_WORKER, text)]
+        last = max(serving, key=lambda each: each.last_seen, default=None)
+        since = last.last_seen if last is not None else Instant(0)
+        if any(tally.counts[TallyKind.STARTED] for minute, tally in did.items() if minute > since):
+            return []
+        text = f"No worker that sends heartbeats serves the queue '{job.queue}'"
+        if last is None:
+            text += ", and no job of it has started in the last hour."
+        else:
+            silent = span_text(now - last.last_seen)
+            text += f". Worker '{last.id}' did, and has been silent for {silent}: it died or hangs."
+        return [Reason(ReasonCode.NO_WORKER, text, data=data, hint="ojs-aws workers list")]
 
-    def _in_line(self, job: JobRecord, recent: Tally) -> list[Reason]:
-        """Say how many jobs are before it, and how fast the line moves."""
+    def _in_line(self, job: JobRecord, recent: Tally, *, is_blocked: bool) -> list[Reason]:
+        """Say how many jobs are before it, and how fast the line moves.
+
+        :param is_blocked: something else holds the job back, so that the pace says nothing.
+        """
         page = self.store.listed(job.queue, JobList.READY, MAX_PLACE + 1, newest_first=False)
         before = sum(row.sort_key < job.ready_key for row in page.jobs)
         if not before:
@@ -179,6 +193,8 @@ class Why:
         }
         more = "" if is_exact else "More than "
         text = f"{more}{before} job{'s are' if before > 1 else ' is'} before it in its queue."
+        if is_blocked:
+            return [Reason(ReasonCode.IN_LINE, text, data=data)]
         if started and is_exact:
             wait_ms = before * RECENT_MINUTES * MINUTE_MS // started
             data["wait_ms"] = wait_ms
@@ -215,7 +231,7 @@ class Why:
         ended = f"ended {span_text(now - last.at)} ago" if last is not None else "has never run"
         data: dict[str, JsonValue] = {"last_at": format_instant(last.at)} if last else {}
         text = f"The sweep {ended}; it should run each minute. Look at the tick function's log."
-        return [Reason(ReasonCode.SWEEP_LATE, text, data=data)]
+        return [Reason(ReasonCode.SWEEP_LATE, text, data=data, hint="ojs-aws doctor")]
 
     def _silent(self, job: JobRecord, now: Instant) -> list[Reason]:
         """Say that the worker of an active job sends no heartbeats any more."""
@@ -229,7 +245,8 @@ class Why:
             "worker_id": worker.id,
             "last_seen": format_instant(worker.last_seen),
         }
-        return [Reason(ReasonCode.WORKER_SILENT, text, held.due_at, data)]
+        hint = f"ojs-aws workers show {worker.id}"
+        return [Reason(ReasonCode.WORKER_SILENT, text, held.due_at, data, hint)]
 
 
 def _limit_text(key: str, refusal: LimitRefusal, now: Instant) -> str:

@@ -115,3 +115,26 @@ def test_help_names_no_type_of_a_flag() -> None:
     shown = CliRunner().invoke(app, ["jobs", "list", "--help"]).output
     assert "--oldest-first" in shown
     assert "bool" not in shown
+
+
+@pytest.mark.parametrize(
+    ("state", "meant"),
+    [("failed", "discarded"), ("complete", "completed"), ("active", ""), ("xyz", None)],
+)
+def test_a_state_that_does_not_exist_names_the_one_that_is_meant(
+    cli: Cli, state: str, meant: str | None
+) -> None:
+    """Other systems name them otherwise."""
+    ran = cli.run("jobs", "list", "-s", state)
+    shown = " ".join(ran.err.replace("│", " ").split())
+    assert (ran.code == ExitCode.USAGE) is (meant != "")
+    assert (f"Did you mean '{meant}'?" in shown) is bool(meant)
+
+
+def test_a_misspelt_queue_is_not_made(cli: Cli, world: World) -> None:
+    """The server would create and pause it."""
+    world.registry.ensure("reports", world.clock.now())
+    for command in ("pause", "resume", "drain"):
+        ran = cli.run("queues", command, "reprots")
+        assert ran.code == ExitCode.NOT_FOUND
+        assert "Did you mean 'reports'?" in ran.err

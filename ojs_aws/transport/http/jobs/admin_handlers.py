@@ -172,6 +172,8 @@ def _reason(reason: Reason) -> answers.WhyReason:
         shown["until"] = format_instant(reason.until)
     if reason.data:
         shown["data"] = {**reason.data}
+    if reason.hint:
+        shown["hint"] = reason.hint
     return shown
 
 

@@ -194,6 +194,7 @@ class WhyReason(TypedDict, total=False):
     message: Required[str]
     until: Timestamp
     data: JsonObject
+    hint: str
 
 
 class WhyAnswer(TypedDict):

@@ -84,6 +84,8 @@ def test_a_paused_queue_comes_first(world: World) -> None:
     paused, line = asked(world, second).reasons
     assert (paused.code, line.code) == (R.QUEUE_PAUSED, R.IN_LINE)
     assert "has been paused for 1 min 10 s" in paused.message
+    assert paused.hint == "ojs-aws queues resume default"
+    assert line.message == "1 job is before it in its queue."  # the pace says nothing now
 
 
 def test_a_job_in_line_knows_its_place_and_the_pace(world: World) -> None:
@@ -169,11 +171,23 @@ def test_without_any_worker_that_is_said(world: World) -> None:
     assert codes(world, push(world)) == [R.NO_WORKER]
 
 
-def test_starts_of_the_last_hour_show_a_worker(world: World) -> None:
-    """Workers in Lambda send no heartbeats."""
+def test_a_worker_that_died_is_named(world: World) -> None:
+    """It served the queue a moment ago, and nothing has started since."""
+    push(world)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    world.clock.advance(s=150)
+    job_id = push(world)
+    (reason, *_) = asked(world, job_id).reasons
+    assert (reason.code, reason.data["workers"]) == (R.NO_WORKER, ["w"])
+    assert "Worker 'w' did, and has been silent for 2 min 30 s: it died or hangs." in reason.message
+    assert reason.hint == "ojs-aws workers list"
+
+
+def test_starts_after_a_worker_died_show_another_one(world: World) -> None:
+    """Such as a function, which sends no heartbeats."""
+    world.clock.advance(s=300)
     push(world)
     world.backend.jobs.fetch(FetchRequest(("default",)))
-    world.clock.advance(s=600)
     assert codes(world, push(world)) == [R.READY]
 
 
