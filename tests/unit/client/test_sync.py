@@ -75,11 +75,13 @@ def test_threads_may_share_it() -> None:
 
 def test_closing_ends_the_thread() -> None:
     """Nothing is left behind."""
+    before = {*threading.enumerate()}
     client = SyncClient(client=FakeServer().client())
     client.enqueue("a.b", [])
-    assert any(thread.name == "ojs-client" for thread in threading.enumerate())
+    (thread,) = {*threading.enumerate()} - before
+    assert thread.name == "ojs-client"
     client.close()
-    assert not any(thread.name == "ojs-client" for thread in threading.enumerate())
+    assert not thread.is_alive()
 
 
 def test_waiting_for_itself_is_refused() -> None:
