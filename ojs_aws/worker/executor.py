@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson, encode
@@ -19,6 +19,10 @@ from ojs_aws.worker.failure import JobError, SnoozeError, failure_of
 from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
 
 _log = logging.getLogger(__name__)
+
+_NO_HANDLER_ADVICE: Final = (
+    "The job is discarded. Deploy a worker that has its handler, then run: ojs-aws jobs retry"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Executor:
                 raise
             return self._failed(cancelled, ctx)
         except NoHandlerError as missing:
+            missing.args = (f"{missing} {_NO_HANDLER_ADVICE} {ctx.job.id}",)
             _log.error("%s", missing, extra=ctx.log_fields)  # no middleware has seen the job
             return self._failed(missing, ctx)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed

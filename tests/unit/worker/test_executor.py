@@ -178,6 +178,10 @@ async def test_an_unknown_type_fails_without_retry() -> None:
     failure = error(await execute(handle, job(1, "a.c")))
     assert failure["type"] == "NoHandlerRegistered"
     assert failure["retryable"] is False
+    assert str(failure["message"]).endswith(
+        "The job is discarded. Deploy a worker that has its handler, "
+        f"then run: ojs-aws jobs retry {job(1).id}"
+    )
 
 
 async def test_mw_exe_007_middleware_wraps_the_handler_and_its_result_counts() -> None:
