@@ -1,12 +1,14 @@
-"""The pages about unique jobs and transactional enqueue: their examples run."""
+"""The pages about unique jobs, transactional enqueue and Celery: their examples run."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ojs_aws import SyncClient
 from tests.aws import embedded
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -32,3 +34,19 @@ def test_the_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 BillingMode="PAY_PER_REQUEST",
             )
             exec(compile(block, str(page), "exec"), {"__name__": "__main__"})  # noqa: S102
+
+
+def test_the_example_for_users_of_celery_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job with a delay and a chain, from code without an event loop."""
+    (block,) = FENCE.findall((DOCS / "migrating-from-celery.md").read_text())
+    names: dict[str, Any] = {"__name__": "shop"}
+    exec(compile(block, "migrating-from-celery.md", "exec"), names)  # noqa: S102 - our own page
+    with embedded() as aws:
+        monkeypatch.delenv("OJS_URL", raising=False)
+        monkeypatch.setenv("OJS_TABLE", aws.settings.table)
+        monkeypatch.setenv("OJS_QUEUE_URL_PREFIX", aws.settings.queue_url_prefix)
+        names["close_of_day"]("2026-01-31")
+        with SyncClient.from_env() as client:
+            found = {(job.type, job.state) for job in client.jobs.list().jobs}
+        names["jobs"].close_sync()
+    assert found == {("report.build", "scheduled"), ("report.build", "available")}
