@@ -84,4 +84,4 @@ def test_queues_may_have_weights() -> None:
 
 def test_an_idle_worker_asks_as_often_as_the_page_says() -> None:
     assert Polls().longest_s == 2
-    assert "within two seconds (`polls`)" in TEXT
+    assert "within two seconds: it asks that often (`Worker(polls=...)`)" in TEXT
