@@ -13,6 +13,7 @@ from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.typed_jobs.argument_keys import with_places
 from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
 from ojs_aws.typed_jobs.clients import Clients
 from ojs_aws.typed_jobs.decoder import ArgumentDecoder
@@ -111,12 +112,14 @@ def declared(
 ) -> JobDeclaration:
     """Return a declaration, checked as far as it can be before all types are known.
 
-    :raises RegistrationError: no valid type, or an option that only one job can have.
+    :raises RegistrationError: no valid type, an option that only one job can have, or a unique
+        policy that names an argument that the function does not have.
     :raises TypeError: a job has no such attribute, or it is of another type.
     :raises ValueError: a policy has a member that there is not.
     """
     if "id" in options:
         raise RegistrationError(f"All jobs of {job_type!r} cannot have the same id.")
+    options = with_places(options, signature, job_type)
     made = JobDeclaration(job_type, signature, options, clients, versions, is_remote)
     try:
         check_type(job_type)

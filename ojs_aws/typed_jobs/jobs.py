@@ -134,7 +134,7 @@ class Jobs:
             signature = read_signature(function, has_context=context)
             made = declared(job_type, signature, options, self._sent_by, versions=versions)
             self._add(made)
-            return TypedJob(made, options)
+            return TypedJob(made, made.options)
 
         return declare
 
@@ -155,7 +155,7 @@ class Jobs:
             signature = read_signature(function, has_context=False)
             made = declared(job_type, signature, options, self._sent_by, is_remote=True)
             self._add(made)
-            return RemoteJob(made, options)
+            return RemoteJob(made, made.options)
 
         return declare
 

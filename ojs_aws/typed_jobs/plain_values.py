@@ -22,7 +22,7 @@ _ATOMS: Final = frozenset({str, int, float, bool, type(None)})
 _MOST_EXACT: Final = 2**63
 _LISTS: Final = (list, collections.abc.Sequence)
 _OBJECTS: Final = (dict, collections.abc.Mapping)
-_UNIONS: Final = (Union, types.UnionType)
+UNIONS: Final = (Union, types.UnionType)
 
 
 class WrongValueError(TypeError):
@@ -45,7 +45,7 @@ def plain_check(kind: object) -> Check | None:
 
     :param kind: an annotation, with all names resolved.
     """
-    kind = _written_out(kind)
+    kind = written_out(kind)
     try:
         simple = _SIMPLE.get(kind)
     except TypeError:  # an annotation with a part that has no hash
@@ -58,7 +58,7 @@ def _check_of_parts(kind: object) -> Check | None:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:
         return _literal(arguments)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return _either(arguments)
     if origin in _LISTS and len(arguments) == 1:
         return _list_of(arguments[0])
@@ -81,7 +81,7 @@ def json_value(value: object, field: str) -> JsonValue:
     return copy
 
 
-def _written_out(kind: object) -> object:
+def written_out(kind: object) -> object:
     """Return the type that a NewType stands for."""
     while (inner := getattr(kind, "__supertype__", None)) is not None:
         kind = inner

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
 
+from ojs_aws.typed_jobs.argument_keys import with_places
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.clients import sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
@@ -41,10 +42,11 @@ class Sender(Generic[P, R]):
         :raises TypeError: a job has no such attribute, or it is of another type.
         :raises ValueError: a policy has a member that there is not.
         :raises InvalidRequestError: a value that a job cannot have.
+        :raises RegistrationError: a unique policy names an argument that there is not.
         """
         self.declaration = declaration
-        self._options = options
-        job = declaration.template(options)
+        self._options = with_places(options, declaration.signature, declaration.type)
+        job = declaration.template(self._options)
         self._template = JobTemplate(job)
         # A default that is left out must not make another job of the same arguments.
         self._is_whole = "unique" in job

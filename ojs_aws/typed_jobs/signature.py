@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.middleware.sync_context import SyncJobContext
 
 NO_DEFAULT: Final = inspect.Parameter.empty
+UNKNOWN: Final = object()
+"""Stands for the type of a parameter that cannot be resolved yet."""
+
 CONTEXTS: Final = (JobContext, SyncJobContext)
 
 _RECURSIVE: Final = {"JsonValue": Any}
@@ -86,6 +90,23 @@ class JobSignature:
                 f"The types in the signature of {self.name} cannot be read: {problem}"
             ) from None
 
+    def known_type(self, name: str) -> Any:
+        """Return the type of a parameter as far as it is known by now; else UNKNOWN.
+
+        One without an annotation has the type Any.
+        """
+        written = self.signature.parameters[name].annotation
+        if written is NO_DEFAULT:
+            return Any
+        if not isinstance(written, str):
+            return written
+        alone = types.SimpleNamespace(__annotations__={name: written})
+        scope = getattr(inspect.unwrap(self.function), "__globals__", {})
+        try:
+            return typing.get_type_hints(alone, scope, _RECURSIVE, include_extras=True)[name]
+        except Exception:  # noqa: BLE001 - a name is not defined yet: a worker says so, or a sender
+            return UNKNOWN
+
     def check_context(self) -> None:
         """Check that the context is where the flag ``context`` says.
 
@@ -96,15 +117,29 @@ class JobSignature:
             kind = self.annotations.get(name)
             if kind in CONTEXTS and not (position == 0 and self.has_context):
                 raise RegistrationError(_misplaced(self, name, position))
-        if not self.has_context:
-            return
+        if self.has_context:
+            self.check_kind(self.annotations.get(parameters[0], Any))
+
+    def check_kind(self, kind: object) -> None:
+        """Check the type of the context.
+
+        :raises RegistrationError: another type than this kind of function gets.
+        """
         expected = JobContext if self.is_async else SyncJobContext
-        kind = self.annotations.get(parameters[0], expected)
-        if kind not in {expected, Any, object}:
+        if kind in (expected, Any, object, UNKNOWN):  # not all types have a hash
+            return
+        if kind in CONTEXTS:
             which = "an async function" if self.is_async else "a function without async"
             raise RegistrationError(
                 f"The context of {self.name} must have the type {expected.__name__}: it is {which}."
             )
+        first, *others = self.signature.parameters
+        left = others if first in {"ctx", "context"} else [first, *others]
+        shown = ", ".join([f"ctx: {expected.__name__}", *left])
+        raise RegistrationError(
+            f"{self.name} is declared with context=True, so its first parameter must be the "
+            f"context: {self.name}({shown})."
+        )
 
 
 def read_signature(function: Callable[..., Any], *, has_context: bool) -> JobSignature:
@@ -165,6 +200,8 @@ def _check_early(read: JobSignature) -> None:
         written = kind.rpartition(".")[2] if isinstance(kind, str) else ""
         if (kind in CONTEXTS or written in names) and not (position == 0 and read.has_context):
             raise RegistrationError(_misplaced(read, each.name, position))
+    if read.has_context:
+        read.check_kind(read.known_type(next(iter(read.signature.parameters))))
 
 
 def _misplaced(read: JobSignature, name: str, position: int) -> str:
