@@ -105,10 +105,30 @@ def test_each_kind_of_function_has_its_own_context(is_async: bool) -> None:
     def wrong_too(ctx: JobContext) -> None: ...
 
     declare: Any = jobs.job("a.b", context=True)
-    declare(wrong if is_async else wrong_too)
     expected = "JobContext" if is_async else "SyncJobContext"
     with pytest.raises(RegistrationError, match=f"must have the type {expected}"):
-        LambdaWorker(jobs).freeze()
+        declare(wrong if is_async else wrong_too)
+
+
+def test_a_first_parameter_that_is_no_context_is_refused_at_once() -> None:
+    """Where the job is declared; a type that cannot be read yet is checked by the worker."""
+    declare: Any = Jobs().job("a.b", context=True)
+
+    async def forgotten(a: int, b: str) -> None: ...
+    def named(ctx: int, b: str) -> None: ...
+    async def free(ctx, b: str) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
+    async def later(ctx: Decimal, b: str) -> None: ...
+
+    said = r"first parameter must be the context: .*forgotten\(ctx: JobContext, a, b\)"
+    with pytest.raises(RegistrationError, match=said):
+        declare(forgotten)
+    with pytest.raises(RegistrationError, match=r"named\(ctx: SyncJobContext, b\)"):
+        declare(named)
+    declare(free)
+    job = Jobs()
+    job.job("a.b", context=True)(later)  # type: ignore[arg-type]
+    with pytest.raises(RegistrationError, match="'Decimal'"):
+        LambdaWorker(job).freeze()
 
 
 def test_a_type_that_cannot_be_resolved_is_an_error() -> None:
