@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from ojs_aws.domain.attributes import check_queue, check_type
+from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.versions import ANY
@@ -17,7 +17,7 @@ from ojs_aws.typed_jobs.argument_keys import with_places
 from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
 from ojs_aws.typed_jobs.clients import Clients
 from ojs_aws.typed_jobs.decoder import ArgumentDecoder
-from ojs_aws.typed_jobs.options import JobOptions, attributes_of
+from ojs_aws.typed_jobs.options import JobOptions, attributes_of, check_values
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.signature import JobSignature
 from ojs_aws.typed_jobs.values import Codec, codec_of
@@ -50,7 +50,7 @@ class JobDeclaration:
     @property
     def queue(self) -> str:
         """Return the queue of the job's options."""
-        return self.template(self.options).queue
+        return self.options.get("queue") or DEFAULT_QUEUE
 
     def template(self, options: Mapping[str, Any]) -> Job:
         """Return a job of this type without arguments.
@@ -59,7 +59,9 @@ class JobDeclaration:
         :raises ValueError: a policy has a member that there is not.
         :raises InvalidRequestError: a value that a job cannot have.
         """
-        return Job(self.type, (), **attributes_of(options))  # type: ignore[arg-type]
+        job = Job(self.type, (), **attributes_of(options))  # type: ignore[arg-type]
+        check_values(job)
+        return job
 
     def check(self) -> None:
         """Resolve all types; a worker does so when it starts.
@@ -112,8 +114,8 @@ def declared(
 ) -> JobDeclaration:
     """Return a declaration, checked as far as it can be before all types are known.
 
-    :raises RegistrationError: no valid type, an option that only one job can have, or a unique
-        policy that names an argument that the function does not have.
+    :raises RegistrationError: no valid type, an option that only one job can have, or a value
+        that a job cannot have, or a unique policy that names an argument that there is not.
     :raises TypeError: a job has no such attribute, or it is of another type.
     :raises ValueError: a policy has a member that there is not.
     """
@@ -123,8 +125,7 @@ def declared(
     made = JobDeclaration(job_type, signature, options, clients, versions, is_remote)
     try:
         check_type(job_type)
-        check_queue(options.get("queue", DEFAULT_QUEUE))
+        made.template(options)
     except OjsError as problem:
-        raise RegistrationError(str(problem)) from problem
-    made.template(options)
+        raise RegistrationError(f"The job {job_type!r}: {problem}") from problem
     return made

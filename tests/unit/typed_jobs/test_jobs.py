@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ojs_aws import JobContext, Jobs, LambdaWorker, SyncJobContext, Worker
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.worker import RegistrationError
 
 if TYPE_CHECKING:
@@ -192,6 +193,47 @@ def test_the_name_of_an_option_is_checked_where_it_is_declared() -> None:
 
         @jobs.job("a.b", id="01900000-0000-7000-8000-000000000001")
         async def same() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"queue": "Bad Queue"}, "'queue' attribute must be lowercase letters"),
+        ({"timeout_s": "5s"}, "'timeout_s' attribute must be a whole number of seconds"),
+        ({"visibility_timeout_s": 50_000}, "'visibility_timeout_s' attribute"),
+        ({"result_ttl_s": -5}, "'result_ttl_s' attribute"),
+        ({"priority": 500}, "'priority' attribute must be an integer from -100 to 100"),
+        ({"tags": [1]}, "'tags' attribute"),
+        ({"scheduled_at": "soon"}, "'scheduled_at' attribute"),
+        ({"retry": {"max_attempts": -1}}, "'retry.max_attempts'"),
+        ({"rate_limit": {"key": "crm", "concurrency": -1}}, "rate_limit.concurrency"),
+        ({"delay": "soon"}, "delay"),
+    ],
+)
+def test_the_value_of_an_option_is_checked_where_it_is_declared(
+    options: dict[str, Any], said: str
+) -> None:
+    """Not with the first job that is sent; the name is the option's."""
+    declare: Any = Jobs().job
+    with pytest.raises(RegistrationError, match=f"^The job 'a.b': .*{said}"):
+        declare("a.b", **options)(lambda: None)
+    with pytest.raises(OjsError, match=said):
+        declare("a.b")(lambda: None).options(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unique": {"key": ["type"], "within": "1h"}},
+        {"retry": {"initial_interval_ms": 500, "max_interval": "1m"}},
+        {"rate_limit": {"key": "crm", "by": "args.0", "concurrency": 1}},
+        {"scheduled_at": "+PT10S", "expires_at": "+1h", "visibility_timeout_s": 2.5},
+        {"delay": "10m", "result_ttl_s": -1, "timeout_s": 0, "version": "2.0"},
+    ],
+)
+def test_options_that_a_server_takes_can_be_declared(options: dict[str, Any]) -> None:
+    declare: Any = Jobs().job
+    assert declare("a.b", **options)(lambda: None).call().to_job().type == "a.b"
 
 
 @pytest.mark.parametrize("job_type", ["", "A b"])
