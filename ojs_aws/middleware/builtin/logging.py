@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import DuplicateError, OjsError
 from ojs_aws.middleware.builtin.redaction import Redaction, masking, redacted, show_all
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import COMPLETED, GIVEN_UP, SNOOZED, outcome_of
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger as PowertoolsLogger
 
 HANDLER: Final = "handler"
+
+_FAULT: Final = 500
+"""From this HTTP status on, an error is not the fault of the request."""
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 
@@ -40,7 +44,7 @@ def logger_of(given: AnyLogger | None) -> StructuredLogger:
 
 
 class LoggingMiddleware:
-    """Logs each job that is enqueued, dropped, started, completed, failed, snoozed or given up.
+    """Logs what becomes of each job that is enqueued or executed.
 
     The fields are ``job_id``, ``job_type``, ``queue``, ``attempt``, ``duration_ms``, ``status``
     (``completed``, ``failed``, ``timeout`` or ``snoozed``), ``error``, and ``delay_ms`` of a
@@ -66,7 +70,7 @@ class LoggingMiddleware:
         """Log to ``logger``: a standard one or Powertools'; by default ``ojs_aws.job``.
 
         :param level: level of what goes well.
-        :param failure_level: level of what fails.
+        :param failure_level: level of what fails; a duplicate, or a refused job, is no failure.
         :param drop_level: level of jobs that a middleware dropped; as ``level`` by default.
         :param log_args: False, to log no arguments; names of keys, whose values are masked at any
             depth; a function from the list to what of it may be logged; True logs them as they
@@ -86,8 +90,7 @@ class LoggingMiddleware:
         try:
             stored = await call_next(job)
         except Exception as problem:
-            fields = self._about(job, job.queue) | {"error": _described(problem)}
-            self._logger.log(self._failure_level, "Enqueue failed", extra=fields)
+            self._log_unstored(problem, job)
             raise
         if stored is None:
             self._logger.log(self._drop_level, "Job dropped", extra=self._about(job, job.queue))
@@ -95,6 +98,16 @@ class LoggingMiddleware:
             fields = self._about(stored, stored.queue)
             self._logger.log(self._level, "Job enqueued", extra=fields)
         return stored
+
+    def _log_unstored(self, problem: Exception, job: Job) -> None:
+        """Log why a job was not stored; a refusal is an answer, which its caller gets."""
+        level, message = self._failure_level, "Enqueue failed"
+        if isinstance(problem, DuplicateError):
+            level, message = self._level, "Duplicate not enqueued"
+        elif isinstance(problem, OjsError) and not problem.retryable and problem.status < _FAULT:
+            level, message = self._level, "Enqueue refused"
+        fields = self._about(job, job.queue) | {"error": _described(problem)}
+        self._logger.log(level, message, extra=fields)
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
         """Log the start and the end of an execution."""

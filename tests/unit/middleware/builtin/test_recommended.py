@@ -9,6 +9,13 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import (
+    BackendUnavailableError,
+    DuplicateError,
+    InvalidRequestError,
+    OjsError,
+    QueueFullError,
+)
 from ojs_aws.middleware import (
     EnqueueChain,
     ExecutionChain,
@@ -77,8 +84,32 @@ async def test_a_failed_enqueue_is_logged_and_raised() -> None:
     logger = Logger()
     with pytest.raises(KeyError):
         await EnqueueChain([LoggingMiddleware(logger), aborts]).run(job(), store)
-    assert logger.records[0][0] == logging.ERROR
+    assert logger.records[0][:2] == (logging.ERROR, "Enqueue failed")
     assert logger.records[0][2]["error"] == "KeyError: 'schema'"
+
+
+@pytest.mark.parametrize(
+    ("problem", "level", "message"),
+    [
+        (DuplicateError("there is one"), logging.INFO, "Duplicate not enqueued"),
+        (InvalidRequestError("no such option"), logging.INFO, "Enqueue refused"),
+        (QueueFullError("full"), logging.ERROR, "Enqueue failed"),
+        (BackendUnavailableError("throttled"), logging.ERROR, "Enqueue failed"),
+    ],
+)
+async def test_a_duplicate_and_a_refusal_are_logged_as_no_errors(
+    problem: OjsError, level: int, message: str
+) -> None:
+    """The caller has the exception, so nothing is printed where logging is not set up."""
+
+    async def refuses(_: Job) -> Job:
+        raise problem
+
+    logger = Logger()
+    with pytest.raises(type(problem)):
+        await EnqueueChain([LoggingMiddleware(logger)]).run(job(queue="email"), refuses)
+    error = f"{type(problem).__name__}: {problem}"
+    assert logger.records == [(level, message, ABOUT | {"error": error})]
 
 
 async def test_mw_builtin_004_005_start_and_end_of_an_execution_are_logged() -> None:
