@@ -14,11 +14,13 @@ Exports: TypeAlias = tuple[Callable[[str], object], Callable[[], list[str]]]
 _EXPORT: Final = re.compile(r"^    from (\S+) import (?:\(\s*)?(\w+) as \2\b", re.MULTILINE)
 
 
-def lazy_exports(package: str) -> Exports:
+def lazy_exports(package: str, *, extra: str = "") -> Exports:
     """Return ``__getattr__`` and ``__dir__`` of a module, which also give it ``__all__``.
 
     The module imports each name for type checkers, under TYPE_CHECKING and ``as`` itself. These
     lines say to them what it exports, and here as well: they are read when a name is first used.
+
+    :param extra: of this package, which installs what the modules need; named if that is missing.
     """
     module = sys.modules[package]
 
@@ -46,7 +48,14 @@ def lazy_exports(package: str) -> Exports:
             return sorted(homes())
         if name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}{meant(name)}")
-        value: object = getattr(importlib.import_module(homes()[name]), name)
+        try:
+            home = importlib.import_module(homes()[name])
+        except ModuleNotFoundError as missing:
+            if not extra or (missing.name or "").startswith("ojs_aws"):
+                raise
+            needed = f"{package}.{name} needs {missing.name}: pip install 'ojs-aws[{extra}]'"
+            raise ModuleNotFoundError(needed, name=missing.name) from missing
+        value: object = getattr(home, name)
         setattr(module, name, value)
         return value
 

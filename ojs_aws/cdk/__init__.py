@@ -60,4 +60,4 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.warm_start import SnapStart as SnapStart
     from ojs_aws.cdk.warm_start import WarmStart as WarmStart
 else:
-    __getattr__, __dir__ = lazy_exports(__name__)
+    __getattr__, __dir__ = lazy_exports(__name__, extra="cdk")

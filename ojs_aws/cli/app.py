@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import Annotated
 
 try:
     import typer
 except ModuleNotFoundError as missing:  # pragma: no cover - depends on the installation
-    raise SystemExit("The command needs an extra: pip install 'ojs-aws[cli]'") from missing
+    extra = "local" if sys.argv[1:2] == ["local"] else "cli"
+    raise SystemExit(f"The command needs an extra: pip install 'ojs-aws[{extra}]'") from missing
 
 from ojs_aws.cli import (
     cost,

@@ -55,3 +55,23 @@ def test_the_build_reads_the_version_that_the_package_tells() -> None:
     source = CHECKOUT / project["tool"]["hatch"]["version"]["path"]
     assert "version" in project["project"]["dynamic"]
     assert f'__version__ = "{ojs_aws.__version__}"' in source.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("missing", "program", "extra"),
+    [
+        ("aws_cdk", "from ojs_aws.cdk import JobBackend", "cdk"),
+        ("typer", "sys.argv = ['ojs-aws', 'local']; from ojs_aws.cli import app", "local"),
+        ("typer", "sys.argv = ['ojs-aws', 'doctor']; from ojs_aws.cli import app", "cli"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_its_extra(
+    missing: str, program: str, extra: str
+) -> None:
+    """Once, so that nobody installs one extra after the other."""
+    program = f"import sys; sys.modules[{missing!r}] = None; {program}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, cwd=CHECKOUT
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith(f"pip install 'ojs-aws[{extra}]'")
