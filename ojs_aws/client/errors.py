@@ -79,7 +79,10 @@ class WaitTimeoutError(TimeoutError):
     def __init__(self, job: Job, timeout_s: float) -> None:
         """Describe the job as last seen."""
         self.job = job
-        super().__init__(f"Job {job.id} is still {job.state} after {timeout_s:g} s of waiting.")
+        super().__init__(
+            f"Job {job.id} is still {job.state} after {timeout_s:g} s of waiting. "
+            f"To see why: ojs-aws why {job.id}"
+        )
 
 
 def error_in(status: int, members: Mapping[str, Member]) -> OjsError | None:

@@ -111,3 +111,4 @@ async def test_wait_gives_up_in_time() -> None:
         await server.client(timer=timer).wait(JOB_ID, timeout_s=3.0, poll_s=1.0)
     assert sum(timer.slept) == pytest.approx(3.0)
     assert isinstance(raised.value, TimeoutError)
+    assert str(raised.value).endswith(f"of waiting. To see why: ojs-aws why {JOB_ID}")
