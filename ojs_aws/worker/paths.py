@@ -21,6 +21,11 @@ def load_worker(path: str) -> BaseWorker:
 
     :raises WorkerPathError: no such module, no such attribute, or it is no worker.
     """
+    return _load(path, BaseWorker)
+
+
+def _load(path: str, wanted: type[BaseWorker]) -> BaseWorker:
+    """Return the worker at a path; advice names those of the wanted kind."""
     module_name, _, attribute = path.partition(":")
     if not module_name or "/" in module_name or module_name.endswith(".py"):
         raise WorkerPathError(
@@ -39,7 +44,7 @@ def load_worker(path: str) -> BaseWorker:
         what = f"is no worker but {_described(found)}"
         if found is None:
             what = f"does not exist: {module_name} has no {attribute or 'worker'!r}"
-        raise WorkerPathError(f"{path!r} {what}.{_advice(module, attribute or 'worker')}")
+        raise WorkerPathError(f"{path!r} {what}.{_advice(module, attribute or 'worker', wanted)}")
     return found
 
 
@@ -48,11 +53,14 @@ def load_process_worker(path: str) -> Worker:
 
     :raises WorkerPathError: the path leads to no worker that polls.
     """
-    worker = load_worker(path)
+    worker = _load(path, Worker)
     if not isinstance(worker, Worker):
+        cure = "with its handlers: Worker(url, registry=worker.registry)"
+        if len(worker.jobs):
+            cure = "with the same jobs: worker = Worker(jobs)"
         raise WorkerPathError(
             f"{path!r} is a {type(worker).__name__}; only a Worker runs as a process. Make one "
-            "with its handlers: Worker(url, registry=worker.registry)."
+            f"{cure}."
         )
     return worker
 
@@ -81,10 +89,11 @@ def _described(found: object) -> str:
     return f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}"
 
 
-def _advice(module: ModuleType, attribute: str) -> str:
-    """Return a sentence that names the workers of a module, the most similar one first."""
-    names = [name for name, each in vars(module).items() if isinstance(each, BaseWorker)]
+def _advice(module: ModuleType, attribute: str, wanted: type[BaseWorker]) -> str:
+    """Return a sentence that names the most similar worker of a module, or says how to make one."""
+    names = [name for name, each in vars(module).items() if isinstance(each, wanted)]
     near = difflib.get_close_matches(attribute, names, n=1, cutoff=0.0)
     if near:
         return f" Did you mean {module.__name__}:{near[0]}?"
-    return f" {module.__name__} has no worker: make one with worker = Worker(...)."
+    what = "worker" if wanted is BaseWorker else "Worker"
+    return f" {module.__name__} has no {what}: make one with worker = Worker(jobs)."

@@ -140,6 +140,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
 
 
 GOOD = "from ojs_aws import LambdaWorker, Worker\nmain = Worker('http://127.0.0.1:1')\n"
+LAMBDA = """
+from ojs_aws import Jobs, LambdaWorker
+
+jobs = Jobs()
+
+@jobs.job("a.b")
+def f() -> None: ...
+
+worker = LambdaWorker(jobs)
+"""
 
 
 @pytest.mark.parametrize(
@@ -151,8 +161,14 @@ GOOD = "from ojs_aws import LambdaWorker, Worker\nmain = Worker('http://127.0.0.
         ("jobs:mian", GOOD, "Did you mean jobs:main?"),
         ("jobs:f", f"{GOOD}def f(): ...\n", "is no worker but a function. Did you mean jobs:main?"),
         ("jobs:Worker", GOOD, "is no worker but the class Worker. Did you mean jobs:main?"),
-        ("jobs", "worker = 5\n", "is no worker but an int. jobs has no worker: make one with"),
+        ("jobs", "worker = 5\n", "is no worker but an int. jobs has no Worker: make one with"),
         ("jobs", "from ojs_aws import *\nworker = LambdaWorker()\n", "only a Worker runs as a"),
+        (
+            "jobs:jobs",
+            LAMBDA,
+            "but a Jobs. jobs has no Worker: make one with worker = Worker(jobs).",
+        ),
+        ("jobs:worker", LAMBDA, "Make one with the same jobs: worker = Worker(jobs)."),
         ("jobs:main", GOOD, "the worker has no handlers: register one with @worker.handler"),
         ("jobs", "from ojs_aws import Worker\nworker = Worker.from_env()\n", "Set OJS_URL to the"),
         (
