@@ -111,11 +111,12 @@ class RetryPolicy(Policy):
     ) -> None:
         """Describe the retries.
 
-        :param max_attempts: executions in all, the first one included; default 3.
+        :param max_attempts: executions in all, the first one included; default 3. 0 is as 1.
         :param initial_interval: before the first retry; default one second.
         :param backoff_coefficient: by which each delay is longer than the one before; default 2.
         :param backoff_strategy: how delays grow; default ``exponential``.
-        :param max_interval: the longest delay; default five minutes.
+        :param max_interval: the longest delay; default five minutes, or a longer
+            ``initial_interval``.
         :param jitter: spread each delay between half and one and a half times; default True.
         :param non_retryable_errors: types of errors that end the job; ``"auth.*"`` is a prefix.
         :param on_exhaustion: where a job goes that may not be retried; default ``discard``.

@@ -271,6 +271,12 @@ class Job(JsonMembers):
         return self._mapping("error")
 
 
+def uncounted_attempts(job: Job) -> int:
+    """Return how many attempts were snoozed or given back, which do not count."""
+    value = job.get("x_aws_uncounted_attempts")
+    return value if isinstance(value, int) else 0
+
+
 def _visibility_ms(value: JsonValue) -> int | None:
     """Read a reservation length: seconds, or a duration. None if it is neither."""
     if isinstance(value, str):

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TypeAlias
 
 from ojs_aws.client.retry_schedule import short
-from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.worker.active import ActiveJob, about
 from ojs_aws.worker.executor import Failed, Outcome, Snoozed
 from ojs_aws.worker.registry import NoHandlerError
@@ -55,8 +55,8 @@ def _traced(problem: BaseException | None) -> _Traced | None:
 
 
 def label(job: Job) -> str:
-    """Return what a line calls a job: type, id and attempt."""
-    return f"{job.type} {job.id} attempt {job.attempt}"
+    """Return what a line calls a job: type, id and attempt, of those that count."""
+    return f"{job.type} {job.id} attempt {max(job.attempt - uncounted_attempts(job), 1)}"
 
 
 def _ending(active: ActiveJob, outcome: Outcome | None) -> tuple[int, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ojs_aws.domain.envelope import uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.sync_context import SyncJobContext
 from ojs_aws.typed_jobs.declarations import RESULT, JobDeclaration
@@ -103,8 +104,7 @@ def _unexpected(
         f"The arguments of {declaration.type!r} do not fit {declaration.signature.name}"
         f"{declaration.signature.signature}: {problem}."
     )
-    given_back = ctx.job.get("x_aws_uncounted_attempts")
-    if isinstance(given_back, int) and given_back >= MOST_SNOOZES:
+    if uncounted_attempts(ctx.job) >= MOST_SNOOZES:
         return DeadLetterError(message, type="UnexpectedArgumentsError")
     return SnoozeError(SNOOZE_S, f"{message} It waits for a worker that knows them.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.middleware.builtin.logging import AnyLogger, logger_of
@@ -84,8 +84,7 @@ def _allowed(job: Job) -> int:
 
 def _counted(job: Job, ctx: JobContext) -> int:
     """Return the number of the attempt without those that were given back (NACK with requeue)."""
-    given_back = job.get("x_aws_uncounted_attempts")
-    return max(ctx.attempt - (given_back if isinstance(given_back, int) else 0), 1)
+    return max(ctx.attempt - uncounted_attempts(job), 1)
 
 
 def _is_final(problem: BaseException, policy: RetryPolicy, job: Job, ctx: JobContext) -> bool:

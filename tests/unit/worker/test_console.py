@@ -60,7 +60,7 @@ class Bench:
 
     async def run(self, *types: str, is_app_logging: bool = False) -> None:
         """Execute jobs of these types."""
-        self.source.ready = [job(n, each, SECRET) for n, each in enumerate(types)]
+        self.source.ready += [job(n, each, SECRET) for n, each in enumerate(types)]
         with nullcontext() if is_app_logging else unconfigured(), speaking(self.worker):
             await self.worker_until_idle()
 
@@ -127,6 +127,16 @@ async def test_a_snooze_says_when_the_job_comes_again(capsys: pytest.CaptureFixt
     (line,) = lines(capsys, "email.later " + job(0).id)
     assert line.startswith("INFO    email.later")
     assert line.endswith("snoozed in less than 1ms; it comes again in 10m")
+
+
+async def test_a_line_counts_the_attempts_that_count(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the job's `max_attempts` does: those that were snoozed are left out."""
+    bench, snoozed = Bench(), job(0, "email.fail", "x", x_aws_uncounted_attempts=4)
+    snoozed["attempt"] = 6
+    bench.source.ready = [snoozed]
+    await bench.run()
+    (line,) = lines(capsys, "email.fail " + job(0).id)
+    assert f"{job(0).id} attempt 2 failed" in line
 
 
 async def test_a_type_without_a_handler_is_an_error_line(
