@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.jobs.versions import ANY
@@ -12,9 +12,15 @@ from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
+from ojs_aws.typed_jobs.senders import Sender
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.typed_handlers import typed_handler
+
+NO_HANDLERS: Final = (
+    "the worker has no handlers: register one with @worker.handler, or declare one with @jobs.job "
+    "and pass Worker(jobs)"
+)
 
 H = TypeVar("H", bound=Callable[..., object])
 
@@ -44,8 +50,9 @@ class BaseWorker:
         :param middleware: the chain, or its middleware; the default chain logs, counts, reports
             errors and enforces the job's timeout. An empty list switches middleware off.
         :raises ValueError: no queue, or a name that no queue can have.
+        :raises TypeError: the jobs are no :class:`~ojs_aws.Jobs`.
         """
-        self.jobs = Jobs() if jobs is None else jobs
+        self.jobs = _jobs_of(jobs, type(self).__name__)
         self.job = self.jobs.job
         if isinstance(queues, str) or (queues is not None and not queues):
             raise ValueError('name the queues as a list: queues=["email", "default"]')
@@ -108,6 +115,20 @@ class BaseWorker:
         self.hooks.freeze("the worker started")
         self.hooks.listen_to(self.middleware)
         return Executor(self.registry, self.middleware, self.hooks)
+
+
+def _jobs_of(given: object, worker: str) -> Jobs:
+    """Return the typed jobs that a worker was given, or an empty collection.
+
+    :raises TypeError: something else was given, such as one job.
+    """
+    if given is None:
+        return Jobs()
+    if isinstance(given, Jobs):
+        return given
+    is_job = isinstance(given, Sender)
+    shown = f"the typed job {given.type!r}" if is_job else f"a value of type {type(given).__name__}"
+    raise TypeError(f"{worker} takes a Jobs, not {shown}: {worker}(jobs), as in @jobs.job(...).")
 
 
 def queues_of(jobs: Jobs) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from ojs_aws._version import __version__
 from ojs_aws.middleware.builtin import error_reports
 from ojs_aws.middleware.builtin import logging as logging_middleware
 from ojs_aws.middleware.chain.execution import ExecutionChain
+from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.job_lines import JobLines
 from ojs_aws.worker.registry import HandlerRegistry
 
@@ -35,6 +36,7 @@ _REPEATED: Final = frozenset(
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _ABOUT: Final = ("job_id", "job_type", "queue", "attempt")
 _SHOWN_JOBS: Final = 20
+_SHOWN_LEFT: Final = 5
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +48,10 @@ class Speaker(Protocol):
     concurrency: int
     registry: HandlerRegistry
     job_lines: JobLines | None
+
+    @property
+    def jobs(self) -> Jobs:
+        """Return the typed jobs that it runs."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -144,6 +150,25 @@ def announce(worker: Speaker) -> None:
         _log.info("Worker %s serves %s", worker.worker_id, ", ".join(worker.queues))
     else:
         _log.info("%s", banner(worker))
+    if warning := unserved(worker):
+        _log.warning("%s", warning)
+
+
+def unserved(worker: Speaker) -> str:
+    """Return a warning if a queue has none of the worker's jobs, as if it were misspelt; or empty.
+
+    A process may leave jobs to others, and handlers without types do not say their queues.
+    """
+    queues = {each.type: each.queue for each in worker.jobs if not each.is_remote}
+    empty = sorted(set(worker.queues) - set(queues.values()))
+    left = [f"{name!r} (queue {at})" for name, at in queues.items() if at not in worker.queues]
+    if not empty or not left or set(worker.registry) - queues.keys():
+        return ""
+    more = f" and {len(left) - _SHOWN_LEFT} more" if len(left) > _SHOWN_LEFT else ""
+    return (
+        f"No job is declared for the queue {', '.join(map(repr, empty))}. "
+        f"No queue of this worker has {', '.join(left[:_SHOWN_LEFT])}{more}."
+    )
 
 
 def banner(worker: Speaker) -> str:

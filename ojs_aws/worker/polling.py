@@ -19,7 +19,7 @@ from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.resources import all_open
 from ojs_aws.worker.active import ActiveJob, ActiveJobs, about
-from ojs_aws.worker.base import BaseWorker
+from ojs_aws.worker.base import NO_HANDLERS, BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.heartbeats import Heartbeats
@@ -201,7 +201,7 @@ class Worker(BaseWorker):
         :raises RuntimeError: no handler is registered.
         """
         if not self.registry:
-            raise RuntimeError("the worker has no handlers: register one with @worker.handler")
+            raise RuntimeError(NO_HANDLERS)
         executor = self.freeze()
         self._turns = Turns(self._weights or self.queues)
         async with all_open(self.jobs.resources):

@@ -94,6 +94,9 @@ MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
     "a worker without a URL": (Worker, "a worker needs the URL of a server"),
     "queues as a text": (lambda: Worker("http://x", queues="email"), 'queues=["email", "default"]'),
     "no handlers": (lambda: Worker("http://x").run(), "register one with @worker.handler"),
+    "no jobs": (lambda: Worker(Jobs(), url="http://x").run(), "@jobs.job and pass Worker(jobs)"),
+    "a job for a worker": (lambda: Worker(build), "takes a Jobs, not the typed job 'report.build'"),
+    "jobs in a list": (lambda: LambdaWorker([build]), "takes a Jobs, not a value of type list"),  # type: ignore[arg-type]
     "a handler without a type": (lambda: worker.handler(taken), '@worker.handler("email.send")'),
     "no context": (lambda: worker.handler("a.b")(lambda: 1), "must take the JobContext first"),
     "a type twice": (lambda: worker.handler("email.taken")(taken), "has a handler already: taken"),

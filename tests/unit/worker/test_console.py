@@ -11,10 +11,18 @@ from unittest.mock import patch
 
 import pytest
 
+from ojs_aws import Jobs
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker import Worker
-from ojs_aws.worker.console import banner, for_process, is_configured, speaking
+from ojs_aws.worker.console import (
+    announce,
+    banner,
+    for_process,
+    is_configured,
+    speaking,
+    unserved,
+)
 from ojs_aws.worker.failure import SnoozeError
 from ojs_aws.worker.job_lines import JobLines
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
@@ -230,6 +238,40 @@ def test_a_long_list_of_jobs_is_cut() -> None:
     assert "and 13 more" in banner(worker)
     assert "server       a FakeSource" in banner(worker)
     assert "middleware   none" in banner(worker)
+
+
+def declared() -> Jobs:
+    """Declare jobs of two queues, and one that others run."""
+    jobs = Jobs()
+    jobs.job("email.send", queue="email")(lambda: None)
+    jobs.job("report.build")(lambda: None)
+    jobs.remote("video.encode", queue="media")(lambda: None)
+    return jobs
+
+
+async def test_a_misspelt_queue_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """A worker starts for it in vain."""
+    worker = Worker(
+        declared(), source=FakeSource(), timer=StillTimer(), queues=["emial", "default"]
+    )
+    announce(worker)
+    [warning] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warning == (
+        "No job is declared for the queue 'emial'. "
+        "No queue of this worker has 'email.send' (queue email)."
+    )
+
+
+@pytest.mark.parametrize("queues", [None, ["email"], ["default", "email", "urgent"]])
+def test_a_worker_of_some_queues_is_no_mistake(queues: list[str] | None) -> None:
+    """Other workers serve the others; jobs may be sent to a queue that no declaration names."""
+    assert not unserved(Worker(declared(), source=FakeSource(), queues=queues))
+
+
+def test_handlers_without_types_may_serve_any_queue() -> None:
+    worker = Worker(declared(), source=FakeSource(), queues=["other"])
+    worker.registry.add("a.b", print)
+    assert not unserved(worker)
 
 
 def test_a_worker_is_made_from_the_environment() -> None:
