@@ -126,8 +126,9 @@ def _jobs_of(given: object, worker: str) -> Jobs:
         return Jobs()
     if isinstance(given, Jobs):
         return given
-    is_job = isinstance(given, Sender)
-    shown = f"the typed job {given.type!r}" if is_job else f"a value of type {type(given).__name__}"
+    shown = f"a value of type {type(given).__name__}"
+    if isinstance(given, Sender):
+        shown = f"the typed job {given.type!r}"
     raise TypeError(f"{worker} takes a Jobs, not {shown}: {worker}(jobs), as in @jobs.job(...).")
 
 
