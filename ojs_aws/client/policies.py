@@ -120,7 +120,8 @@ class RetryPolicy(Policy):
         :param jitter: spread each delay between half and one and a half times; default True.
         :param non_retryable_errors: types of errors that end the job; ``"auth.*"`` is a prefix.
         :param on_exhaustion: where a job goes that may not be retried; default ``discard``.
-        :raises TypeError: a name that no retry policy has; the message says what was meant.
+        :raises TypeError: a name that no retry policy has, or a class in place of an error's name;
+            the message says what was meant.
         :raises InvalidRequestError: a value of a wrong type or form.
         :raises InvalidPolicyError: a value that cannot be followed.
         """
@@ -131,7 +132,7 @@ class RetryPolicy(Policy):
             "backoff_strategy": backoff_strategy,
             "max_interval": _duration(max_interval, "retry.max_interval"),
             "jitter": jitter,
-            "non_retryable_errors": _words(non_retryable_errors),
+            "non_retryable_errors": _error_names(non_retryable_errors),
             "on_exhaustion": on_exhaustion,
         }
         _refuse(type(self), unknown, members, _RETRY_NAMES)
@@ -261,6 +262,19 @@ def _words(words: Sequence[str] | None) -> JsonValue:
     if isinstance(words, str):
         return words
     return None if words is None else list(words)
+
+
+def _error_names(names: Sequence[str] | None) -> JsonValue:
+    """Return names of errors as a list.
+
+    :raises TypeError: an error is given by its class.
+    """
+    given: object = names  # whatever the annotation says
+    for each in given if isinstance(given, (list, tuple, set, frozenset)) else (given,):
+        if isinstance(each, type):
+            name = each.__name__
+            raise TypeError(f'non_retryable_errors names the errors: "{name}", not the class.')
+    return _words(names)
 
 
 def _refuse(

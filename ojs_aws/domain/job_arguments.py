@@ -106,11 +106,9 @@ def retry_policy(retry: object) -> dict[str, JsonValue]:
     """
     from ojs_aws.domain.retry import POLICY_MEMBERS  # many jobs have none
 
-    if isinstance(retry, int) and not isinstance(retry, bool):
-        example = f'{{"max_attempts": {retry}}}'
-    else:
-        example = '{"max_attempts": 5}'
-    policy = _mapping("retry", retry, example)
+    attempts = retry if isinstance(retry, int) and not isinstance(retry, bool) else 5
+    example, advice = f'{{"max_attempts": {attempts}}}', f"RetryPolicy(max_attempts={attempts})"
+    policy = _mapping("retry", retry, example, advice)
     _check_names("retry", policy, POLICY_MEMBERS, _RETRY_NAMES)
     return policy
 
@@ -121,7 +119,7 @@ def unique_policy(unique: object) -> dict[str, JsonValue]:
     :raises TypeError: it is no mapping.
     :raises ValueError: it has a member that no unique policy has.
     """
-    policy = _mapping("unique", unique, '{"keys": ["type", "args"]}')
+    policy = _mapping("unique", unique, '{"keys": ["type", "args"]}', "UniquePolicy()")
     _check_names("unique", policy, UNIQUE_MEMBERS | _UNIQUE_DIALECT, {})
     return policy
 
@@ -214,10 +212,13 @@ def _check_names(
             )
 
 
-def _mapping(name: str, value: object, example: str) -> dict[str, JsonValue]:
+def _mapping(name: str, value: object, example: str, policy: str = "") -> dict[str, JsonValue]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"The {name} of a job must be an object such as {example}, not {_kind(value)}.")
+    advice = f": write {name}={policy}." if policy else "."
+    raise TypeError(
+        f"The {name} of a job must be an object such as {example}, not {_kind(value)}{advice}"
+    )
 
 
 def _meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:

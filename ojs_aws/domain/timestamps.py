@@ -35,6 +35,7 @@ _PLAIN: Final = re.compile(
 )
 _CALENDAR: Final = re.compile(r"P(?=.)[0-9.,YMWD]{0,40}(T[0-9.,HMS]{1,40})?", re.ASCII)
 MAX_DURATION_MS: Final = 100 * 365 * 86_400_000
+_BOUNDS: Final = "a duration from 0 to 100 years"
 
 
 def instant_of(moment: datetime) -> Instant:
@@ -158,7 +159,7 @@ def _calendar(text: str, field: str) -> int:
 
 def _bounded(milliseconds: int, text: str, field: str) -> int:
     if not 0 <= milliseconds <= MAX_DURATION_MS:
-        raise _invalid(field, text, "a duration from 0 to 100 years")
+        raise _invalid(field, text, _BOUNDS)
     return milliseconds
 
 
@@ -166,18 +167,36 @@ def duration_ms(duration: object, field: str) -> int:
     """Return a duration that a caller wrote in Python, in milliseconds.
 
     :param duration: a timedelta, or text as in :func:`parse_duration`.
-    :raises InvalidRequestError: any other form; a number has no unit.
+    :raises InvalidRequestError: any other form, a negative one, or more than a hundred years; a
+        number has no unit.
     """
+    received = f"a value of type {type(duration).__name__}"
     if isinstance(duration, timedelta):
-        milliseconds = duration // timedelta(milliseconds=1)
-        return _bounded(milliseconds, str(duration), field)
-    if isinstance(duration, (int, float)) and not isinstance(duration, bool):
-        raise InvalidRequestError(
-            f'The \'{field}\' attribute needs a unit: "{duration}s" or "{duration}m", '
-            f"not {duration}.",
-            details={"field": field, "expected": "a duration with a unit", "received": "number"},
-        )
-    return parse_duration(duration, field)
+        received = f"{duration.total_seconds():g} s"
+        if duration >= timedelta(0):
+            return _bounded(duration // timedelta(milliseconds=1), received, field)
+    elif isinstance(duration, (int, float)) and not isinstance(duration, bool):
+        received = str(duration)
+        if duration >= 0:
+            raise InvalidRequestError(
+                f'The \'{field}\' attribute needs a unit: "{duration}s" or "{duration}m", '
+                f"not {duration}.",
+                details={
+                    "field": field,
+                    "expected": "a duration with a unit",
+                    "received": "number",
+                },
+            )
+    elif isinstance(duration, str):
+        received = f'"{duration[:80]}"'
+        try:
+            return parse_duration(duration, field)
+        except InvalidRequestError as problem:
+            if problem.details.get("expected") == _BOUNDS:
+                raise
+    expected = 'a duration such as "30s", "10m" or "2h", and not negative'
+    message = f"The '{field}' attribute must be {expected}; received {received}."
+    raise field_error(field, message, expected=expected, received=received)
 
 
 def format_duration(milliseconds: int) -> str:

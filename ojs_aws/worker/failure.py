@@ -127,8 +127,8 @@ class PermanentError(JobError):
 
 def _delay_ms(delay: str | timedelta | float) -> int:
     """Return a delay in milliseconds; a number means seconds, as in Python's own functions."""
-    if isinstance(delay, (int, float)) and not isinstance(delay, bool):
-        delay = f"{delay:f}s" if delay >= 0 else str(delay)
+    if isinstance(delay, (int, float)) and not isinstance(delay, bool) and delay >= 0:
+        delay = f"{delay:f}s"
     return duration_ms(delay, "delay")
 
 

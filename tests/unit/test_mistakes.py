@@ -10,7 +10,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -22,6 +22,7 @@ from ojs_aws import (
     JobContext,
     Jobs,
     LambdaWorker,
+    RetryPolicy,
     SyncClient,
     Worker,
     chain,
@@ -29,6 +30,7 @@ from ojs_aws import (
     group,
 )
 from ojs_aws.client.transports.in_process import InProcessTransport
+from ojs_aws.errors import RetryError, SnoozeError
 from tests.simulation.world import World
 
 jobs: Any = Jobs()
@@ -72,6 +74,39 @@ MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
     "a datetime in args": (lambda: enqueue("a.b", [datetime.now()]), "args[0] is a datetime"),  # noqa: DTZ005
     "max_retries": (lambda: enqueue("a.b", [], max_retries=3), '`retry={"max_attempts": ...}`'),
     "retry as a number": (lambda: enqueue("a.b", [], retry=5), '{"max_attempts": 5}'),
+    "retry as a number, typed": (
+        lambda: jobs.job("a.b", retry=5)(plain),
+        "write retry=RetryPolicy(max_attempts=5).",
+    ),
+    "unique as a flag": (lambda: enqueue("a.b", [], unique=True), "write unique=UniquePolicy()."),
+    "unique as a flag, typed": (
+        lambda: jobs.job("a.b", unique=True)(plain),
+        "write unique=UniquePolicy().",
+    ),
+    "errors as classes": (
+        lambda: RetryPolicy(non_retryable_errors=[ValueError]),  # type: ignore[list-item]
+        'non_retryable_errors names the errors: "ValueError", not the class.',
+    ),
+    "an error as a class": (
+        lambda: RetryPolicy(non_retryable_errors=ValueError),  # type: ignore[arg-type]
+        '"ValueError", not the class.',
+    ),
+    "a negative delay": (
+        lambda: build.options(delay="-5s"),
+        'such as "30s", "10m" or "2h", and not negative; received "-5s".',
+    ),
+    "a negative number as a delay": (
+        lambda: build.options(delay=-5),
+        "'delay' attribute must be a duration such as \"30s\"",
+    ),
+    "a negative timedelta": (
+        lambda: RetryPolicy(initial_interval=timedelta(seconds=-5)),
+        "and not negative; received -5 s.",
+    ),
+    "minutes in words": (lambda: build.options(delay="5 minutes"), 'received "5 minutes".'),
+    "a negative snooze": (lambda: SnoozeError("-1s"), 'and not negative; received "-1s".'),
+    "a negative delay of a retry": (lambda: RetryError(delay=-4), "and not negative; received -4."),
+    "a delay of centuries": (lambda: build.options(delay="99999d"), "from 0 to 100 years"),
     "a misspelt policy": (lambda: enqueue("a.b", [], retry={"max_atempts": 5}), "`max_attempts`"),
     "delay of a client": (lambda: enqueue("a.b", [], delay=10), '`scheduled_at="+PT10S"`'),
     "a misspelt option": (lambda: enqueue("a.b", [], que="x"), "did you mean `queue`?"),

@@ -46,7 +46,7 @@ MISTAKES: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] 
     (RetryPolicy, {"max_attempts": "5"}, InvalidRequestError, "must be an integer"),
     (RetryPolicy, {"max_attempts": -1}, InvalidPolicyError, "from 0 to"),
     (RetryPolicy, {"initial_interval": 2}, InvalidRequestError, '"2s" or "2m", not 2'),
-    (RetryPolicy, {"initial_interval": "soon"}, InvalidRequestError, "not 'soon'"),
+    (RetryPolicy, {"initial_interval": "soon"}, InvalidRequestError, 'received "soon"'),
     (RetryPolicy, {"initial_interval": "0s"}, InvalidPolicyError, "greater than zero"),
     (RetryPolicy, {"initial_interval": "2s", "max_interval": "1s"}, InvalidPolicyError, "at least"),
     (RetryPolicy, {"backoff_strategy": "expo"}, InvalidPolicyError, "one of none, linear"),

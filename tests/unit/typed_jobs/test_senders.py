@@ -100,6 +100,8 @@ async def test_a_job_that_fails_raises_why(shop: Shop) -> None:
 
 async def test_a_job_that_is_cancelled_or_late_raises_that(shop: Shop) -> None:
     handle = await send.enqueue("a@b.c")
+    with pytest.raises(InvalidRequestError, match=r"'timeout' .*not negative"):
+        await handle.result(timeout="-1s")
     with pytest.raises(WaitTimeoutError):
         await handle.result(timeout="0s")
     await handle.cancel()
