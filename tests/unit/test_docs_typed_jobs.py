@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import types
 from collections.abc import Awaitable
 from decimal import Decimal
@@ -108,3 +109,22 @@ def test_the_page_says_how_long_a_job_waits_for_a_newer_worker() -> None:
     assert f"due again after {SNOOZE_S} seconds" in TEXT
     assert SNOOZE_S * MOST_SNOOZES == 3600
     assert "within\nabout an hour" in TEXT
+
+
+async def test_python_says_what_the_page_explains(page: Any) -> None:
+    """Of mistakes with `await`; before 3.14, in these words."""
+    listed = TEXT.partition("## When Python complains")[2]
+    if sys.version_info < (3, 14):
+        with pytest.raises(TypeError) as not_async:
+            await page.build_report("2026-01-31")
+        assert f"`{not_async.value}`" in listed
+    order = page.Order(number=1, total=Decimal("9.90"))
+    forgotten = page.send_email.enqueue("ada@example.com", order)
+    with pytest.raises(AttributeError) as no_handle:
+        forgotten.id  # noqa: B018 - the mistake
+    assert f"`{no_handle.value}`" in listed
+    assert f"`coroutine '{forgotten.__qualname__}' was never awaited`" in listed
+    forgotten.close()
+    with pytest.raises(RuntimeError) as no_loop:
+        await asyncio.to_thread(page.send_email.handle, "1")
+    assert f"`{no_loop.value}`" in listed

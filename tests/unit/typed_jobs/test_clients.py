@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -60,6 +61,20 @@ def test_each_event_loop_has_a_client_of_its_own() -> None:
     run.enqueue_sync()
     jobs.close_sync()
     assert [len(world.store.jobs) for world in worlds] == [2, 2, 2]
+
+
+def test_threads_share_a_client_until_it_is_closed() -> None:
+    """So what the environment says later does not count before that."""
+    worlds: list[World] = []
+    holder = clients.Clients(lambda: made(worlds))
+    here = holder.for_threads()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(holder.for_threads).result() is here
+    assert len(worlds) == 1
+    holder.close_sync()
+    holder.for_threads()
+    holder.close_sync()
+    assert len(worlds) == 2
 
 
 async def test_an_application_closes_its_clients() -> None:
