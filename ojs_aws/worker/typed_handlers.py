@@ -117,7 +117,19 @@ def _encoded(declaration: JobDeclaration, returned: object) -> object:
     try:
         return declaration.result.encode(returned, RESULT)
     except WrongValueError as wrong:
+        if "return" not in declaration.signature.annotations:
+            raise TypeError(_no_json(declaration.signature.name, returned, wrong.field)) from None
         raise TypeError(
             f"{declaration.signature.name} returned another type than it declares: "
             f"{wrong.field!r} must be {wrong.expected}."
         ) from None
+
+
+def _no_json(function: str, returned: object, field: str) -> str:
+    """Say what a function without a declared result returned, and never its value."""
+    where = "which is" if field == RESULT else f"in which {field!r} is"
+    return (
+        f"{function} returned a value of type {type(returned).__name__}, {where} no JSON value. "
+        "Return text, numbers, lists or dicts of them, or declare the type of the result, such as "
+        f"a model: def {function.rpartition('.')[2]}(...) -> Receipt."
+    )

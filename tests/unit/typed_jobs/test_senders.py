@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -133,6 +134,25 @@ async def test_a_result_of_another_type_fails_the_job(shop: Shop) -> None:
     error = error_of(outcome)
     assert "'result' must be an integer" in str(error["message"])
     assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (object(), "of type object, which is no JSON value. Return text"),
+        ({"user": [object()]}, "of type dict, in which 'result.user[0]' is no JSON value"),
+    ],
+)
+async def test_a_result_without_a_declared_type_must_be_json(
+    shop: Shop, result: object, said: str
+) -> None:
+    untyped = Jobs()
+    answer: Any = untyped.job("untyped.answer")(lambda: result)
+    await answer.enqueue()
+    [outcome] = await shop.work(untyped)
+    message = str(error_of(outcome)["message"])
+    assert said in message
+    assert "declares" not in message
 
 
 async def test_a_result_that_somebody_else_wrote_is_checked(shop: Shop) -> None:
