@@ -64,10 +64,38 @@ class WorkflowFailedError(Exception):
     def __init__(self, workflow: WorkflowStatus) -> None:
         """Describe how the workflow ended."""
         self.workflow = workflow
-        errors = workflow.metadata.get("errors")
-        first = errors[0] if isinstance(errors, list) and errors else None
-        why = f": {first.get('code')}: {first.get('message')}" if isinstance(first, dict) else ""
-        super().__init__(f"Workflow {workflow.id} ({workflow.type}) {workflow.state}{why}")
+        super().__init__(
+            f"Workflow {workflow.id} ({workflow.type}) {workflow.state}{_reason(workflow)}"
+        )
+
+
+def _reason(workflow: WorkflowStatus) -> str:
+    """Return which step failed first and why, as far as the answer says it; or empty."""
+    errors = workflow.metadata.get("errors")
+    first = errors[0] if isinstance(errors, list) and errors else None
+    if not isinstance(first, dict):
+        return ""
+    job_id, name = first.get("job_id"), first.get("step_id")
+    step = _step_of(workflow.steps, job_id) or {}
+    error = step.get("error")
+    kind = error.get("type") if isinstance(error, dict) else None
+    known = [each for each in (step.get("type"), f"job {job_id}" if job_id else None) if each]
+    at = "" if name is None else f" at step {name}"
+    about = f" ({', '.join(map(str, known))})" if known else ""
+    return f"{at}{about}: {kind or first.get('code')}: {first.get('message')}"
+
+
+def _step_of(steps: Sequence[object], job_id: JsonValue) -> Mapping[str, JsonValue] | None:
+    """Return the step of a job, also in a workflow within a workflow."""
+    for step in steps:
+        if not isinstance(step, Mapping):
+            continue
+        if job_id is not None and step.get("job_id") == job_id:
+            return step
+        parts = step.get("steps", step.get("jobs"))
+        if isinstance(parts, list) and (found := _step_of(parts, job_id)) is not None:
+            return found
+    return None
 
 
 class WorkflowWaitTimeoutError(TimeoutError):

@@ -11,6 +11,7 @@ from ojs_aws import Client, Jobs, SyncClient, chain, current_job, enqueue_many, 
 from ojs_aws.client import (
     WorkflowFailedError,
     WorkflowParts,
+    WorkflowStatus,
     WorkflowWaitTimeoutError,
     batch,
     dag,
@@ -74,8 +75,28 @@ async def test_a_workflow_that_fails_says_so(shop: Shop) -> None:
     with pytest.raises(WorkflowWaitTimeoutError):
         await handle.result(timeout="0s")
     await run(shop)
-    with pytest.raises(WorkflowFailedError):
+    said = r"failed at step 0 \(email.send, job 01[0-9a-f-]{34}\): ValueError: no address$"
+    with pytest.raises(WorkflowFailedError, match=rf"\(chain\) {said}"):
         await handle.result()
+
+
+async def test_a_workflow_within_a_workflow_names_the_step_that_failed(shop: Shop) -> None:
+    failing = send.options(retry={"max_attempts": 1})
+    handle = await group(report.call("x"), chain(failing.call(""), report.call("y"))).enqueue()
+    await run(shop)
+    with pytest.raises(WorkflowFailedError, match=r"at step 1\.0 \(email.send, job .*: ValueError"):
+        await handle.result()
+
+
+def test_a_failed_workflow_says_what_its_answer_has() -> None:
+    """A server may leave the steps out."""
+    errors: Any = [{"code": "timeout", "message": "too slow"}]
+    status = WorkflowStatus(
+        id="w1", type="dag", name="", state="failed", metadata={"errors": errors}
+    )
+    assert str(WorkflowFailedError(status)) == "Workflow w1 (dag) failed: timeout: too slow"
+    status = WorkflowStatus(id="w1", type="dag", name="", state="cancelled")
+    assert str(WorkflowFailedError(status)) == "Workflow w1 (dag) cancelled"
 
 
 async def test_a_workflow_can_be_cancelled(shop: Shop) -> None:
