@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
@@ -40,6 +41,22 @@ class JobNotSentError(LookupError):
 def seconds_of(timeout: str | timedelta | None) -> float | None:
     """Return the seconds of a timeout; None for one that never ends."""
     return None if timeout is None else duration_ms(timeout, "timeout") / 1000
+
+
+def check_blocking() -> None:
+    """Refuse to wait for a result where an event loop runs, which could do nothing meanwhile.
+
+    :raises RuntimeError: saying what to write.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        "result() of a synchronous handle would block the event loop that runs here: send by "
+        "`await ...enqueue(...)` and wait by `await handle.result()`, or wait in a thread by "
+        "`await asyncio.to_thread(handle.result)`."
+    )
 
 
 class _AnyHandle(Generic[R_co]):
@@ -84,7 +101,8 @@ class Handle(_AnyHandle[R_co]):
     async def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:  # noqa: ASYNC109
         """Wait until the job has ended, and return its result.
 
-        :param timeout: how long to wait: ``"30s"``, ``"5m"``; None waits as long as it takes.
+        :param timeout: how long to wait: ``"30s"``, ``"5m"``; default: 60 seconds. None waits as
+            long as it takes.
         :raises JobFailedError: it was discarded; the error says why.
         :raises JobExpiredError: it expired before any worker executed it; a JobFailedError, too.
         :raises JobCancelledError: it was cancelled.
@@ -119,7 +137,11 @@ class SyncHandle(_AnyHandle[R_co]):
         self._client = client
 
     def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:
-        """Wait until the job has ended, and return its result; see :meth:`Handle.result`."""
+        """Wait until the job has ended, and return its result; see :meth:`Handle.result`.
+
+        :raises RuntimeError: an event loop runs here, which it would block.
+        """
+        check_blocking()
         return self._decode(self._client.result(self._known_id(), timeout_s=seconds_of(timeout)))
 
     def get(self) -> Job:

@@ -19,7 +19,7 @@ from typing import (
 from ojs_aws.client.areas import workflow_parts
 from ojs_aws.typed_jobs.calls import Call, JobCall, clients_of
 from ojs_aws.typed_jobs.clients import Clients, sending_client, sending_sync_client
-from ojs_aws.typed_jobs.handles import DEFAULT_TIMEOUT, seconds_of
+from ojs_aws.typed_jobs.handles import DEFAULT_TIMEOUT, check_blocking, seconds_of
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient, WorkflowStatus
@@ -154,7 +154,8 @@ class WorkflowHandle(_AnyWorkflowHandle[R_co]):
 
         That of a chain is the result of its last step, that of a group a tuple of all results.
 
-        :param timeout: how long to wait: ``"30s"``, ``"5m"``; None waits as long as it takes.
+        :param timeout: how long to wait: ``"30s"``, ``"5m"``; default: 60 seconds. None waits as
+            long as it takes.
         :raises WorkflowFailedError: it failed or was cancelled; the error says why.
         :raises WorkflowWaitTimeoutError: it has not ended in time.
         :raises WrongValueError: a worker returned something of another type.
@@ -183,7 +184,11 @@ class SyncWorkflowHandle(_AnyWorkflowHandle[R_co]):
         self._client = client
 
     def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:
-        """Wait until it has completed, and return its result; see :meth:`WorkflowHandle.result`."""
+        """Wait until it has completed, and return its result; see :meth:`WorkflowHandle.result`.
+
+        :raises RuntimeError: an event loop runs here, which it would block.
+        """
+        check_blocking()
         wait_s = seconds_of(timeout)
         status = self._client.workflows.wait(self.id, timeout_s=wait_s)
         wanted = self._call.wanted(status.steps)

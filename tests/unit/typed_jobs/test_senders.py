@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from ojs_aws import (
     Jobs,
     SyncClient,
     SyncJobContext,
+    chain,
     current_job,
     enqueue_many,
     enqueue_many_sync,
@@ -250,6 +252,20 @@ def test_synchronous_code_sends_without_await(world: World) -> None:
             many.result()
         with pytest.raises(WaitTimeoutError):
             handle.result(timeout="0s")
+
+
+async def test_a_result_is_not_waited_for_where_an_event_loop_runs(world: World) -> None:
+    """The loop may be the very one that runs the job; a thread may wait."""
+    client = SyncClient(client=Client(transport=InProcessTransport(world.backend), middleware=[]))
+    with client, client.use():
+        handle = send.enqueue_sync("a@b.c")
+        flow = chain(send.call("a@b.c")).enqueue_sync()
+        for each in (handle, flow):
+            with pytest.raises(RuntimeError, match=r"would block .* `await handle.result\(\)`"):
+                each.result()
+        assert handle.cancel().state == "cancelled"
+        with pytest.raises(JobCancelledError):
+            await asyncio.to_thread(handle.result)
 
 
 async def test_a_client_takes_calls_where_it_takes_jobs(shop: Shop) -> None:
