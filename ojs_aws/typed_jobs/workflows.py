@@ -60,11 +60,9 @@ class WorkflowCall(Call[R_co]):
         """
         if not parts:
             raise ValueError(f"a {kind} needs at least one call")
-        for given in parts:
-            part: object = given  # whatever the annotation says
+        for part in parts:
             if not isinstance(part, Call):
-                shown = type(part).__name__
-                raise TypeError(f"A {kind} takes calls such as send.call(...), not a {shown}.")
+                raise _no_call(kind, part)
         self.kind, self.parts, self.name = kind, tuple(parts), name
 
     def to_parts(self) -> WorkflowParts:
@@ -253,6 +251,20 @@ def group(*calls: Call[Any], name: str = "") -> WorkflowCall[Any]:
     :raises TypeError: a part is no call.
     """
     return WorkflowCall("group", calls, name)
+
+
+def _no_call(kind: str, part: object) -> TypeError:
+    """Return the error for a part that is no call, with what to write."""
+    from ojs_aws.domain.envelope import Job
+    from ojs_aws.typed_jobs.senders import Sender
+
+    advice = ""
+    if isinstance(part, Sender):
+        advice = f": write {part.declaration.signature.name.rpartition('.')[2]}.call(...)"
+    elif isinstance(part, (Job, workflow_parts.WorkflowParts)):
+        advice = f". For Job, use {kind} of ojs_aws.client"
+    shown = type(part).__name__
+    return TypeError(f"A {kind} takes calls such as send.call(...), not a {shown}{advice}.")
 
 
 def _part(part: Call[Any]) -> Job | WorkflowParts:

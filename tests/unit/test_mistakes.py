@@ -29,6 +29,7 @@ from ojs_aws import (
     current_job,
     group,
 )
+from ojs_aws.client import group as client_group
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.errors import RetryError, SnoozeError
 from tests.simulation.world import World
@@ -155,6 +156,15 @@ MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
     "a delay without a unit": (lambda: build.options(delay=10).call("x"), '"10s" or "10m", not 10'),
     "an empty chain": (chain, "needs at least one call"),
     "a text in a group": (lambda: group("a.b"), "takes calls such as send.call(...)"),  # type: ignore[call-overload]
+    "a job of the other chain": (
+        lambda: chain(Job("a.b")),  # type: ignore[arg-type]
+        "not a Job. For Job, use chain of ojs_aws.client.",
+    ),
+    "a group of the other kind": (
+        lambda: group(client_group(Job("a.b"))),  # type: ignore[call-overload]
+        "not a WorkflowParts. For Job, use group of ojs_aws.client.",
+    ),
+    "a job without its call": (lambda: chain(build), "write build_report.call(...)."),
     "no current job": (current_job, "was called outside of a job"),
     # ------------------------------------------------------------------------- attributes and names
     "args of a context": (lambda: JobContext(Job("a.b")).args, "it is ctx.job.args"),  # type: ignore[attr-defined]
