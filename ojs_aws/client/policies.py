@@ -171,7 +171,8 @@ class UniquePolicy(Policy):
 
         :param keys: what two jobs must have in common; ``type`` is always one of them. Default:
             the type and the arguments (a policy on the wire without ``keys`` means the type alone).
-        :param args_keys: the arguments that count; default: all.
+        :param args_keys: the arguments that count: of a typed job names of parameters, of others
+            positions such as ``"0"`` and members of objects. Default: all.
         :param meta_keys: the metadata that counts, where ``keys`` has ``meta``.
         :param period: how long a job keeps others out; default: as long as it has not ended.
         :param states: a job in another state keeps nobody out.
