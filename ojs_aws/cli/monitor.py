@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from ojs_aws.client.areas.jobs import JobEntry
     from ojs_aws.client.areas.workers import WorkerEntry
     from ojs_aws.domain.errors import JsonValue
 
@@ -59,7 +58,7 @@ async def _once(session: Session) -> None:
             {
                 **overview,
                 "workers": [{**each.described} for each in workers],
-                "failures": [{**each.described} for each in failures],
+                "failures": [{**each} for each in failures],
             }
         )
     else:
@@ -68,19 +67,19 @@ async def _once(session: Session) -> None:
 
 async def _look(
     session: Session,
-) -> tuple[Mapping[str, JsonValue], Sequence[WorkerEntry], Sequence[JobEntry]]:
-    """Read the numbers, some workers, and the latest jobs that failed for good."""
+) -> tuple[Mapping[str, JsonValue], Sequence[WorkerEntry], Sequence[Mapping[str, JsonValue]]]:
+    """Read the numbers, some workers, and the failed attempts among the latest events."""
     client = session.client
     overview = await client.system.overview()
     workers = (await client.workers.list(limit=SHOWN)).workers
-    failures = await client.jobs.list(states=["discarded"], limit=SHOWN)
-    return overview, workers, failures.jobs
+    failures = await client.events.read(types=["job.failed"], limit=SHOWN)
+    return overview, workers, failures.events[::-1]
 
 
 def _screen(
     overview: Mapping[str, JsonValue],
     workers: Sequence[WorkerEntry],
-    failures: Sequence[JobEntry],
+    failures: Sequence[Mapping[str, JsonValue]],
 ) -> Group:
     """Return what the screen shows."""
     from rich.console import Group
@@ -91,7 +90,9 @@ def _screen(
         "\n".join(_summary(overview)),
         _table("Queues", ("Name", *_STATES, "done/min", "failed/min"), map(_queue_row, rows)),
         _table("Workers", ("Id", "State", "Jobs", "Last heartbeat"), map(_worker_row, workers)),
-        _table("Latest failures", ("Id", "Type", "Queue", "Error"), map(_failure_row, failures)),
+        _table(
+            "Latest failures", ("Id", "When", "Type", "Queue", "Error"), map(_failure_row, failures)
+        ),
     )
 
 
@@ -125,8 +126,10 @@ def _worker_row(worker: WorkerEntry) -> Sequence[object]:
     return worker.id, worker.state, worker.described.get("active_jobs"), f"{age_text(beat)} ago"
 
 
-def _failure_row(job: JobEntry) -> Sequence[object]:
-    return job.id, job.type, job.queue, error_text(job.described)
+def _failure_row(event: Mapping[str, JsonValue]) -> Sequence[object]:
+    data = _object(event.get("data"))
+    when = f"{age_text(event.get('time'))} ago"
+    return event.get("subject"), when, data.get("job_type"), data.get("queue"), error_text(data)
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterator[Sequence[object]]) -> Table | str:

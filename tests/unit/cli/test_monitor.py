@@ -9,6 +9,8 @@ from rich.console import Console
 
 from ojs_aws.cli.output import Output
 from ojs_aws.cli.session import ExitCode
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.json_text import RawJson
 from ojs_aws.ports import WorkerReport
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
@@ -23,7 +25,19 @@ def furnish(cli: Cli, world: World) -> str:
         world.registry.ensure(queue, world.clock.now())
     world.backend.queues.service.pause("reports")
     world.backend.workers.heartbeat("w1", [], None, WorkerReport(active_jobs=2))
-    return die(cli, world, kind="SmtpError")
+    dead = die(cli, world, kind="SmtpError")
+    error = '{"type":"SmtpError","message":"refused"}'
+    failed = Event(
+        id="evt_01990000-0000-7000-8000-000000000001",
+        type="job.failed",
+        time=world.clock.now(),
+        subject=dead,
+        data=RawJson(f'{{"queue":"default","job_type":"demo.echo","error":{error}}}'),
+        queue="default",
+        job_type="demo.echo",
+    )
+    world.events.append([failed], world.clock.now())
+    return dead
 
 
 def test_one_look_shows_queues_workers_and_failures(cli: Cli, world: World) -> None:
@@ -34,7 +48,7 @@ def test_one_look_shows_queues_workers_and_failures(cli: Cli, world: World) -> N
     assert shown.index("email") < shown.index("reports (paused)")
     assert "w1" in shown
     assert dead in shown
-    assert "SmtpError: m" in shown
+    assert "SmtpError: refused" in shown
 
 
 def test_scripts_get_the_same_as_json(cli: Cli, world: World) -> None:
@@ -44,7 +58,7 @@ def test_scripts_get_the_same_as_json(cli: Cli, world: World) -> None:
     assert [queue["name"] for queue in found["queues"]] == ["email", "reports", "default"]
     assert found["totals"]["jobs"]["available"] == 3
     assert [each["id"] for each in found["workers"]] == ["w1"]
-    assert [each["id"] for each in found["failures"]] == [dead]
+    assert [each["subject"] for each in found["failures"]] == [dead]
 
 
 def test_an_empty_backend_says_so(cli: Cli) -> None:
