@@ -86,7 +86,7 @@ def _overdue(job: JobRecord, due: Instant) -> JobRecord:
         message = "The visibility timeout expired without ACK, FAIL or heartbeat."
         failure = _out_of_time(job, VISIBILITY_TIMEOUT, VISIBILITY_TIMEOUT, message, STALLED, due)
     else:
-        message = "The worker missed its heartbeats and counts as dead."
+        message = f"Worker '{held.worker_id}' missed its heartbeats and counts as dead."
         failure = _out_of_time(job, WORKER_DEATH, STALLED, message, STALLED, due)
     if job.counted_attempts >= job.allowed_attempts:
         return exhausted(job, failure, due)

@@ -600,6 +600,7 @@ def test_wrk_007_a_silent_worker_loses_its_job_before_the_reservation_ends() -> 
     assert back.enqueued_at == START + 10_000
     failure = back.failures[-1]
     assert (failure.type, failure.code) == ("worker_death", "stalled")
+    assert failure.message == "Worker 'w' missed its heartbeats and counts as dead."
     assert failure.extra == {
         "timeout_kind": '"stalled"',
         "limit_seconds": "10",
