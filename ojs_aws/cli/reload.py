@@ -53,7 +53,7 @@ class Reloader:
             changed = self._wait_for_change(seen)
             code = self._child.wait()
             if self._stopped.is_set() or (code == 0 and not changed):
-                break  # it was told to end, by a signal or by its server
+                break  # a signal or the server ended it
             if not changed:
                 _say("The worker ended. It starts again when a file changes.")
                 changed = self._wait_for_change(seen, only_files=True)

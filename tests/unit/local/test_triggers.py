@@ -85,7 +85,7 @@ class Handled:
 
 
 def put(dynamodb: DynamoDBClient, number: int) -> None:
-    """Write a job's item, which the stream's consumer is told of."""
+    """Write a job's item: the stream's consumer gets the change."""
     key = {"pk": {"S": f"job#{number}"}, "sk": {"S": "job"}}
     dynamodb.put_item(TableName=TABLE, Item=key)
 

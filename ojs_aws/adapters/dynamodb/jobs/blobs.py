@@ -80,9 +80,9 @@ class Blobs(InTable):
         return self._placed(document, self.envelope_limit_bytes, s3_from, life)
 
     def placed(self, document: Document, life: str = "") -> tuple[Document, str]:
-        """Do the same for a result or a checkpoint.
+        """Return a result or a checkpoint, or a pointer to it, and the text to store elsewhere.
 
-        One transition pays for a result in the item, three for an envelope: it may be longer.
+        It may be longer than an envelope: one transition pays for it in the item, not three.
         """
         return self._placed(document, self.inline_limit_bytes, self._s3_from, life)
 
