@@ -24,9 +24,9 @@ from tests import dynamodb_local
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
+    from ojs_aws.testing.memory.clock import FakeClock
     from tests.api import Api
     from tests.aws import EmbeddedAws
-    from tests.simulation.memory.sources import FakeClock
     from tests.simulation.world import World
 
 # How long an example takes says how busy the machine is.
@@ -115,7 +115,7 @@ def aws() -> Iterator[EmbeddedAws]:
 @pytest.fixture
 def clock() -> FakeClock:
     """Make a clock that tests move."""
-    from tests.simulation.memory.sources import FakeClock
+    from ojs_aws.testing.memory.clock import FakeClock
 
     return FakeClock()
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 import ojs_aws
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.http.routes import ROUTES, handler_of
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import FakeClock
 
 OURS: Final = str(Path(ojs_aws.__file__).parent)
 OPERATIONS: Final = ("push", "fetch", "ack", "fail", "info")

@@ -22,10 +22,10 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Batches, Decision, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError, mark_of
 from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.memory.batches import MemoryBatches
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document
 from tests.contract.test_lost_answers import LosesFirstAnswers
-from tests.simulation.batches import MemoryBatches
 
 
 def batches_of(aws: EmbeddedAws, client: DynamoDBClient | None = None) -> Batches:

@@ -18,9 +18,9 @@ from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
+from ojs_aws.testing.memory import MemoryStore
+from ojs_aws.testing.memory.indexed_jobs import IndexedStore
 from tests.aws import embedded
-from tests.simulation.memory import MemoryStore
-from tests.simulation.table import SimulatedStore
 
 NOW = Instant(1_760_000_000_000)
 POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')
@@ -36,7 +36,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
         yield MemoryStore()
         return
     if request.param == "simulated":
-        yield SimulatedStore()
+        yield IndexedStore()
         return
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")

@@ -15,9 +15,9 @@ from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
 from tests.job_steps import fetched_ids
-from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')

@@ -9,8 +9,8 @@ import pytest
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Marks
+from ojs_aws.testing.memory import FakeClock
 from tests.aws import embedded
-from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
 NOW = Instant(1_760_000_000_000)

@@ -8,8 +8,8 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.ports import Depth, Depths, QueueIsFullError
+from ojs_aws.testing.memory import FakeClock
 from tests.aws import embedded
-from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
 

@@ -23,8 +23,8 @@ from ojs_aws.ports import (
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
-from tests.simulation.memory import FakeClock
 
 POLICY = '{"key":"queue:q","concurrency":3}'
 COMMIT = Commit(Instant(1_760_000_000_000), "1")

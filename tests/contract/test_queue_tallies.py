@@ -16,9 +16,9 @@ from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Tally, TallyKind
 from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
+from ojs_aws.testing.memory.queue_settings import MemoryTallies
 from ojs_aws.topology import STREAMED_SORT_KEYS
 from tests.aws import EmbeddedAws
-from tests.simulation.queue_memory import MemoryTallies
 
 NOON = Instant(1_760_000_400_000)
 

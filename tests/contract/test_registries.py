@@ -26,9 +26,9 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.testing.memory import FakeClock
 from ojs_aws.topology import sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import FakeClock
 
 NOW = Instant(1_760_000_000_000)
 

@@ -14,8 +14,8 @@ from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
-from tests.simulation.memory import FakeClock
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient

@@ -24,10 +24,10 @@ from ojs_aws.domain.workflows.graph import Graph, Kind, Step
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Workflow, WorkflowState
 from ojs_aws.ports import JobStore, StaleWorkflowError, WorkflowPlan, Workflows
+from ojs_aws.testing.memory import MemoryStore, MemoryWorkflows
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import a_job
 from tests.contract.test_lost_answers import LosesFirstAnswers
-from tests.simulation.memory import MemoryStore, MemoryWorkflows
 
 NOW = Instant(1_760_000_000_000)
 ENVELOPE = RawJson('{"type":"a.b","args":[1.10,"\\ud800 é"]}')

@@ -13,9 +13,9 @@ from botocore.config import Config
 
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import ACCOUNT, REGION, create_bucket, embedded_aws
+from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws, deployed
 from tests.faults.spoiling import Kind, Spoiler
-from tests.simulation.memory import FakeClock
 
 BUS: Final = "ojs-events"
 FILES: Final = "exported"

@@ -25,13 +25,13 @@ from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.upkeep.export import Export
+from ojs_aws.testing.memory import FakeClock
 from ojs_aws.topology import cron_queue_name, is_told, sqs_queue_name
 from ojs_aws.transport.events.export import build_export
 from tests.api import BASE, Reply
 from tests.faults.account import FILES, Account
 from tests.faults.process import SILENT, Judge, Process
 from tests.simulation.faults import ProcessDiedError
-from tests.simulation.memory import FakeClock
 from tests.simulation.promises import Cause
 
 TRIES: Final = 3

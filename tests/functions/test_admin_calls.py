@@ -13,9 +13,9 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.testing.memory import FakeClock
 from tests.api import OJS, Api
 from tests.aws import EmbeddedAws
-from tests.simulation.memory import FakeClock
 
 
 def push(backend: Backend, clock: FakeClock, job: Job) -> str:

@@ -18,9 +18,9 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.limits.check import LOOK_EACH_MS
 from ojs_aws.services.schemas.registry import SchemaRegistration
+from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
 from tests.job_steps import pushed
-from tests.simulation.memory import FakeClock
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 REQUEST = FetchRequest(("default",), worker_id="worker-1")

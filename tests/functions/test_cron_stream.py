@@ -16,11 +16,11 @@ from ojs_aws.local.aws import embedded_aws
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
 from tests.aws import REGION, EmbeddedAws, changes_of, deployed
-from tests.simulation.memory import FakeClock
 
 CRON = {"name": "minutely", "cron": "* * * * *", "type": "demo.echo", "args": [1]}
 

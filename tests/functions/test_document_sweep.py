@@ -17,9 +17,9 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import FakeClock
 
 BUCKET = "documents"
 EVER = Instant(4_000_000_000_000)

@@ -20,9 +20,9 @@ from ojs_aws.middleware import (
     ValidationMiddleware,
 )
 from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import FakeClock
 
 MODULE = "a_users_enqueue_middleware"
 SCHEMAS: dict[str, Any] = {

@@ -18,11 +18,11 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.render import render_job
+from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws
 from tests.functions.test_retention import items_of
 from tests.job_steps import active
-from tests.simulation.memory import FakeClock
 
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S

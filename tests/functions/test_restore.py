@@ -24,9 +24,9 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.local.aws import create_queues
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import FakeClock
 
 pytestmark = pytest.mark.moto
 

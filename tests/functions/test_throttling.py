@@ -16,10 +16,10 @@ from botocore.exceptions import ClientError
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.memory import FakeClock
 from tests.api import Api, Reply
 from tests.attempts import BROKEN, LOST, TIMES_OUT, UNREACHABLE, Attempts
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import FakeClock
 
 THROTTLED = "ThrottlingException"
 CONFLICT = "TransactionConflictException"

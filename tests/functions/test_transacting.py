@@ -18,10 +18,10 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError, PayloadTooLargeError
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.faults import Fault, ProcessDiedError
-from tests.simulation.memory import FakeClock
 from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]

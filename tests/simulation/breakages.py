@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-STORE: Final = "tests.simulation.memory.jobs:MemoryStore"
+STORE: Final = "ojs_aws.testing.memory.jobs:MemoryStore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ MUTATIONS: Final = (
     Mutation(
         "two-under-one-key",
         "the condition on the lock of a uniqueness key is dropped",
-        "tests.simulation.memory.unique:MemoryUniqueJobs.admit",
+        "ojs_aws.testing.memory.unique:MemoryUniqueJobs.admit",
         (("found is not None and found != each.seen", "False"),),
     ),
     Mutation(
@@ -194,7 +194,7 @@ MUTATIONS: Final = (
     Mutation(
         "delayed-uncounted",
         "the sweep does not count delayed messages",
-        "tests.simulation.memory.messages:MemoryQueue.backlog",
+        "ojs_aws.testing.memory.messages:MemoryQueue.backlog",
         (("len(waiting) - hidden", "0"),),
     ),
     Mutation(
@@ -278,7 +278,7 @@ MUTATIONS: Final = (
     Mutation(
         "pause-ignored",
         "FETCH does not look whether the queue is paused",
-        "tests.simulation.memory.jobs:MemoryStore.head",
+        "ojs_aws.testing.memory.jobs:MemoryStore.head",
         (("queue in self.paused", "False"),),
     ),
     Mutation(

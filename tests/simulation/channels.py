@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Message, QueueInfo, QueueMissingError, ReceivedMessage
+from ojs_aws.testing.memory import MemoryAlarms, MemoryQueue, MemoryRegistry, MemoryStore
 from ojs_aws.topology import MAX_RECEIVE_COUNT
 from tests.simulation.chains import Chain, longest
-from tests.simulation.memory import MemoryAlarms, MemoryQueue, MemoryRegistry, MemoryStore
 from tests.simulation.weather import Weather
 
 MAX_DELAY_MS = 5_000

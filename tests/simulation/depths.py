@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Depth, JobList
+from ojs_aws.testing.memory.queue_settings import MemoryDepths
 from tests.simulation.promises import Promises
-from tests.simulation.queue_memory import MemoryDepths
 
 LIVE_LISTS = (JobList.READY, JobList.WAITING, JobList.PENDING)
 

@@ -12,11 +12,11 @@ from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.ports import Ports
+from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import Handler as StreamHandler
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import Handler as TickHandler
 from ojs_aws.transport.events.tick import build_tick
-from tests.simulation.memory import FakeClock
 
 WITHOUT_CALL = frozenset({"fits_inline", "keep_result", "place_of", "fill", "actions", "token"})
 """What the adapters answer without asking AWS, for documents of the size that is simulated."""

@@ -19,12 +19,7 @@ from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobState
 from ojs_aws.ports import QueueSettings, ReceivedMessage
-from tests.simulation.batches import MemoryBatches
-from tests.simulation.chains import Chain
-from tests.simulation.channels import SimulatedAlarms, SimulatedQueue, SimulatedRegistry
-from tests.simulation.depths import SimulatedDepths
-from tests.simulation.faults import ProcessDiedError
-from tests.simulation.memory import (
+from ojs_aws.testing.memory import (
     CountingIds,
     FakeClock,
     MemoryCron,
@@ -37,17 +32,23 @@ from tests.simulation.memory import (
     MemoryWorkers,
     MemoryWorkflows,
 )
-from tests.simulation.processes import Model, OwnClock, Process, start
-from tests.simulation.promises import Cause, Promises
-from tests.simulation.queue_memory import (
+from ojs_aws.testing.memory.batches import MemoryBatches
+from ojs_aws.testing.memory.indexed_jobs import IndexedStore
+from ojs_aws.testing.memory.queue_settings import (
     MemoryPressures,
     MemorySettings,
     MemoryTallies,
 )
+from ojs_aws.testing.memory.watched import Watched
+from tests.simulation.chains import Chain
+from tests.simulation.channels import SimulatedAlarms, SimulatedQueue, SimulatedRegistry
+from tests.simulation.depths import SimulatedDepths
+from tests.simulation.faults import ProcessDiedError
+from tests.simulation.processes import Model, OwnClock, Process, start
+from tests.simulation.promises import Cause, Promises
 from tests.simulation.sending import Sending
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.stream import SimulatedStream
-from tests.simulation.table import SimulatedStore, Watched
 from tests.simulation.weather import Mishap, Weather
 from tests.simulation.world import World
 
@@ -135,7 +136,7 @@ class Simulation:
         self._acting: Operation | None = None
         self._late: list[tuple[int, Cause, str, Callable[[], Any]]] = []
         self._causes: list[Cause] = []
-        self.store = SimulatedStore(clock=self.clock, told=self._job_written, lag=self._lag)
+        self.store = IndexedStore(clock=self.clock, changed=self._job_written, lag=self._lag)
         self.promises = Promises(
             lambda: self.clock.at, self.store.jobs, lambda: self.cause, weather.skew_ms
         )
@@ -195,7 +196,7 @@ class Simulation:
             "batches": self.batches,
             "settings_book": self.settings,
             "depths": self.depths,
-            "pressures": MemoryPressures(told=Watched(self.stream.write)),
+            "pressures": MemoryPressures(reports=Watched(self.stream.write)),
             "tallies": self.tallies,
             "announce": self.bus,
         }

@@ -30,9 +30,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.ports import Ports
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.queues.counters import Changed
-from tests.simulation.batches import MemoryBatches, MemoryBulkRequests
-from tests.simulation.faults import Faults, Observed
-from tests.simulation.memory import (
+from ojs_aws.testing.memory import (
     CountingIds,
     FakeClock,
     MemoryAlarms,
@@ -51,13 +49,15 @@ from tests.simulation.memory import (
     MemoryWorkflows,
     counting,
 )
-from tests.simulation.queue_memory import (
+from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
+from ojs_aws.testing.memory.queue_settings import (
     MemoryDepths,
     MemoryPressures,
     MemorySettings,
     MemoryTallies,
 )
-from tests.simulation.table import Watched
+from ojs_aws.testing.memory.watched import Watched
+from tests.simulation.faults import Faults, Observed
 
 
 @dataclass

@@ -20,12 +20,12 @@ from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
 from ojs_aws.services.access.api_keys import KeyBook
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.memory import CountingIds, FakeClock, counting
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.route import Route
 from ojs_aws.transport.http.routes import Group, canonical_path, find, group_of, pattern_of
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import CountingIds, FakeClock, counting
 from tests.transcript.placeholders import Placeholders, at_place
 from tests.transcript.steps import OJS, Feature, Key, Step
 from tests.upgrade.scenario import Following

@@ -25,10 +25,10 @@ from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.ports import IdGenerator, SetAside
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.memory import CountingIds, FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import BASE, Api
 from tests.aws import EmbeddedAws, embedded
-from tests.simulation.memory import CountingIds, FakeClock
 
 WRITTEN: Final = Path(__file__).parent / "written"
 ERROR: Final = {"type": "Broken", "message": "it broke", "backtrace": ["a", "b"]}

@@ -12,9 +12,9 @@ import pytest
 
 from ojs_aws.bootstrap import build_authentication
 from ojs_aws.domain.access import GRANTS, Scope
+from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws
-from tests.simulation.memory import FakeClock
 from tests.upgrade.scenario import (
     BUCKET,
     WRITTEN,

@@ -203,20 +203,20 @@ def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
     assert [fill.is_high for fill in fills if fill] == [False, True, True]
     assert fills[2] is not None
     assert (fills[2].depth, fills[2].bound, fills[2].pressure) == (3, 4, 0.75)
-    told = world.pressures.told["warned"]
+    told = world.pressures.reports["warned"]
     assert (told.is_warned, told.depth, told.bound) == (True, 2, 4)
     for job in list(world.store.jobs.values())[:2]:
         world.backend.jobs.cancel(job.id)
         tell(world, job, job.id)
-    assert world.pressures.told["warned"].is_warned is False
+    assert world.pressures.reports["warned"].is_warned is False
 
 
 def test_a_queue_that_takes_its_last_job_is_full(world: World) -> None:
     """``queue.full`` (ojs-queue-config, 10.1): reported when its last place is taken."""
     push(world)
-    assert "small" not in world.pressures.told
+    assert "small" not in world.pressures.reports
     push(world)
-    told = world.pressures.told["small"]
+    told = world.pressures.reports["small"]
     (warning, full) = events_of(None, told, Commit(world.clock.now(), "1"))
     assert (warning.type, full.type) == ("backpressure.warning", "queue.full")
     assert full.data == '{"queue":"small","depth":2,"bound":2}'
@@ -229,11 +229,11 @@ def test_bp_004_rejections_are_told_once_a_second(world: World) -> None:
     for _ in range(5):
         with pytest.raises(QueueFullError):
             push(world)
-    assert world.pressures.told["small"].rejected == 1
+    assert world.pressures.reports["small"].rejected == 1
     world.clock.advance(s=1)
     with pytest.raises(QueueFullError):
         push(world)
-    assert world.pressures.told["small"].rejected == 6
+    assert world.pressures.reports["small"].rejected == 6
 
 
 def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -> None:

@@ -21,8 +21,8 @@ from ojs_aws.domain.json_text import decode, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.testing.memory import CountingIds, FakeClock
 from tests.aws import embedded
-from tests.simulation.memory import CountingIds, FakeClock
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')

@@ -1,4 +1,4 @@
-"""Schemas, in memory."""
+"""Keeps schemas in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.ports import SchemaTakenError
 
 @dataclass
 class MemorySchemas:
-    """Schemas in a dict, by URI."""
+    """Keeps schemas in a dict, by URI."""
 
     entries: dict[str, SchemaEntry] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""The limits of jobs and of clients, in memory."""
+"""Keeps the limits of jobs and of clients in memory."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, replace
 from ojs_aws.domain.limits.clients import Standing
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, scope_of
 from ojs_aws.domain.timestamps import Instant
-from tests.simulation.memory.jobs import MemoryStore
+from ojs_aws.testing.memory.jobs import MemoryStore
 
 
 @dataclass
 class MemoryLimits:
-    """The buckets of a store."""
+    """Keeps the limits in the buckets of a store."""
 
     store: MemoryStore
     types: dict[str, Instant] = field(default_factory=dict)
 
     def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
         """Remember a policy."""
-        assert now
         bucket = self._of(key)
         queues = tuple(sorted({*bucket.queues, queue}))
         self.store.buckets[key] = replace(bucket, policy=policy, queues=queues)
@@ -27,7 +26,7 @@ class MemoryLimits:
     def override(
         self, key: str, scope: LimitScope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
-        """Lay down a policy."""
+        """Set a policy."""
         assert until is None or until > now
         bucket = self._of(key)
         self.store.buckets[key] = replace(bucket, override=text, version=bucket.version + 1)
@@ -37,8 +36,7 @@ class MemoryLimits:
             self.store.queue_limits[scope.queue] = text
 
     def lift(self, key: str, scope: LimitScope | None, now: Instant) -> None:
-        """Lay down none."""
-        assert now
+        """Remove an operator's policy."""
         bucket = self._of(key)
         self.store.buckets[key] = replace(bucket, override="", version=bucket.version + 1)
         self.types.pop(key, None)
@@ -46,7 +44,7 @@ class MemoryLimits:
             self.store.queue_limits.pop(scope.queue, None)
 
     def scopes(self, now: Instant) -> list[LimitScope]:
-        """Types with a limit."""
+        """Return the types with a limit."""
         keys = sorted(key for key, until in self.types.items() if not 0 < until <= now)
         return [scope for key in keys if (scope := scope_of(key))]
 
@@ -66,22 +64,22 @@ class MemoryLimits:
         return self.store.buckets.get(key, Bucket(key=key))
 
     def policy_of_queue(self, key: str) -> str:
-        """The limit of a queue."""
+        """Return the limit of a queue."""
         return self.store.queue_limits.get(key.removeprefix("queue:"), "")
 
     def load(self, key: str) -> Bucket | None:
-        """One bucket."""
+        """Return one bucket."""
         return self.store.buckets.get(key)
 
     def page(self, after: str, limit: int) -> list[Bucket]:
-        """Buckets by key."""
+        """Return buckets in the order of their keys."""
         keys = sorted(key for key in self.store.buckets if key > after)
         return [self.store.buckets[key] for key in keys[:limit]]
 
 
 @dataclass
 class MemoryClientBuckets:
-    """Token buckets in a dict."""
+    """Keeps token buckets in a dict."""
 
     full_at: dict[str, int] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Cron jobs and their alarms, in memory."""
+"""Keeps cron jobs and their alarms in memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleCronError
-from tests.simulation.memory.sources import FakeClock
+from ojs_aws.testing.memory.clock import FakeClock
 
 
 @dataclass
 class MemoryCron:
-    """Cron jobs in a dict; ``lagging`` names those that the index does not show."""
+    """Keeps cron jobs in a dict; ``lagging`` names those that the index does not show."""
 
     entries: dict[str, CronEntry] = field(default_factory=dict)
     lagging: set[str] = field(default_factory=set)
@@ -22,7 +22,7 @@ class MemoryCron:
         return self.entries.get(name)
 
     def all(self) -> list[CronEntry]:
-        """Every entry."""
+        """Return every entry."""
         return [self.entries[name] for name in sorted(self.entries)]
 
     def save(self, before: CronEntry | None, after: CronEntry) -> None:
@@ -42,20 +42,20 @@ class MemoryCron:
             raise StaleCronError(current)
 
     def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
-        """Entries that need attention."""
+        """Return the entries that need attention."""
         moments = [(entry.attention_at, name) for name, entry in self.entries.items()]
         due = sorted((at, name) for at, name in moments if at is not None and at <= until)
         return [(name, at) for at, name in due if name not in self.lagging][:limit]
 
 
 def _life_of(entry: CronEntry | None) -> tuple[int, Instant] | None:
-    """One that was deleted and registered again is another one."""
+    """Tell an entry from one of the same name that was registered later."""
     return None if entry is None else (entry.version, entry.created_at)
 
 
 @dataclass
 class MemoryAlarms:
-    """Alarms in a list, with the instants they ring at."""
+    """Keeps alarms in a list, with the instants they ring at."""
 
     clock: FakeClock
     alarms: list[tuple[int, str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The log of large batches in memory."""
+"""Keeps the logs of large batches and bulk operations in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ojs_aws.ports.batches import LogLostError
 
 @dataclass
 class MemoryBatches:
-    """Logs, decisions and open batches in dicts; parts of two jobs, so that tests have several."""
+    """Keeps logs, decisions and open batches; parts of two jobs, so that tests have several."""
 
     part_jobs: int = 2
     logs: dict[tuple[str, str, int], list[StagedJob]] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class MemoryBatches:
     _tokens: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def token(self) -> str:
-        """The next name of a log."""
+        """Return the name of the next log."""
         return f"log-{next(self._tokens)}"
 
     def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
@@ -35,8 +35,7 @@ class MemoryBatches:
         return tuple(map(len, parts))
 
     def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
-        """The first decision is the last."""
-        assert now
+        """Decide once: the first decision stands."""
         if batch_id not in self.decisions:
             self.decisions[batch_id] = Decision(commit.token if commit else "")
             if commit is not None:
@@ -44,15 +43,15 @@ class MemoryBatches:
         return self.decisions[batch_id]
 
     def decided(self, batch_id: str) -> Decision | None:
-        """What stands."""
+        """Return what was decided."""
         return self.decisions.get(batch_id)
 
     def open(self) -> list[OpenBatch]:
-        """Open batches, the oldest first."""
+        """Return open batches, the oldest first."""
         return sorted(self.rows.values(), key=lambda batch: batch.committed_at)
 
     def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
-        """Part of a log."""
+        """Return a part of a log."""
         try:
             return self.logs[batch.id, batch.token, number]
         except KeyError:
@@ -73,15 +72,14 @@ class MemoryBatches:
         self.rows.pop(batch.id, None)
 
     def abandon(self, batch: OpenBatch, now: Instant) -> None:
-        """Keep the row elsewhere."""
-        assert now
+        """Move the row to the lost batches."""
         self.lost[batch.id] = batch
         self.rows.pop(batch.id, None)
 
 
 @dataclass
 class MemoryBulkRequests:
-    """Bulk operations by their keys, in a dict."""
+    """Keeps bulk operations by their keys."""
 
     requests: dict[str, BulkRequest] = field(default_factory=dict)
     told: list[BulkDone] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Workflows, in memory."""
+"""Keeps workflows in memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
-from tests.simulation.memory.jobs import MemoryStore
+from ojs_aws.testing.memory.jobs import MemoryStore
 
 
 @dataclass
 class MemoryWorkflows:
-    """Workflows in dicts; their jobs go into the store that they are given."""
+    """Keeps workflows in dicts; their jobs go into the store that they get."""
 
     store: MemoryStore
     kept: dict[str, Workflow] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class MemoryWorkflows:
         return {**self.left.get(workflow_id, {})}
 
     def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
-        """A page, the newest first."""
+        """Return a page, the newest first."""
         found = [each for each in self.kept.values() if state is None or each.state is state]
         found.sort(key=lambda each: (each.created_at, each.id), reverse=True)
         if cursor and not (cursor.isascii() and cursor.isdigit()):

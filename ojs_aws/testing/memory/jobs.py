@@ -1,4 +1,4 @@
-"""Jobs in a dict, with the index over them, and the buckets that claims take places in."""
+"""Keeps jobs in a dict, with the index over them, and the buckets that claims take places in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
-from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
@@ -25,36 +25,14 @@ from ojs_aws.ports import (
     Page,
     StaleJobError,
 )
-from ojs_aws.topology import MAX_DELAY_S
+from ojs_aws.testing.memory.rows import list_of, row_of, row_place
 
 MAX_INLINE = 100_000
 
 
-def list_of(job: JobRecord) -> tuple[JobList, str]:
-    """Which list a job is in, and its sort key there."""
-    match job.state:
-        case JobState.AVAILABLE:
-            return JobList.READY, job.ready_key
-        case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
-            return JobList.WAITING, f"{deadlines.next_due(job) or 0:015d}"
-        case JobState.PENDING:
-            return JobList.PENDING, f"{job.created_at:015d}"
-        case JobState.COMPLETED:
-            return JobList.COMPLETED, f"{job.completed_at:015d}"
-        case JobState.CANCELLED:
-            return JobList.CANCELLED, f"{job.cancelled_at:015d}"
-    name = JobList.DEAD_LETTER if job.is_dead_letter else JobList.DISCARDED
-    return name, f"{job.discarded_at:015d}"
-
-
-def row_place(row: ListedJob) -> str:
-    """Where a row stands in its list: what lists are sorted by, and pages go on after."""
-    return f"{row.sort_key}|{row.id}"
-
-
 @dataclass
 class MemoryStore:
-    """Jobs in a dict. ``lagging`` holds jobs as the index still shows them."""
+    """Keeps jobs in a dict. ``lagging`` holds jobs as the index still shows them."""
 
     jobs: dict[str, JobRecord] = field(default_factory=dict)
     lagging: dict[str, JobRecord | None] = field(default_factory=dict)
@@ -119,7 +97,7 @@ class MemoryStore:
         self.jobs |= {job.id: job for job in jobs}
 
     def check_new(self, jobs: Sequence[JobRecord]) -> None:
-        """Everything fits."""
+        """Accept everything: all jobs fit."""
 
     def load(self, job_id: str) -> JobRecord | None:
         """Read a job."""
@@ -134,7 +112,7 @@ class MemoryStore:
         return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
 
     def fill(self, job: JobRecord) -> JobRecord:
-        """Nothing is kept elsewhere."""
+        """Do nothing: no part of a job is kept elsewhere."""
         return job
 
     def save(self, before: JobRecord, after: JobRecord) -> None:
@@ -189,27 +167,23 @@ class MemoryStore:
         return current
 
     def fill_many(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-        """Nothing is kept elsewhere."""
+        """Do nothing: no part of a job is kept elsewhere."""
         return [self.fill(job) for job in jobs]
 
     def fits_inline(self, result: RawJson) -> bool:
-        """All but large ones stay with the job."""
+        """Return whether a result stays with its job: all but large ones do."""
         return len(result) <= MAX_INLINE
 
     def keep_result(self, job_id: str, result: RawJson) -> Document:
-        """Results stay with the job."""
-        assert job_id
+        """Return the result: it stays with the job."""
         return result
 
     def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
-        """Checkpoints stay with the job."""
-        assert job_id
+        """Return the checkpoint: it stays with the job."""
         return state
 
     def forget_document(self, job_id: str, document: Document) -> None:
-        """Nothing is kept elsewhere."""
-        assert job_id
-        assert isinstance(document, str)
+        """Do nothing: no part of a job is kept elsewhere."""
 
     def delete(self, job: JobRecord) -> None:
         """Remove a job."""
@@ -219,7 +193,7 @@ class MemoryStore:
         del self.jobs[job.id]
 
     def forget_documents(self, job: JobRecord) -> None:
-        """Nothing is kept elsewhere."""
+        """Do nothing: no part of a job is kept elsewhere."""
         assert job.id not in self.jobs
 
     def _rows(self, queue: str, name: JobList) -> list[ListedJob]:
@@ -230,19 +204,7 @@ class MemoryStore:
                 continue
             listed, key = list_of(job)
             if listed is name:
-                row = ListedJob(
-                    is_far=deadlines.wait_ms(job) > MAX_DELAY_S * 1000,
-                    id=job.id,
-                    queue=queue,
-                    sort_key=key,
-                    state=job.state,
-                    type=job.type,
-                    timeout_ms=job.timeout_ms,
-                    visibility_timeout_ms=job.visibility_timeout_ms,
-                    # A claim writes the key without having read the job.
-                    priority=None if job.state is JobState.ACTIVE else job.priority,
-                )
-                rows.append(row)
+                rows.append(row_of(job, key))
         return sorted(rows, key=row_place)
 
     def head(self, queue: str, limit: int) -> Head:
@@ -255,14 +217,14 @@ class MemoryStore:
         )
 
     def oldest_ready(self, queue: str) -> Instant | None:
-        """Over all ready jobs."""
+        """Return since when the oldest ready job is ready."""
         rows = self._rows(queue, JobList.READY)
         return min((ready_since(row.sort_key) for row in rows), default=None)
 
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
     ) -> Page:
-        """Waiting jobs due in a range."""
+        """Return a page of waiting jobs that are due in a range."""
         rows = [
             row
             for row in self._rows(queue, JobList.WAITING)
@@ -282,7 +244,7 @@ class MemoryStore:
         newest_first: bool = True,
         between: Between | None = None,
     ) -> Page:
-        """A page of a list."""
+        """Return a page of a list."""
         rows = [row for row in self._rows(queue, name) if _is_between(row, between)]
         if cursor and cursor.count("|") != 1:
             raise InvalidRequestError("no cursor", details={"field": "cursor"})
@@ -299,21 +261,20 @@ class MemoryStore:
         return Page(tuple(shown), self.place_of(shown[-1], name) if len(rows) > limit else "")
 
     def place_of(self, row: ListedJob, name: JobList) -> str:
-        """The place of a row."""
-        assert name
+        """Return the place of a row."""
         return f"{row.sort_key}|{row.id}"
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
-        """How many rows there are."""
+        """Count the rows."""
         return Count(sum(_is_between(row, between) for row in self._rows(queue, name)))
 
     def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
-        """Ready jobs by priority."""
+        """Count the ready jobs by priority."""
         rows = self._rows(queue, JobList.READY)
         return dict(Counter(100 - int(row.sort_key.partition("#")[0]) for row in rows)), True
 
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
-        """Waiting jobs by state."""
+        """Count the waiting jobs by state."""
         counted = Counter(row.state for row in self._rows(queue, JobList.WAITING))
         states = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
         return {state: Count(counted[state]) for state in states}

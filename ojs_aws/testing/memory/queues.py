@@ -1,4 +1,4 @@
-"""The queues that are known, and their Lambda triggers, in memory."""
+"""Keeps the known queues and their Lambda triggers in memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import LastTick, QueueInfo
-from tests.simulation.memory.jobs import MemoryStore
+from ojs_aws.testing.memory.jobs import MemoryStore
 
 
 @dataclass
 class MemoryRegistry:
-    """Queues in a dict."""
+    """Keeps queues in a dict."""
 
     infos: dict[str, QueueInfo] = field(
         default_factory=lambda: {"default": QueueInfo(name="default")}
@@ -34,11 +34,11 @@ class MemoryRegistry:
         self.infos[queue] = replace(info, created_at=info.created_at or now)
 
     def all(self) -> list[QueueInfo]:
-        """Every known queue."""
+        """Return every known queue."""
         return sorted(self.infos.values(), key=lambda info: info.name)
 
     def load(self, queue: str) -> QueueInfo | None:
-        """One queue."""
+        """Return one queue."""
         return self.infos.get(queue)
 
     def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
@@ -88,19 +88,19 @@ class MemoryRegistry:
         self.tick = tick
 
     def last_tick(self) -> LastTick | None:
-        """The tick before."""
+        """Return the tick before."""
         return self.tick
 
 
 @dataclass
 class MemoryTriggers:
-    """Lambda triggers: ids by queue, and which of them are off."""
+    """Keeps Lambda triggers: ids by queue, and which of them are off."""
 
     by_queue: dict[str, list[str]] = field(default_factory=dict)
     off: set[str] = field(default_factory=set)
 
     def running(self, queue: str) -> list[str]:
-        """Those that are on."""
+        """Return those that are on."""
         return [each for each in self.by_queue.get(queue, []) if each not in self.off]
 
     def switch(self, ids: Sequence[str], *, is_on: bool) -> None:

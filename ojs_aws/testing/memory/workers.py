@@ -1,4 +1,4 @@
-"""Workers, in memory."""
+"""Keeps workers in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.ports import ForeignWorkerError, WorkerInfo, WorkerReport
 
 @dataclass
 class MemoryWorkers:
-    """Workers in a dict."""
+    """Keeps workers in a dict."""
 
     workers: dict[str, WorkerInfo] = field(default_factory=dict)
     directives: dict[str, str] = field(default_factory=dict)
@@ -19,7 +19,7 @@ class MemoryWorkers:
     def beat(
         self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
     ) -> WorkerInfo:
-        """Renew a worker."""
+        """Update when a worker was last seen."""
         known = self.workers.get(worker_id)
         if principal:
             if self.load(worker_id, now) is None:
@@ -43,14 +43,14 @@ class MemoryWorkers:
         return self.workers[worker_id]
 
     def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
-        """One worker."""
+        """Return one worker."""
         known = self.workers.get(worker_id)
         has_ended = known and known.state == "terminate" and not known.active_jobs
         is_kept = known and not has_ended and known.last_seen + 3_600_000 > now
         return known if is_kept else None
 
     def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
-        """Workers by id."""
+        """Return workers in the order of their ids."""
         names = sorted(name for name in self.workers if name > after)
         found = [self.load(name, now) for name in names]
         return [worker for worker in found if worker][:limit]

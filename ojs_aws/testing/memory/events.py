@@ -1,4 +1,4 @@
-"""Events and marks, in memory."""
+"""Keeps events and marks in memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ojs_aws.ports import EventPage, EventQuery, SetAside
 
 @dataclass
 class MemoryMarks:
-    """Marks in a dict."""
+    """Keeps marks in a dict."""
 
     marks: dict[str, Instant] = field(default_factory=dict)
 
     def read(self, name: str) -> Instant | None:
-        """The mark."""
+        """Return the mark."""
         return self.marks.get(name)
 
     def move(self, name: str, until: Instant) -> None:
@@ -27,14 +27,14 @@ class MemoryMarks:
 
 @dataclass
 class MemoryEvents:
-    """Events in a list, in the order in which they were appended; what was set aside beside it."""
+    """Keeps events in a list, in the order of their appends; what was set aside lies beside it."""
 
     log: list[Event] = field(default_factory=list)
     kept: dict[str, SetAside] = field(default_factory=dict)
 
     @property
     def events(self) -> dict[str, Event]:
-        """The events, each once."""
+        """Return the events, each once."""
         found: dict[str, Event] = {}
         for event in self.log:
             found.setdefault(event.id, event)
@@ -42,7 +42,6 @@ class MemoryEvents:
 
     def append(self, events: Sequence[Event], now: Instant) -> None:
         """Append events."""
-        assert now
         self.log += events
 
     def read(self, query: EventQuery) -> EventPage:
@@ -53,13 +52,12 @@ class MemoryEvents:
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
         """Keep a change."""
-        assert now
         self.kept[change.number] = change
 
     def aside(self, limit: int) -> list[SetAside]:
-        """What was set aside."""
+        """Return what was set aside."""
         return list(self.kept.values())[:limit]
 
     def forget_aside(self, number: str) -> None:
-        """Keep a change no more."""
+        """Forget a change that was set aside."""
         del self.kept[number]

@@ -1,4 +1,4 @@
-"""SQS in memory: the queues of messages."""
+"""Keeps SQS queues in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.ports import Backlog, Message, ReceivedMessage
-from tests.simulation.memory.sources import FakeClock
+from ojs_aws.testing.memory.clock import FakeClock
 
 
 @dataclass
@@ -20,7 +20,7 @@ class _Held:
 
 @dataclass
 class MemoryQueue:
-    """SQS queues over a FakeClock: at least once, any order, handles go stale."""
+    """Keeps messages as SQS does: delivered at least once, in any order; handles go stale."""
 
     clock: FakeClock
     queues: dict[str, dict[int, _Held]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class MemoryQueue:
                 self._of(queue)[key].visible_at = self.clock.at + seconds * 1000
 
     def backlog(self, queue: str) -> Backlog:
-        """The messages by what they wait for."""
+        """Count the messages by what they wait for."""
         entries = self._of(queue).values()
         waiting = [held for held in entries if held.visible_at > self.clock.at]
         hidden = sum(held.received > 0 for held in waiting)

@@ -1,4 +1,4 @@
-"""Time and ids, as the tests want them."""
+"""Gives tests the time and the ids that they ask for."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class FakeClock:
     _last: int = 0
 
     def now(self) -> Instant:
-        """The current instant."""
+        """Return the current instant."""
         return Instant(self.at)
 
     def order(self) -> int:
-        """Strictly increasing microseconds."""
+        """Return strictly increasing microseconds."""
         self._last = max(self._last + 1, self.at * 1000)
         return self._last
 
@@ -38,14 +38,14 @@ def counting(prefix: str) -> Callable[[], str]:
 
 @dataclass
 class CountingIds:
-    """Ids in sequence: valid UUIDv7 texts that tell themselves apart."""
+    """Makes ids in sequence: valid UUIDv7 texts that one can tell apart."""
 
     _count: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def job_id(self) -> str:
-        """The next job id."""
+        """Return the next job id."""
         return f"01990000-0000-7000-8000-{next(self._count):012x}"
 
     def request_id(self) -> str:
-        """The next request id."""
+        """Return the next request id."""
         return f"req_{self.job_id()}"

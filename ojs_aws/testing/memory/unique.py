@@ -1,4 +1,4 @@
-"""The locks of unique jobs, in memory."""
+"""Keeps the locks of unique jobs in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Admission, NotAdmittedError, TransactAction, UniqueLock
-from tests.simulation.memory.jobs import MemoryStore
+from ojs_aws.testing.memory.jobs import MemoryStore
 
 
 @dataclass

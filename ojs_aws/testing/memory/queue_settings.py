@@ -1,4 +1,4 @@
-"""The settings and depths of queues, in memory."""
+"""Keeps the settings, depths and tallies of queues in memory."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ojs_aws.ports import (
     QueueState,
     StaleSettingsError,
 )
-from tests.simulation.memory import MemoryLimits, MemoryStore
+from ojs_aws.testing.memory import MemoryLimits, MemoryStore
 
 
 @dataclass
 class MemorySettings:
-    """Settings in a dict."""
+    """Keeps settings in a dict."""
 
     store: MemoryStore
     kept: dict[str, QueueSettings] = field(default_factory=dict)
 
     def load(self, queues: Sequence[str]) -> dict[str, QueueSettings]:
-        """Those that there are."""
+        """Return those that there are."""
         return {queue: self.kept[queue] for queue in queues if queue in self.kept}
 
     def all(self) -> list[QueueSettings]:
-        """All of them."""
+        """Return all of them."""
         return [self.kept[queue] for queue in sorted(self.kept)]
 
     def save(
@@ -62,7 +62,7 @@ class MemorySettings:
 
 @dataclass
 class MemoryDepths:
-    """Counted jobs in a dict."""
+    """Keeps counts of jobs in a dict."""
 
     store: MemoryStore
     depths: dict[str, Depth] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class MemoryDepths:
         return now.jobs + amount
 
     def load(self, queue: str) -> Depth | None:
-        """What is counted."""
+        """Return what is counted."""
         return self.depths.get(queue)
 
     def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
@@ -95,31 +95,31 @@ class MemoryDepths:
         return True
 
     def forget(self, queue: str) -> None:
-        """Count no more."""
+        """Stop counting."""
         self.depths.pop(queue, None)
 
     def count(self, queue: str, most: int) -> int:
-        """By looking at every job."""
+        """Count by looking at every job."""
         jobs = self.store.jobs.values()
         return min(most, sum(job.queue == queue and not job.state.is_terminal for job in jobs))
 
 
 @dataclass
 class MemoryPressures:
-    """What is to be reported, by queue."""
+    """Keeps what is to be reported, by queue."""
 
-    told: dict[str, Pressure] = field(default_factory=dict)
+    reports: dict[str, Pressure] = field(default_factory=dict)
 
     def warn(self, pressure: Pressure) -> None:
         """Keep it."""
-        before = self.told.get(pressure.queue)
+        before = self.reports.get(pressure.queue)
         rejected = before.rejected if before else 0
-        self.told[pressure.queue] = replace(pressure, rejected=rejected)
+        self.reports[pressure.queue] = replace(pressure, rejected=rejected)
 
     def reject(self, pressure: Pressure) -> None:
         """Add to it."""
-        before = self.told.get(pressure.queue)
-        self.told[pressure.queue] = replace(
+        before = self.reports.get(pressure.queue)
+        self.reports[pressure.queue] = replace(
             pressure,
             is_warned=bool(before and before.is_warned),
             rejected=pressure.rejected + (before.rejected if before else 0),
@@ -128,7 +128,7 @@ class MemoryPressures:
 
 @dataclass
 class MemoryTallies:
-    """Counters in a dict, by queue and minute, each with the token of what was added last."""
+    """Keeps counters by queue and minute, each with the token of what was added last."""
 
     kept: dict[tuple[str, Instant], tuple[Tally, str]] = field(default_factory=dict)
     held: dict[str, QueueTotals] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class MemoryTallies:
         return True
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
-        """Those of a time range."""
+        """Return those of a time range."""
         return [
             (minute, tally)
             for (name, minute), (tally, _) in sorted(self.kept.items(), key=lambda each: each[0])
@@ -158,11 +158,11 @@ class MemoryTallies:
         ]
 
     def totals(self) -> dict[str, QueueTotals]:
-        """All there are."""
+        """Return all of them."""
         return dict(self.held)
 
     def load(self, queue: str) -> QueueTotals:
-        """One."""
+        """Return those of one queue."""
         return self.held.get(queue, QueueTotals())
 
     def correct(

@@ -1,0 +1,1 @@
+"""Helps to test jobs."""
