@@ -49,6 +49,8 @@ PATHS: Final[Mapping[str, Workload]] = {
     "workflow step": Workload(jobs=MILLION, steps=1),
     "with one heartbeat over HTTP": Workload(jobs=MILLION, heartbeats=1),
     "without the event bus": Workload(jobs=MILLION, has_bus=False),
+    "without a batching window": Workload(jobs=MILLION, stream_window_s=0),
+    "with a window of 5 s": Workload(jobs=MILLION, stream_window_s=5),
 }
 """Random tokens of 0.5 KB and Lambda workers where it does not say otherwise; their own time is
 left out."""

@@ -7,7 +7,8 @@ and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam o
 ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
 (separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
 with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
-``start`` (cold, snapstart, or how many executions to provision). Traces in AWS X-Ray: ``tracing``
+``start`` (cold, snapstart, or how many executions to provision). How long the table's changes are
+gathered for one invocation: ``stream_window_s``. Traces in AWS X-Ray: ``tracing``
 (true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one of
 yours). An export of jobs that have ended: ``export_days`` (how long it is kept) and
 ``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key`` (its
@@ -42,6 +43,7 @@ from ojs_aws.cdk.bundle import Machine
 from ojs_aws.topology import OLD_QUEUE_SEPARATOR, QUEUE_SEPARATOR
 
 MAX_CACHE_S: Final = 3600
+MAX_WINDOW_S: Final = 300
 _TRUE: Final = {"true", "1", "yes", "on"}
 _FALSE: Final = {"false", "0", "no", "off"}
 _REMOVALS: Final = {"retain": RemovalPolicy.RETAIN, "destroy": RemovalPolicy.DESTROY}
@@ -90,6 +92,7 @@ def make_app(app: App | None = None) -> App:
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
         start=_start(said("start", "cold")),
+        stream_batching_window_s=_window(said("stream_window_s", "1")),
         has_dashboard=_switch("dashboard", said("dashboard", "false")),
         tracing=_switch("tracing", said("tracing", "false")),
         export=_export(said),
@@ -145,6 +148,13 @@ def _start(text: str) -> WarmStart | None:
             f"start is {text!r}: use cold, snapstart, or how many executions to provision."
         )
     return Provisioned(int(text))
+
+
+def _window(text: str) -> int:
+    """Return how many seconds the stream's changes are gathered for."""
+    if not text.isdecimal() or int(text) > MAX_WINDOW_S:
+        raise ContextError(f"stream_window_s is {text!r}: use 0 to {MAX_WINDOW_S}.")
+    return int(text)
 
 
 def _export(said: Callable[[str, str], str]) -> ExportOptions | None:

@@ -33,8 +33,9 @@ class ChangeStreamProps:
     :ivar late_minutes: how old the newest unpublished change may be before an alarm rings.
     :ivar parallelization_factor: invocations at a time for each shard, 1 to 10; a job's own
         changes stay in order.
-    :ivar batching_window_s: how long changes are gathered for one invocation, 300 at most. Fewer
-        invocations and writes of the event log where changes are rare; events come later by that.
+    :ivar batching_window_s: how long changes are gathered for one invocation, 0 to 300. Fewer
+        invocations and writes of the event log where changes are rare; events and the next steps
+        of workflows come later by that.
     """
 
     table: dynamodb.ITableV2
@@ -43,7 +44,7 @@ class ChangeStreamProps:
     retry_attempts: int = 1000
     late_minutes: int = 5
     parallelization_factor: int = 1
-    batching_window_s: int = 0
+    batching_window_s: int = 1
 
 
 class ChangeStream(Construct):

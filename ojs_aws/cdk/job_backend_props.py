@@ -52,8 +52,8 @@ class JobBackendProps:
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar stream_parallelization_factor: invocations of the stream function at a time for each
         shard, 1 to 10: more where it cannot keep up with the changes.
-    :ivar stream_batching_window_s: how long changes are gathered for one invocation, 300 at most:
-        events cost less at low rates, and come later by that.
+    :ivar stream_batching_window_s: how long changes are gathered for one invocation, 0 to 300:
+        events cost less at low rates; they and the next steps of workflows come later by that.
     :ivar memory_mb: memory of the API's functions.
     :ivar start: how the API's functions are made ready before they are asked; None: not.
     :ivar tracing: trace the functions with AWS X-Ray, which bills traces and makes starts slower.
@@ -88,7 +88,7 @@ class JobBackendProps:
     export: ExportOptions | None = None
     event_bus: events.IEventBus | None = None
     stream_parallelization_factor: int = 1
-    stream_batching_window_s: int = 0
+    stream_batching_window_s: int = 1
     memory_mb: int = 512
     start: WarmStart | None = None
     tracing: bool = False

@@ -30,6 +30,9 @@ _OPTIONS: Final = {
     "worker_mb": typer.Option(min=128, help="Memory of the worker function."),
     "retention_days": typer.Option(min=0, help="How long ended jobs are kept, in days."),
     "has_bus": typer.Option("--bus/--no-bus", help="Publish lifecycle events to the event bus."),
+    "stream_window_s": typer.Option(
+        "--stream-window", min=0, max=300, help="Batching window of the table's stream, in seconds."
+    ),
     "has_dashboard": typer.Option(
         "--dashboard/--no-dashboard", help="The stack has its dashboard."
     ),

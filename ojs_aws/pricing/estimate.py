@@ -8,7 +8,7 @@ from typing import Final
 
 from ojs_aws.pricing import units
 from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
-from ojs_aws.pricing.workload import BUSY_RATE, MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
+from ojs_aws.pricing.workload import MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
 
 GB: Final = 1_000_000_000
 API_GB: Final = 0.5
@@ -101,7 +101,7 @@ ASSUMPTIONS: Final[Sequence[str]] = (
     "a push is one request to the API; clients inside AWS that go directly save it",
     "steps of workflows begin one after the other; members of large groups cost less",
     f"an API request runs for {API_MS} ms at {API_GB} GB",
-    f"below a job a second changes are published singly; from {BUSY_RATE:.0f} on, in full batches",
+    f"the changes of the stream come evenly, in one shard, {units.STREAM_BATCH} together at most",
     f"random tokens deflate {RANDOM_TOKENS:g} to one, ordinary JSON {ORDINARY_JSON:g} to one",
     "HTTP workers fetch one job a request; their own machines come on top",
 )
@@ -194,7 +194,7 @@ def _orchestration(w: Workload) -> Iterator[Line]:
 def _invocations(w: Workload) -> tuple[float, float]:
     """Return the invocations of the stream's consumer, and the changes of each."""
     records = w.jobs * units.STREAM_RECORDS + 2 * w.failures + w.jobs * w.scheduled
-    each = units.stream_batch(w.jobs_per_second)
+    each = units.stream_batch(w.jobs_per_second, w.stream_window_s)
     return records / each, each
 
 

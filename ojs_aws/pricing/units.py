@@ -85,12 +85,13 @@ def fetch_reads(size_bytes: int, compression: float) -> float:
     return 1.0 + 0.5 * math.ceil(blob * KILOBYTE / READ_BLOCK)
 
 
-def stream_batch(jobs_per_second: float) -> float:
+def stream_batch(jobs_per_second: float, window_s: float) -> float:
     """Return how many changes an invocation of the stream's consumer gets.
 
-    Lambda asks a shard four times a second: below a job a second, changes come one by one.
+    Lambda gathers changes for the batching window. Without a window, it takes what it finds when
+    it asks a shard, four times a second: below a job a second, changes come one by one.
     """
-    waiting = jobs_per_second * STREAM_RECORDS * STREAM_POLL_S
+    waiting = jobs_per_second * STREAM_RECORDS * max(window_s, STREAM_POLL_S)
     return min(max(waiting, 1.0), float(STREAM_BATCH))
 
 

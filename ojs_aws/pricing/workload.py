@@ -33,6 +33,8 @@ class Workload:
     :ivar worker_mb: memory of the worker function.
     :ivar retention_days: how long ended jobs are kept.
     :ivar has_bus: the ends of jobs go to the event bus, as they do by default.
+    :ivar stream_window_s: how long the stream's changes are gathered, as
+        ``stream_batching_window_s`` of the stack says.
     :ivar has_dashboard: the stack has its CloudWatch dashboard.
     :ivar has_alarms: the stack has its alarms, as it does by default.
     :ivar unique: the share of jobs with a unique policy, 0.5 for half of them; likewise the others.
@@ -56,6 +58,7 @@ class Workload:
     worker_mb: int = 512
     retention_days: float = 7.0
     has_bus: bool = True
+    stream_window_s: float = 1.0
     has_dashboard: bool = False
     has_alarms: bool = True
     unique: float = 0.0
@@ -73,7 +76,7 @@ class Workload:
         shares = (self.unique, self.steps, self.limited, self.batched, self.scheduled)
         numbers = (self.jobs, self.rate or 0.0, self.size_bytes, self.failure_rate, self.queues)
         more = (self.job_ms, self.retention_days, self.heartbeats, self.empty_polls)
-        if min(*numbers, *more, *shares) < 0:
+        if min(*numbers, *more, *shares, self.stream_window_s) < 0:
             raise ValueError("A workload has no negative numbers.")
         if max(shares) > 1:
             raise ValueError("A share is 1 at most.")

@@ -74,10 +74,17 @@ def test_a_small_job_costs_eight_units_and_eight_calls() -> None:
 
 
 @pytest.mark.moto
-@pytest.mark.parametrize(("together", "rate"), [(1, 1.0), (FULL, BUSY_RATE)])
-def test_the_estimate_of_the_stream_agrees_with_the_meter(together: int, rate: float) -> None:
-    """Single changes at a job a second, full batches when busy; within a tenth of a unit."""
-    assert stream_batch(rate) == together
+@pytest.mark.parametrize(
+    ("together", "rate", "window_s"), [(1, 1.0, 0.0), (3, 1.0, 1.0), (FULL, BUSY_RATE, 1.0)]
+)
+def test_the_estimate_of_the_stream_agrees_with_the_meter(
+    together: int, rate: float, window_s: float
+) -> None:
+    """Single changes at a job a second without a window, three with it, full batches when busy.
+
+    Within a seventh of a unit.
+    """
+    assert stream_batch(rate, window_s) == together
     found = following(together)
     assert found.changes == 3
     assert found.writes == pytest.approx(3 / together * stream_units(together), abs=0.15)

@@ -142,6 +142,8 @@ def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:
         ({"tracing": "loud"}, "tracing"),
         ({"start": "hot"}, "start"),
         ({"start": "0"}, "start"),
+        ({"stream_window_s": "301"}, "stream_window_s"),
+        ({"stream_window_s": "1.5"}, "stream_window_s"),
         ({"alarm_email": "nobody"}, "alarm_email"),
         ({"alarm_email": "a@b.c", "alarm_topic": "arn:aws:sns:x:1:y"}, "alarm_topic"),
         ({"restored_table": "again"}, "restored_stream"),

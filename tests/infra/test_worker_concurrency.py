@@ -14,7 +14,9 @@ from ojs_aws.cdk import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
 )
+from ojs_aws.pricing import Workload
 from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.templates import of_context
 
 QUEUES = [f"q{number}" for number in range(9)]
 
@@ -64,7 +66,8 @@ def test_workers_that_may_take_too_much_are_warned_of(
 @pytest.mark.parametrize(
     ("props", "factor", "window"),
     [
-        ({}, 1, None),
+        ({}, 1, 1),
+        ({"stream_batching_window_s": 0}, 1, None),
         ({"stream_parallelization_factor": 4, "stream_batching_window_s": 5}, 4, 5),
     ],
 )
@@ -77,3 +80,16 @@ def test_how_the_stream_is_read_is_a_property_of_the_backend(
     (mapping,) = mappings(scope, "JobsStream")
     assert mapping["ParallelizationFactor"] == factor
     assert mapping.get("MaximumBatchingWindowInSeconds") == window
+
+
+def test_the_batching_window_can_be_set_with_the_context() -> None:
+    """``cdk deploy -c stream_window_s=0``."""
+    for given, window in (({}, 1), ({"stream_window_s": "0"}, None), ({"stream_window_s": "9"}, 9)):
+        found = of_context(**given).of("AWS::Lambda::EventSourceMapping")
+        (mapping,) = [each for each in found if "BackendStream" in str(each["FunctionName"])]
+        assert mapping.get("MaximumBatchingWindowInSeconds") == window
+
+
+def test_the_estimate_knows_the_default_of_the_batching_window() -> None:
+    """What ``ojs-aws cost`` assumes is what the stack has."""
+    assert Workload().stream_window_s == JobBackendProps().stream_batching_window_s == 1

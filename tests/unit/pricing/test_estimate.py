@@ -75,10 +75,22 @@ def test_a_batch_saves_requests() -> None:
 
 
 def test_jobs_that_come_one_by_one_cost_more_than_many_at_once() -> None:
-    """The stream's consumer is invoked for each change."""
-    slow, busy = (Workload(jobs=1e6, rate=rate) for rate in (1, BUSY_RATE))
+    """Without a window the stream's consumer is invoked for each change."""
+    slow, busy = (Workload(jobs=1e6, rate=rate, stream_window_s=0) for rate in (1, BUSY_RATE))
     assert units(slow, "Lambda request") - units(busy, "Lambda request") > 2e6
     assert million(slow) > million(busy)
+
+
+def test_a_batching_window_saves_invocations_where_jobs_are_rare() -> None:
+    """At a job a second one for each job and second; when busy batches are full without it."""
+    found = [
+        million(Workload(jobs=1e6, rate=rate, stream_window_s=window))
+        for rate in (1, BUSY_RATE)
+        for window in (0, 1, 5)
+    ]
+    assert found[0] - found[1] == pytest.approx(3.86, abs=0.1)
+    assert found[1] - found[2] == pytest.approx(1.54, abs=0.1)
+    assert found[3] == found[4] == found[5]
 
 
 def test_what_stands_does_not_grow_with_the_jobs() -> None:
