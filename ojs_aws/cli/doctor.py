@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.options import age_text
 from ojs_aws.cli.session import ExitCode, Session, code_of, command
+
+if TYPE_CHECKING:
+    from ojs_aws.client.areas.system import Finding as ServerFinding
 
 
 class Verdict(StrEnum):
@@ -90,8 +92,6 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
 
 SKEW_S: Final = 5.0
 SLOW_MS: Final = 1000.0
-OLD_S: Final = 300.0
-MAX_QUEUES: Final = 20
 PROBE_S: Final = 30.0
 
 
@@ -125,11 +125,11 @@ async def doctor(
         ),
     ] = False,
 ) -> None:
-    """Check a running deployment: reachability, credentials, clocks, sweep, queues, workers.
+    """Check a running deployment: reachability, credentials, clocks, and what the server finds.
 
     The exit code is 7 if a check is "bad". A "look" does not change the exit code.
     """
-    checks: list[Check] = [_health, _access_and_clock, _queues, _workers, _dead_letters]
+    checks: list[Check] = [_health, _findings]
     await report(session, [*checks, _stream] if probe else checks)
 
 
@@ -138,76 +138,39 @@ async def _health(session: Session) -> list[Finding]:
     health = await session.client.admin.health()
     took_ms = (time.perf_counter() - begun) * 1000
     status = health.get("status")
-    found = [
+    return [
         judged("server", status == "ok", f"says {status}", "See its backend.", Verdict.BAD),
         judged("latency", took_ms <= SLOW_MS, f"{took_ms:.0f} ms", "A cold start?"),
     ]
-    sweep = health.get("sweep")
-    if not isinstance(sweep, dict):
-        hint = "Within two minutes of a deployment it should have."
-        return [*found, Finding("sweep", Verdict.LOOK, "has not ended yet", hint)]
-    told = f"last {sweep.get('last_run_at')}, {sweep.get('lag_ms')} ms behind"
-    hint = "See docs/operations.md: the sweep is late."
-    return [*found, judged("sweep", sweep.get("status") == "ok", told, hint, Verdict.BAD)]
 
 
-async def _access_and_clock(session: Session) -> list[Finding]:
+async def _findings(session: Session) -> list[Finding]:
+    """Ask the server what it finds, and compare its clock with this machine's."""
     before = datetime.now(UTC)
-    stats = await session.client.system.stats()
+    report = await session.client.system.findings()
     after = datetime.now(UTC)
-    found = [Finding("access", Verdict.OK, "the credentials may read what operators read")]
-    told = stats.get("computed_at")
-    if not isinstance(told, str):
-        return found
-    there = datetime.fromisoformat(told)
+    there = datetime.fromisoformat(report.as_of)
     apart = max((before - there).total_seconds(), (there - after).total_seconds(), 0.0)
     hint = "Set this machine's clock; schedules it makes are off by that."
-    return [*found, judged("clock", apart <= SKEW_S, f"{apart:.1f} s apart", hint)]
-
-
-async def _queues(session: Session) -> list[Finding]:
-    entries = await session.client.queues.list()
-    found = [Finding("queues", Verdict.OK, f"{len(entries)}")]
-    found += [
-        Finding(
-            f"queue {entry.name}", Verdict.LOOK, "paused", f"ojs-aws queues resume {entry.name}"
-        )
-        for entry in entries
-        if entry.paused
+    found = [
+        Finding("access", Verdict.OK, "the credentials may read what operators read"),
+        judged("clock", apart <= SKEW_S, f"{apart:.1f} s apart", hint),
     ]
-    for entry in entries[:MAX_QUEUES]:
-        if not entry.paused:
-            found += await _old_jobs(session, entry.name)
-    return found
+    problems = {each.check for each in report.findings}
+    found += [
+        Finding(check.replace("_", " "), Verdict.OK, message)
+        for check, message in report.checks.items()
+        if check not in problems
+    ]
+    return [*found, *map(_found, report.findings)]
 
 
-async def _old_jobs(session: Session, queue: str) -> list[Finding]:
-    """Say why the first job of a queue has waited for long, if it has."""
-    page = await session.client.jobs.list(
-        queue=queue, states=["available"], oldest_first=True, limit=1
-    )
-    since = page.jobs[0].described.get("enqueued_at") if page.jobs else None
-    if not isinstance(since, str):
-        return []
-    waited = datetime.now(UTC) - datetime.fromisoformat(since)
-    if waited.total_seconds() <= OLD_S:
-        return []
-    why = await session.client.jobs.why(page.jobs[0].id)
-    told = f"the next job has waited for {age_text(since)}. {why.reasons[0].message}"
-    hint = f"ojs-aws why {page.jobs[0].id}"
-    return [Finding(f"queue {queue}", Verdict.LOOK, told, hint)]
-
-
-async def _workers(session: Session) -> list[Finding]:
-    summary = (await session.client.workers.list(limit=1)).summary
-    stale = summary.get("stale", 0)
-    told = f"{summary.get('running', 0)} running, {stale} silent (Lambda workers do not beat)"
-    return [judged("workers", not stale, told, "They died or hang: ojs-aws workers list.")]
-
-
-async def _dead_letters(session: Session) -> list[Finding]:
-    total = (await session.client.dead_letter.stats()).get("total")
-    return [judged("dead letters", not total, f"{total}", "ojs-aws dead-letter stats")]
+def _found(finding: ServerFinding) -> Finding:
+    """Return a finding of the server as a row, under the name of its queue if it has one."""
+    queue = finding.data.get("queue")
+    check = f"queue {queue}" if queue else finding.check.replace("_", " ")
+    verdict = Verdict.BAD if finding.severity == "error" else Verdict.LOOK
+    return Finding(check, verdict, finding.message, finding.hint)
 
 
 async def _stream(session: Session) -> list[Finding]:

@@ -29,6 +29,7 @@ from ojs_aws.client.areas.queues import QueueNumbers
 from ojs_aws.client.areas.queues import QueueSettings
 from ojs_aws.client.areas.schemas import JobSchema
 from ojs_aws.client.areas.system import Caller
+from ojs_aws.client.areas.system import FindingsReport
 from ojs_aws.client.areas.workers import DirectedWorkers
 from ojs_aws.client.areas.workers import WorkerEntry
 from ojs_aws.client.areas.workers import WorkerList
@@ -506,6 +507,9 @@ class SyncSystem:
         ``totals`` is what :meth:`stats` answers; ``queues`` has the hundred queues with the most
         available jobs, each with ``counts``, ``depth`` and ``throughput``; ``sweep`` its health.
         """
+
+    def findings(self) -> FindingsReport:
+        """Ask what needs attention: late sweeps, old jobs, failures, silent workers."""
 
     def history(self, period: str='5m', *, queue: str='', since: datetime | None=None, until: datetime | None=None) -> Sequence[Mapping[str, JsonValue]]:
         """Count the jobs ``completed`` and ``failed`` in each period, the oldest one first.

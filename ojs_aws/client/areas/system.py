@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from ojs_aws.client.areas.area import Area, moment_text
-from ojs_aws.client.transports.answers import entry_of, objects_in, texts_in
+from ojs_aws.client.transports.answers import entry_of, objects_in, text_in, texts_in
 from ojs_aws.domain.errors import JsonValue
 
 
@@ -46,6 +46,39 @@ class Caller:
     types: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Describes one thing that needs attention.
+
+    :ivar code: names it for programs, such as ``sweep_late``.
+    :ivar severity: ``warning`` or ``error``.
+    :ivar check: what was looked at when it was found.
+    :ivar message: one or two sentences for people.
+    :ivar hint: what to do: a command or a sentence.
+    :ivar data: the values that the message was made of.
+    """
+
+    code: str
+    severity: str
+    check: str
+    message: str
+    hint: str
+    data: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingsReport:
+    """Holds what the server found, the most severe findings first.
+
+    :ivar as_of: the server's time (RFC 3339).
+    :ivar checks: what was looked at, by name, with a sentence about its state.
+    """
+
+    as_of: str
+    findings: Sequence[Finding]
+    checks: Mapping[str, str]
+
+
 class System(Area):
     """Reads statistics and settings of the backend: ``client.system``."""
 
@@ -63,6 +96,16 @@ class System(Area):
         available jobs, each with ``counts``, ``depth`` and ``throughput``; ``sweep`` its health.
         """
         return (await self._ask("show_overview")).values
+
+    async def findings(self) -> FindingsReport:
+        """Ask what needs attention: late sweeps, old jobs, failures, silent workers."""
+        values = (await self._ask("show_findings")).values
+        checks = objects_in(values, "checks")
+        return FindingsReport(
+            as_of=text_in(values, "as_of"),
+            findings=[entry_of(Finding, each) for each in objects_in(values, "findings")],
+            checks={text_in(each, "name"): text_in(each, "message") for each in checks},
+        )
 
     async def history(
         self,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.access.client_limits import ClientRateLimits
     from ojs_aws.services.backend.ports import Ports
     from ojs_aws.services.limits.admin import LimitAdmin
+    from ojs_aws.services.system.findings import Findings
     from ojs_aws.services.system.statistics import Statistics
 
 
@@ -59,6 +60,20 @@ class Backend(Foundation):
         from ojs_aws.services.system.statistics import Statistics
 
         return Statistics(self.queues.statistics, self.ports.queues, self.clock)
+
+    @cached_property
+    def findings(self) -> Findings:
+        """Return the service that finds what needs attention."""
+        from ojs_aws.services.system.findings import Findings
+
+        ports = self.ports
+        return Findings(
+            statistics=self.statistics,
+            queues=ports.queues,
+            store=ports.store,
+            workers=ports.workers,
+            why=lambda: self.jobs.why,
+        )
 
     @cached_property
     def client_limits(self) -> ClientRateLimits | None:

@@ -8,7 +8,7 @@ counters of each minute, which are kept for a month.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,7 +42,7 @@ class Totals:
     """Counts all queues together.
 
     :ivar queues: how many there are.
-    :ivar paused: the names of those that are paused.
+    :ivar paused: since when those are paused that are.
     :ivar counted: how many of them had their lists counted, so that jobs from before they had
         totals are in the numbers.
     :ivar jobs: by state, and ``dead_letter`` among the discarded.
@@ -53,7 +53,7 @@ class Totals:
     """
 
     queues: int
-    paused: tuple[str, ...]
+    paused: Mapping[str, Instant]
     counted: int
     jobs: Mapping[str, int]
     recent: Tally
@@ -79,10 +79,13 @@ class Statistics:
     queues: QueueRegistry
     clock: Clock
 
-    def totals(self, queue: str = "") -> Totals:
-        """Return what all queues hold, from their totals; one queue's lists are counted."""
+    def totals(self, queue: str = "", sees: Callable[[str], bool] = lambda _: True) -> Totals:
+        """Return what all queues hold, from their totals; one queue's lists are counted.
+
+        :param sees: says which queues are meant.
+        """
         now = self.clock.now()
-        infos = [info for info in self.queues.all() if queue in ("", info.name)]
+        infos = [each for each in self.queues.all() if queue in ("", each.name) and sees(each.name)]
         kept = {} if queue else self.of.tallies().totals()
         found = {info.name: kept.get(info.name, QueueTotals()) for info in infos}
         by_queue: dict[str, tuple[QueueCounts, Tally]] = {}
@@ -101,7 +104,7 @@ class Statistics:
         is_counted = [bool(queue) or each.counted_at is not None for each in found.values()]
         return Totals(
             queues=len(infos),
-            paused=tuple(info.name for info in infos if info.paused_at is not None),
+            paused={each.name: each.paused_at for each in infos if each.paused_at is not None},
             counted=sum(is_counted),
             jobs=jobs,
             recent=total(did for _, did in by_queue.values()),

@@ -18,6 +18,7 @@ def bare(name: str, method: str, path: str, body: object = None, **headers: str)
 STEPS: Final[list[Step]] = [
     bare("read the manifest", "GET", "/ojs/manifest"),
     get("read the health", "/health"),
+    get("ask what needs attention", "/admin/findings"),
     bare("read the metrics as text", "GET", "/metrics"),
     bare("ask for no path", "GET", "/nowhere"),
     bare("ask for the root", "GET", "/"),

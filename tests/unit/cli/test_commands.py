@@ -399,6 +399,7 @@ def test_a_servers_own_error_is_shown_with_its_request_id(cli: Cli) -> None:
 # ------------------------------------------------------------------------------------ checks
 def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:
     """Here: the sweep never ran, clocks differ by months, a queue is paused, a worker is silent."""
+    count_changes(world)
     cli.server.api.post("/workers/heartbeat", {"worker_id": "w1"})
     world.backend.queues.service.pause("default")
     world.clock.advance(s=600)

@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "dead_letter.delete_many": "dead-letter delete",
     "system.stats": "stats",
     "system.overview": "monitor",
+    "system.findings": "doctor",
     "system.whoami": "whoami",
     "system.config": "deploy-check",
     "system.repair": "restore messages",

@@ -76,6 +76,7 @@ METHODS: Final = {
     "bulk_delete_jobs": "jobs.change_some",
     "show_stats": "system.stats",
     "show_overview": "system.overview",
+    "show_findings": "system.findings",
     "whoami": "system.whoami",
     "show_stats_history": "system.history",
     "show_config": "system.config",

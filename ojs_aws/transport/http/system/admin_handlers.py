@@ -107,6 +107,27 @@ def show_overview(call: Call) -> Answer[answers.OverviewAnswer]:
     return Answer(body)
 
 
+def show_findings(call: Call) -> Answer[answers.FindingsAnswer]:
+    """Return what needs attention (an extension); a bound caller sees that of its own queues."""
+    caller = call.request.caller
+    report = call.backend.findings(caller.may_touch if caller.is_bound else None)
+    found: list[answers.FoundProblem] = [
+        {
+            "code": each.code,
+            "severity": each.severity,
+            "check": each.check,
+            "message": each.message,
+            "hint": each.hint,
+            "data": {**each.data},
+        }
+        for each in report.findings
+    ]
+    checks: list[answers.Check] = [
+        {"name": name, "message": message} for name, message in report.checks.items()
+    ]
+    return Answer({"as_of": format_instant(report.at), "findings": found, "checks": checks})
+
+
 def show_gauges(call: Call) -> Answer[str]:
     """Return the numbers of jobs and workers now, for Prometheus (ojs-observability, 8.3).
 

@@ -7,6 +7,7 @@ from typing import Literal, NotRequired, Required
 from typing_extensions import TypedDict
 
 from ojs_aws.domain.access import Permission, Scope
+from ojs_aws.services.system.findings import FindingCode, Severity
 from ojs_aws.transport.http.answers import JsonObject, Timestamp
 
 
@@ -159,6 +160,32 @@ class OverviewAnswer(TypedDict):
     queues: list[OverviewQueue]
     has_more: bool
     sweep: NotRequired[SweepHealth]
+
+
+class Check(TypedDict):
+    """Says what was looked at, and what its state is."""
+
+    name: str
+    message: str
+
+
+class FoundProblem(TypedDict):
+    """Describes one thing that needs attention."""
+
+    code: FindingCode
+    severity: Severity
+    check: str
+    message: str
+    hint: str
+    data: JsonObject
+
+
+class FindingsAnswer(TypedDict):
+    """Says what needs attention, the most severe findings first, and what was checked."""
+
+    as_of: Timestamp
+    findings: list[FoundProblem]
+    checks: list[Check]
 
 
 class Bottleneck(TypedDict):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS, KNOWN, PUBLIC
+from ojs_aws.transport.http.access import (
+    ADMINISTERS,
+    INSPECTS,
+    INSPECTS_NAMED,
+    KNOWN,
+    PUBLIC,
+)
 from ojs_aws.transport.http.route import BASE, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, home="system.admin_handlers")
@@ -67,6 +73,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="show_overview",
         access=INSPECTS,
         summary="Show all jobs in numbers, the busiest queues, and the sweep",
+    ),
+    _operator(
+        at=f"GET {BASE}/admin/findings",
+        operation="show_findings",
+        access=INSPECTS_NAMED,
+        summary="Show what needs attention: late sweeps, old jobs, failures, silent workers",
     ),
     _operator(
         at=f"GET {BASE}/admin/metrics",

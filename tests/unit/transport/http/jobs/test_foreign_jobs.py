@@ -260,6 +260,27 @@ def test_the_schema_of_another_job_type_is_not_quoted(api: Api) -> None:
         assert "card_number" in api.post("/jobs", {**OWN, "args": [{}], "schema": uri}).text
 
 
+def test_findings_name_no_foreign_queue_or_job(world: World, api: Api) -> None:
+    """Callers with bounds see their queues, and jobs of their types; no workers."""
+    world.registry.ensure("email", world.clock.now())
+    world.registry.ensure("payments", world.clock.now())
+    mine = str(api.post("/jobs", OWN).json["job"]["id"])
+    foreign = secret_job(api)
+    api.post("/workers/heartbeat", {"worker_id": "theirs"})
+    world.clock.advance(s=600)
+    everything = api.get("/admin/findings").text
+    assert all(each in everything for each in (mine, foreign, "payments", "theirs"))
+    api.authorizer = bound(queues=("email",))
+    reply = api.get("/admin/findings")
+    assert mine in reply.text
+    assert not any(each in reply.text for each in (foreign, "payments", "theirs"))
+    api.authorizer = bound(types=("report.*",))
+    reply = api.get("/admin/findings")
+    waits = [each for each in reply.json["findings"] if each["code"] == "job_waits"]
+    assert [each["data"].keys() for each in waits] == [{"queue", "since"}] * 2
+    assert not any(each in reply.text for each in (mine, foreign, "theirs"))
+
+
 def test_why_names_no_foreign_job(world: World, api: Api) -> None:
     """Callers with bounds learn that a limit is full, and not by whom."""
     shared = {"rate_limit": {"key": "stripe", "concurrency": 1}}

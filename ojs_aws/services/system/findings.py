@@ -1,0 +1,272 @@
+"""Finds what needs somebody's attention: late sweeps, old jobs, failures, silent workers.
+
+Reads a bounded number of rows, whatever the backlog and the number of queues, and writes nothing.
+``GET /admin/findings``, the dashboard and ``ojs-aws doctor`` show the same findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import JsonValue, NotFoundError
+from ojs_aws.domain.job import ready_since
+from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
+from ojs_aws.domain.timestamps import Instant, format_instant, span_text
+from ojs_aws.ports import JobList
+from ojs_aws.services.system.statistics import RECENT_MS, Totals
+from ojs_aws.services.workers.service import STALE, state_of
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import JobStore, ListedJob, QueueRegistry, WorkerRegistry
+    from ojs_aws.services.jobs.why import Why
+    from ojs_aws.services.system.statistics import Statistics
+
+OLD_MS: Final = 300_000
+"""A job that has been ready for longer waits too long."""
+
+MAX_QUEUES: Final = 20
+"""Queues whose first job is looked at: those with the most available jobs."""
+
+MAX_EXPLAINED: Final = 5
+"""Queues whose first job is asked why it waits: those that wait longest."""
+
+MAX_WORKERS: Final = 500
+MAX_NAMED: Final = 20
+"""Names that one finding lists."""
+
+FAILING: Final = 0.5
+MIN_FAILED: Final = 10
+"""A queue is failing if so many executions failed of late, and they are this share of all."""
+
+
+class FindingCode(StrEnum):
+    """Names what can be found."""
+
+    SWEEP_NEVER = "sweep_never"
+    SWEEP_LATE = "sweep_late"
+    QUEUE_PAUSED = "queue_paused"
+    JOB_WAITS = "job_waits"
+    JOBS_FAIL = "jobs_fail"
+    WORKERS_SILENT = "workers_silent"
+    DEAD_LETTERS = "dead_letters"
+
+
+class Severity(StrEnum):
+    """Says how bad a finding is."""
+
+    WARNING = "warning"
+    """Perhaps as it should be; somebody should look."""
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Describes one thing that needs attention.
+
+    :ivar check: what was looked at when it was found.
+    :ivar message: one or two sentences for people.
+    :ivar hint: what to do: a command or a sentence.
+    :ivar data: the values that the message was made of.
+    """
+
+    code: FindingCode
+    check: str
+    message: str
+    hint: str
+    severity: Severity = Severity.WARNING
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingsReport:
+    """Holds all findings, the most severe ones first.
+
+    :ivar checks: what was looked at, with a sentence about its state.
+    """
+
+    at: Instant
+    findings: tuple[Finding, ...]
+    checks: Mapping[str, str]
+
+
+Sees = Callable[[str, str | None], bool]
+"""Says whether the caller may see a queue, and jobs of a type if one is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Looks at the deployment for an operator."""
+
+    statistics: Statistics
+    queues: QueueRegistry
+    store: JobStore
+    workers: Callable[[], WorkerRegistry]
+    why: Callable[[], Why]
+
+    def __call__(self, sees: Sees | None = None) -> FindingsReport:
+        """Return what needs attention now.
+
+        :param sees: what a caller with bounds may see; None for everything. Workers are left out
+            for such a caller, since they belong to no single queue.
+        """
+        totals = self.statistics.totals(sees=lambda queue: sees is None or sees(queue, None))
+        now = totals.computed_at
+        checks: dict[str, str] = {}
+        found = self._sweep(checks, now)
+        found += _paused(totals, now)
+        found += self._old_jobs(totals, sees, now)
+        found += _failing(totals)
+        checks["queues"] = f"There are {totals.queues}, of which {len(totals.paused)} are paused."
+        if sees is None:
+            found += self._workers(checks, now)
+        found += _dead_letters(checks, totals)
+        found.sort(key=lambda each: each.severity is not Severity.ERROR)
+        return FindingsReport(at=now, findings=tuple(found), checks=checks)
+
+    def _sweep(self, checks: dict[str, str], now: Instant) -> list[Finding]:
+        """Say that the sweep, which comes each minute, did not."""
+        last = self.queues.last_tick()
+        if last is None:
+            text = checks["sweep"] = "The sweep has not ended yet."
+            hint = "Within two minutes of a deployment it should have."
+            return [Finding(code=FindingCode.SWEEP_NEVER, check="sweep", message=text, hint=hint)]
+        ago = span_text(now - last.at)
+        text = f"The sweep last ended {ago} ago, and was {span_text(last.lag_ms)} behind."
+        checks["sweep"] = text
+        if not last.is_late(now):
+            return []
+        data: dict[str, JsonValue] = {"last_at": format_instant(last.at), "lag_ms": last.lag_ms}
+        late = Finding(
+            code=FindingCode.SWEEP_LATE,
+            check="sweep",
+            message=f"{text} It should run each minute.",
+            hint="Look at the log of the tick function; docs/operations.md: the sweep is late.",
+            severity=Severity.ERROR,
+            data=data,
+        )
+        return [late]
+
+    def _old_jobs(self, totals: Totals, sees: Sees | None, now: Instant) -> list[Finding]:
+        """Say of which queues the next job waits too long, and why, the oldest first.
+
+        Jobs of a higher priority that came later hide older ones behind them.
+        """
+        is_counted = totals.counted == totals.queues
+        available = {name: each.counts["available"] for name, (each, _) in totals.by_queue.items()}
+        names = [
+            name
+            for name in sorted(available, key=lambda name: (-available[name], name))
+            if name not in totals.paused and (available[name] > 0 or not is_counted)
+        ]
+        first = [row for name in names[:MAX_QUEUES] for row in self._first(name)]
+        old = [row for row in first if now - ready_since(row.sort_key) > OLD_MS]
+        old.sort(key=lambda row: ready_since(row.sort_key))
+        return [
+            self._old_job(row, sees, now, explains=at < MAX_EXPLAINED) for at, row in enumerate(old)
+        ]
+
+    def _first(self, queue: str) -> tuple[ListedJob, ...]:
+        return tuple(self.store.listed(queue, JobList.READY, 1, newest_first=False).jobs)
+
+    def _old_job(
+        self, row: ListedJob, sees: Sees | None, now: Instant, *, explains: bool
+    ) -> Finding:
+        """Say how long the next job of a queue has waited, and why if it is to be explained."""
+        since = ready_since(row.sort_key)
+        text = f"The next job of queue '{row.queue}' has waited for {span_text(now - since)}."
+        data: dict[str, JsonValue] = {"queue": row.queue, "since": format_instant(since)}
+        hint = f"ojs-aws queues show {row.queue}"
+        if sees is None or sees(row.queue, row.type):
+            data["job_id"], hint = row.id, f"ojs-aws why {row.id}"
+            if explains:
+                text += self._reason(row.id, data, names_others=sees is None)
+        return Finding(
+            code=FindingCode.JOB_WAITS, check="queues", message=text, hint=hint, data=data
+        )
+
+    def _reason(self, job_id: str, data: dict[str, JsonValue], *, names_others: bool) -> str:
+        """Return a sentence about why a job waits, and add the reasons' codes to the data."""
+        try:
+            reasons = self.why()(job_id, names_others=names_others).reasons
+        except NotFoundError:  # it was deleted meanwhile
+            return ""
+        data["reasons"] = [str(each.code) for each in reasons]
+        return f" {reasons[0].message}" if reasons else ""
+
+    def _workers(self, checks: dict[str, str], now: Instant) -> list[Finding]:
+        """Say which workers died or hang: they promised heartbeats and send none."""
+        known = self.workers().page("", MAX_WORKERS, now)
+        silent = [each.id for each in known if state_of(each, now) == STALE]
+        more = "At least " if len(known) == MAX_WORKERS else ""
+        checks["workers"] = (
+            f"{more}{len(known) - len(silent)} send heartbeats, and {len(silent)} are silent. "
+            "Lambda workers send none."
+        )
+        if not silent:
+            return []
+        what = f"{more}{len(silent)} workers have" if len(silent) > 1 else "1 worker has"
+        return [
+            Finding(
+                code=FindingCode.WORKERS_SILENT,
+                check="workers",
+                message=f"{what} stopped sending heartbeats.",
+                hint="They died or hang: ojs-aws workers list.",
+                data={"count": len(silent), "worker_ids": [*silent[:MAX_NAMED]]},
+            )
+        ]
+
+
+def _paused(totals: Totals, now: Instant) -> list[Finding]:
+    """Say which queues are paused, those paused longest first; of many, the first ones."""
+    longest = sorted(totals.paused.items(), key=lambda each: (each[1], each[0]))
+    return [
+        Finding(
+            code=FindingCode.QUEUE_PAUSED,
+            check="queues",
+            message=f"The queue '{name}' has been paused for {span_text(now - since)}.",
+            hint=f"ojs-aws queues resume {name}",
+            data={"queue": name, "since": format_instant(since)},
+        )
+        for name, since in longest[:MAX_NAMED]
+    ]
+
+
+def _failing(totals: Totals) -> list[Finding]:
+    """Say in which queues most executions of the last minutes failed, the most failures first."""
+    found = []
+    for name, (_, did) in totals.by_queue.items():
+        failed = did.counts[TallyKind.FAILED] + did.counts[TallyKind.RETRIED]
+        ended = failed + did.counts[TallyKind.COMPLETED]
+        if failed >= MIN_FAILED and failed >= FAILING * ended:
+            found.append((failed, ended, name))
+    found.sort(key=lambda each: (-each[0], each[2]))
+    minutes = RECENT_MS // 60_000
+    return [
+        Finding(
+            code=FindingCode.JOBS_FAIL,
+            check="queues",
+            message=f"In queue '{name}' {failed} of {ended} executions failed in the last "
+            f"{minutes} minutes.",
+            hint=f"ojs-aws jobs list -q {name} -s discarded -s retryable --group-by error",
+            data={"queue": name, "failed": failed, "ended": ended},
+        )
+        for failed, ended, name in found[:MAX_NAMED]
+    ]
+
+
+def _dead_letters(checks: dict[str, str], totals: Totals) -> list[Finding]:
+    """Say that there are dead letters, and in which queues most."""
+    kept = {name: each.counts[DEAD_LETTER] for name, (each, _) in totals.by_queue.items()}
+    count = sum(kept.values())
+    text = f"There are {count} dead letters." if count != 1 else "There is 1 dead letter."
+    checks["dead_letters"] = text
+    if not count:
+        return []
+    most = sorted((name for name in kept if kept[name]), key=lambda name: (-kept[name], name))
+    data: dict[str, JsonValue] = {"count": count, "queues": [*most[:MAX_NAMED]]}
+    hint = "ojs-aws dead-letter stats"
+    code, check = FindingCode.DEAD_LETTERS, "dead_letters"
+    return [Finding(code=code, check=check, message=text, hint=hint, data=data)]

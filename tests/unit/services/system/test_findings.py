@@ -1,0 +1,154 @@
+"""What the backend finds: each finding has a test, and a healthy deployment has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.ports import WorkerReport
+from ojs_aws.ports.queues import LastTick
+from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.system.findings import Finding, Severity
+from tests.jobs import any_job
+from tests.simulation.world import World, count_changes
+
+ERROR = parse_object('{"type": "Broken", "message": "no"}')
+
+
+@pytest.fixture
+def world() -> World:
+    """A backend with a worker for the queue, and a sweep that is on time."""
+    world = World()
+    count_changes(world)
+    world.registry.ensure("default", world.clock.now())
+    beat(world)
+    return world
+
+
+def beat(world: World) -> None:
+    """Let the worker and the sweep go on."""
+    about = '{"queues":["default"]}'
+    world.backend.workers.heartbeat("w", [], None, WorkerReport(about=about))
+    world.registry.remember_tick(LastTick(world.clock.now(), 0))
+
+
+def push(world: World, **attributes: Any) -> str:
+    """Push a job."""
+    record = world.backend.jobs.push(any_job("demo.echo", [1], **attributes)).record
+    assert record is not None
+    return record.id
+
+
+def found(world: World) -> list[Finding]:
+    """Return what is found."""
+    return [*world.backend.findings().findings]
+
+
+def test_a_healthy_deployment_has_no_findings(world: World) -> None:
+    """And what was looked at is said."""
+    push(world)
+    report = world.backend.findings()
+    assert report.findings == ()
+    assert report.checks == {
+        "sweep": "The sweep last ended 0 s ago, and was 0 s behind.",
+        "queues": "There are 1, of which 0 are paused.",
+        "workers": "1 send heartbeats, and 0 are silent. Lambda workers send none.",
+        "dead_letters": "There are 0 dead letters.",
+    }
+
+
+def test_a_sweep_that_never_ended_is_a_warning() -> None:
+    """As just after a deployment."""
+    (finding,) = found(World())
+    assert (finding.code, finding.severity) == ("sweep_never", Severity.WARNING)
+
+
+def test_a_late_sweep_is_an_error_and_comes_first(world: World) -> None:
+    """It missed three minutes."""
+    world.backend.queues.service.pause("default")
+    world.clock.advance(s=181)
+    world.backend.workers.heartbeat("w", [], None, WorkerReport())
+    findings = found(world)
+    assert [each.code for each in findings] == ["sweep_late", "queue_paused"]
+    assert findings[0].severity is Severity.ERROR
+    assert findings[1].message == "The queue 'default' has been paused for 3 min 1 s."
+    assert findings[1].hint == "ojs-aws queues resume default"
+
+
+def test_a_job_that_waits_too_long_is_found_with_its_cause(world: World) -> None:
+    """The jobs of a paused queue are not: its pause is the finding."""
+    world.registry.ensure("other", world.clock.now())
+    waits = push(world, queue="other")
+    push(world)
+    world.backend.queues.service.pause("default")
+    world.clock.advance(s=301)
+    beat(world)
+    paused, finding = found(world)
+    assert (paused.code, finding.code) == ("queue_paused", "job_waits")
+    assert finding.message.startswith(
+        "The next job of queue 'other' has waited for 5 min 1 s. No worker that sends heartbeats"
+    )
+    assert finding.data["job_id"] == waits
+    assert finding.data["reasons"] == ["no_worker"]
+    assert finding.hint == f"ojs-aws why {waits}"
+
+
+def test_a_job_that_is_deleted_meanwhile_has_no_cause(world: World) -> None:
+    """The index may show it for a moment longer."""
+    waits = push(world)
+    world.clock.advance(s=301)
+    beat(world)
+    listed = world.store.listed
+    record = world.store.jobs[waits]
+
+    def delete_then_list(*given: Any, **more: Any) -> Any:
+        page = listed(*given, **more)
+        world.store.jobs.pop(record.id, None)
+        return page
+
+    world.store.listed = delete_then_list  # type: ignore[method-assign]
+    (finding,) = found(world)
+    assert finding.message == "The next job of queue 'default' has waited for 5 min 1 s."
+    assert "reasons" not in finding.data
+
+
+@pytest.mark.parametrize(("failed", "completed", "is_found"), [(9, 0, 0), (10, 10, 1), (10, 11, 0)])
+def test_a_queue_in_which_most_executions_fail_is_found(
+    world: World, failed: int, completed: int, is_found: int
+) -> None:
+    """At least ten failures, and half of all; those that are retried count."""
+    for number in range(failed + completed):
+        push(world, retry={"max_attempts": 2})
+        (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+        if number < failed:
+            world.backend.jobs.fail(job.id, "w", ERROR)
+        else:
+            world.backend.jobs.ack(job.id, "w", None)
+    findings = found(world)
+    assert [each.code for each in findings] == ["jobs_fail"] * is_found
+    if is_found:
+        text = f"In queue 'default' {failed} of {failed + completed} executions failed"
+        assert findings[0].message == f"{text} in the last 5 minutes."
+
+
+def test_workers_that_stopped_sending_heartbeats_are_found(world: World) -> None:
+    """By name."""
+    world.clock.advance(s=600)
+    world.registry.remember_tick(LastTick(world.clock.now(), 0))
+    (finding,) = found(world)
+    assert (finding.code, finding.data) == ("workers_silent", {"count": 1, "worker_ids": ["w"]})
+    assert finding.message == "1 worker has stopped sending heartbeats."
+
+
+def test_dead_letters_are_found_and_the_queues_with_most_of_them(world: World) -> None:
+    """As their totals count them."""
+    world.registry.ensure("email", world.clock.now())
+    for queue in ("default", "email", "email"):
+        push(world, queue=queue, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
+        (job,) = world.backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
+        world.backend.jobs.fail(job.id, "w", ERROR)
+    (finding,) = found(world)
+    assert (finding.code, finding.message) == ("dead_letters", "There are 3 dead letters.")
+    assert finding.data == {"count": 3, "queues": ["email", "default"]}
