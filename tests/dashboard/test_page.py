@@ -29,6 +29,9 @@ VIEWS: Final = (
     ("workers", "Workers"),
     ("cron", "Cron"),
     ("workflows", "Workflows"),
+    ("limits", "Limits"),
+    ("schemas", "Schemas"),
+    ("events", "Events"),
     ("settings", "Settings"),
 )
 

@@ -14,6 +14,7 @@ def test_overview_shows_jobs_by_state_and_the_queues(tab: Tab, api: httpx.Client
     page = tab.open("", "Overview")
     page.get_by_role("link", name="overview", exact=True).wait_for()
     assert len([url for url in tab.requests if not url.startswith("data:")]) <= 6
+    tab.says("Last sweep")
     page.get_by_role("link", name="available", exact=True).click()
     page.get_by_role("heading", name="Jobs", level=1).wait_for()
     assert "state=available" in page.url
@@ -174,6 +175,102 @@ def test_a_cron_job_is_run_now_and_paused(tab: Tab, api: httpx.Client) -> None:
     row.get_by_role("button", name="Pause").click()
     assert tab.confirm("Pause") == "ojs-aws cron pause nightly"
     row.get_by_role("button", name="Resume").wait_for()
+
+
+def test_a_cron_job_shows_its_runs_of_the_last_week(tab: Tab, api: httpx.Client) -> None:
+    """Each with its job, and the job that it enqueues as it was registered."""
+    cron = {"name": "weekly", "cron": "0 3 * * 1", "timezone": "Asia/Tokyo", "args": [1]}
+    api.post("cron", json={**cron, "type": "report.build"}).raise_for_status()
+    job_id = api.post("cron/weekly/trigger").json()["job_id"]
+    page = tab.open("cron", "Cron")
+    page.get_by_role("link", name="weekly").click()
+    page.get_by_role("heading", name="Cron job weekly", level=1).wait_for()
+    tab.says("03:00 Asia/Tokyo")
+    row = page.locator("tr", has=page.get_by_role("link", name=job_id))
+    row.get_by_text("available").wait_for()
+    assert "report.build" in page.get_by_label("The job that it enqueues").inner_text()
+    page.get_by_role("button", name="Pause").click()
+    assert tab.confirm("Pause") == "ojs-aws cron pause weekly"
+    page.get_by_role("button", name="Resume").wait_for()
+
+
+def test_a_limit_shows_its_use_and_what_an_operator_set(tab: Tab, api: httpx.Client) -> None:
+    """And what was set is removed."""
+    limit = {"key": "stripe", "concurrency": 1}
+    for _ in range(2):
+        push(api, "limited", options={"rate_limit": limit})
+    fetch = {"worker_id": "w-9", "queues": ["limited"], "count": 2}
+    assert len(api.post("workers/fetch", json=fetch).json()["jobs"]) == 1
+    api.put("rate-limits/stripe", json={"concurrency": 3}).raise_for_status()
+    page = tab.open("limits", "Limits")
+    row = page.locator("tr", has_text="stripe")
+    row.get_by_text("1 of 3 run").wait_for()
+    row.get_by_role("button", name="Remove").click()
+    assert tab.confirm("Remove") == "ojs-aws rate-limits remove stripe"
+    row.get_by_text("1 of 1 run").wait_for()
+    assert row.get_by_role("button").count() == 0
+
+
+def test_a_schema_is_shown_as_it_was_registered(tab: Tab, api: httpx.Client) -> None:
+    """Each version has its own address."""
+    for version, schema in (("1", '{"type":"array","maxItems":1e2}'), ("2", '{"type":"array"}')):
+        body = f'{{"schema":{schema}}}'
+        headers = {"Content-Type": "application/json"}
+        path = f"schemas/shape.draw/{version}"
+        api.put(path, content=body, headers=headers).raise_for_status()
+    page = tab.open("schemas", "Schemas")
+    page.locator("tr", has_text="shape.draw").get_by_role("link", name="1", exact=True).click()
+    page.get_by_role("heading", name="Schema of shape.draw", level=1).wait_for()
+    text = page.get_by_label("Schema", exact=True)
+    text.get_by_text("1e2").wait_for()
+    page.get_by_role("link", name="2", exact=True).click()
+    text.get_by_text("1e2").wait_for(state="detached")
+    tab.says("2 (latest)")
+
+
+def test_events_appear_as_they_come_unless_they_are_held(tab: Tab, api: httpx.Client) -> None:
+    """The newest first, of one queue; the data is what was published."""
+    first = push(api, "news")
+    page = tab.open("events?queue=news", "Events")
+    page.get_by_role("link", name=first).wait_for()
+    assert "ojs-aws events --follow --queue news" in page.get_by_label("Command line").inner_text()
+    page.get_by_role("button", name="Hold").click()
+    second = push(api, "news")
+    tab.says("Held; 1 newer.")
+    assert page.get_by_role("link", name=second).count() == 0
+    page.get_by_role("button", name="Hold").click()
+    row = page.locator("tbody tr").first
+    row.get_by_role("link", name=second).wait_for()
+    row.get_by_text("as published").click()
+    assert '"queue":"news"' in row.get_by_label("Data of the event").inner_text()
+
+
+def test_a_workflow_is_drawn_with_what_each_step_waits_for(tab: Tab, api: httpx.Client) -> None:
+    """A box for each job, and a line for each wait; the table says the same."""
+    job = {"type": "report.build", "args": [], "options": {"queue": "drawn"}}
+    steps = [
+        {"id": "build", **job},
+        {"id": "unit", "depends_on": ["build"], **job},
+        {"id": "lint", "depends_on": ["build"], **job},
+        {"id": "ship", "depends_on": ["unit", "lint"], **job},
+    ]
+    made = api.post("workflows", json={"name": "release", "steps": steps})
+    workflow_id = made.json()["workflow"]["id"]
+    fail(api, "drawn")
+    page = tab.open(f"workflows/{workflow_id}", "Workflow release")
+    graph = page.get_by_role("region", name="Graph of the steps")
+    graph.wait_for()
+    assert graph.locator("rect").count() == 4
+    assert graph.locator("path").count() == 4
+    left = {
+        name: float(graph.locator("text.name", has_text=name).get_attribute("x") or 0)
+        for name in ("build", "unit", "lint", "ship")
+    }
+    assert left["build"] < left["unit"] == left["lint"] < left["ship"]
+    row = page.locator("tbody tr", has_text="unit, lint")
+    assert "ship" in row.inner_text()
+    graph.locator("a").first.click()
+    page.get_by_role("heading", name="report.build", level=1).wait_for()
 
 
 def test_a_workflow_shows_its_steps_and_is_cancelled(tab: Tab, api: httpx.Client) -> None:

@@ -46,12 +46,19 @@ const SIGNS: Readonly<Record<string, string>> = {
   running: "▶",
   scheduled: "◷",
   stale: "✕",
+  skipped: "⊘",
   terminate: "■",
+  waiting: "○",
 };
+
+/** Return the sign of a state, so that its colour never speaks alone. */
+export function signOf(state: string): string {
+  return SIGNS[state] ?? "•";
+}
 
 /** A state: a sign and its name, in a colour. */
 export function State({ name }: { name: string }) {
-  return <span class={`state state-${name}`}><span aria-hidden="true">{SIGNS[name] ?? "•"}</span> {name.replaceAll("-", " ")}</span>;
+  return <span class={`state state-${name}`}><span aria-hidden="true">{signOf(name)}</span> {name.replaceAll("-", " ")}</span>;
 }
 
 export function JobLink({ id }: { id: string }) {

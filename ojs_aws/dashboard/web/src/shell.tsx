@@ -10,12 +10,17 @@ import { isIdle, refresh, updatedAt } from "./polling";
 import { SignIn, SignOutButton } from "./sign_in";
 import { keepZone, zone } from "./times";
 import { Cron } from "./pages/cron";
+import { CronJob } from "./pages/cron_job";
 import { DeadLetters } from "./pages/dead_letters";
+import { Events } from "./pages/events";
 import { Job } from "./pages/job";
 import { Jobs } from "./pages/jobs";
+import { Limits } from "./pages/limits";
 import { Overview } from "./pages/overview";
 import { Queue } from "./pages/queue";
 import { Queues } from "./pages/queues";
+import { Schema } from "./pages/schema";
+import { Schemas } from "./pages/schemas";
 import { Settings } from "./pages/settings";
 import { Workers } from "./pages/workers";
 import { Workflow } from "./pages/workflow";
@@ -35,8 +40,11 @@ const VIEWS: readonly View[] = [
   { path: "jobs", name: "Jobs", page: Jobs, one: Job },
   { path: "dead-letters", name: "Dead letters", page: DeadLetters },
   { path: "workers", name: "Workers", page: Workers },
-  { path: "cron", name: "Cron", page: Cron },
+  { path: "cron", name: "Cron", page: Cron, one: CronJob },
   { path: "workflows", name: "Workflows", page: Workflows, one: Workflow },
+  { path: "limits", name: "Limits", page: Limits },
+  { path: "schemas", name: "Schemas", page: Schemas, one: Schema },
+  { path: "events", name: "Events", page: Events },
   { path: "settings", name: "Settings", page: Settings },
 ];
 

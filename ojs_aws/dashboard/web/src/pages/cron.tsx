@@ -9,7 +9,7 @@ import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
 
-interface CronRow {
+export interface CronRow {
   readonly name: string;
   readonly expression: string;
   readonly timezone: string;
@@ -42,11 +42,11 @@ export function Cron() {
         nameOf={(cron) => cron.name}
         none="There are no cron jobs. ojs-aws cron register makes one."
         columns={[
-          { name: "Name", show: (cron) => cron.name },
+          { name: "Name", show: (cron) => <a href={link(["cron", cron.name])}>{cron.name}</a> },
           { name: "Schedule", show: (cron) => <code>{cron.expression}</code> },
           { name: "Type", show: (cron) => cron.type },
           { name: "State", show: (cron) => <State name={cron.enabled ? "active" : "paused"} /> },
-          { name: "Next run", show: (cron) => (cron.enabled && cron.next_run_at ? <><Time at={cron.next_run_at} /><div class="quiet">{inZone(cron.next_run_at, cron.timezone)}</div></> : "-") },
+          { name: "Next run", show: (cron) => <NextRun cron={cron} /> },
           { name: "Last run", show: (cron) => <><Time at={cron.last_run_at} /> {cron.last_occurrence?.outcome}</> },
           { name: "Last job", show: (cron) => (cron.last_occurrence?.job_id ? <JobLink id={cron.last_occurrence.job_id} /> : "-") },
           { name: "If one still runs", show: (cron) => cron.overlap_policy },
@@ -54,8 +54,8 @@ export function Cron() {
             name: "Change",
             show: (cron) => (
               <div class="buttons">
-                <ActionButton action={() => trigger(cron.name)} />
-                <ActionButton action={() => enable(cron.name, !cron.enabled)} />
+                <ActionButton action={() => cronTrigger(cron.name)} />
+                <ActionButton action={() => cronChange(cron.name, !cron.enabled)} />
               </div>
             ),
           },
@@ -66,8 +66,14 @@ export function Cron() {
   );
 }
 
+/** When a cron job runs next, relative and by the clocks of its own zone. */
+export function NextRun({ cron }: { cron: CronRow }) {
+  if (!cron.enabled || !cron.next_run_at) return <>-</>;
+  return <><Time at={cron.next_run_at} /><div class="quiet">{inZone(cron.next_run_at, cron.timezone)}</div></>;
+}
+
 /** Return an instant as the clocks of a zone show it. */
-export function inZone(instant: string, timeZone: string): string {
+function inZone(instant: string, timeZone: string): string {
   try {
     const shown = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(new Date(instant));
     return `${shown} ${timeZone}`;
@@ -76,7 +82,8 @@ export function inZone(instant: string, timeZone: string): string {
   }
 }
 
-function trigger(name: string): Action {
+/** Run a cron job now. */
+export function cronTrigger(name: string): Action {
   return {
     title: `Run ${name} now?`,
     explanation: "The job is enqueued now, under the overlap policy of the cron job. The schedule stays.",
@@ -89,7 +96,8 @@ function trigger(name: string): Action {
   };
 }
 
-function enable(name: string, isOn: boolean): Action {
+/** Enable or disable a cron job. */
+export function cronChange(name: string, isOn: boolean): Action {
   const change = isOn ? "resume" : "pause";
   return {
     title: `${isOn ? "Resume" : "Pause"} ${name}?`,

@@ -30,7 +30,8 @@ export function JobData({ source, progress }: { source: Source; progress: string
 
 const SHORT = 70;
 
-function Value({ title, text, isFolded = false }: { title: string; text: string; isFolded?: boolean }) {
+/** A value of a client, as it was sent. */
+export function Value({ title, text, isFolded = false }: { title: string; text: string; isFolded?: boolean }) {
   const [isIndented, setIndented] = useState(text.length > SHORT);
   const content = (
     <>

@@ -2,21 +2,36 @@
 
 import { link } from "../address";
 import { read } from "../api";
-import { Facts, Heading, State, Table, Time, Waiting, ErrorNote, atLeast } from "../parts";
+import { ErrorNote, Facts, Heading, QueueLink, State, Table, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { type Counts, STATES } from "../shapes";
 import { duration } from "../times";
-import { type CountedQueues, countQueues } from "./queue_counts";
-import { QueueTable } from "./queues";
 
-interface Stats {
+type Throughput = Readonly<Record<"enqueued_per_minute" | "processed_per_minute" | "failed_per_minute", number>>;
+
+interface Totals {
   readonly jobs: Counts;
   readonly queues: number;
   readonly queues_paused: number;
   readonly workers_by_state: Counts;
-  readonly throughput: { readonly enqueued_per_minute: number; readonly processed_per_minute: number; readonly failed_per_minute: number };
+  readonly throughput: Throughput;
   readonly is_exact: boolean;
   readonly computed_at: string;
+}
+
+interface BusyQueue {
+  readonly name: string;
+  readonly paused: boolean;
+  readonly counts: Counts;
+  readonly throughput: Throughput;
+}
+
+interface Numbers {
+  readonly totals: Totals;
+  /** The queues with the most available jobs first. */
+  readonly queues: readonly BusyQueue[];
+  readonly has_more: boolean;
+  readonly sweep?: { readonly status: string; readonly last_run_at: string; readonly lag_ms: number };
 }
 
 interface Period {
@@ -29,29 +44,29 @@ interface Period {
 }
 
 interface Everything {
-  readonly stats: Stats;
+  readonly numbers: Numbers;
   readonly history: readonly Period[];
-  readonly queues: CountedQueues;
   readonly round: number;
 }
+
+const SHOWN = ["available", "active", "retryable", "discarded"] as const;
 
 /** The last hour changes slowly: it is read with every third round only. */
 const HISTORY_EVERY = 3;
 
 async function load(before: Everything | null, isAsked: boolean): Promise<Everything> {
   const round = (before?.round ?? -1) + 1;
-  const stats = await read<Stats>("admin/stats");
+  const numbers = await read<Numbers>("admin/overview");
   const isDue = !before || isAsked || round % HISTORY_EVERY === 0;
   const history = isDue ? (await read<{ data: Period[] }>("admin/stats/history?period=5m")).data : before.history;
-  const queues = await countQueues(before?.queues, isAsked);
-  return { stats, history, queues, round };
+  return { numbers, history, round };
 }
 
 export function Overview() {
   const { data, error } = useData(load, 10, "overview");
   if (!data) return <><Heading text="Overview" /><Waiting error={error} /></>;
-  const { stats } = data;
-  const workers = stats.workers_by_state;
+  const { totals, sweep, queues, has_more: hasMore } = data.numbers;
+  const workers = totals.workers_by_state;
   return (
     <>
       <Heading text="Overview" />
@@ -61,29 +76,55 @@ export function Overview() {
         {STATES.map((state) => (
           <li key={state}>
             <a href={link(["jobs"], { state })}><State name={state} /></a>
-            <span class="count">{(stats.jobs[state] ?? 0).toLocaleString("en")}</span>
+            <span class="count">{(totals.jobs[state] ?? 0).toLocaleString("en")}</span>
           </li>
         ))}
         <li>
           <a href={link(["dead-letters"])}><State name="dead-letter" /></a>
-          <span class="count">{(stats.jobs["dead_letter"] ?? 0).toLocaleString("en")}</span>
+          <span class="count">{(totals.jobs["dead_letter"] ?? 0).toLocaleString("en")}</span>
         </li>
       </ul>
-      {!stats.is_exact && <p class="quiet">These totals follow the jobs within seconds. Counted <Time at={stats.computed_at} />.</p>}
+      {!totals.is_exact && <p class="quiet">These totals follow the jobs within seconds. Counted <Time at={totals.computed_at} />.</p>}
       <h2>Now</h2>
       <Facts
         facts={[
-          ["Enqueued a minute", stats.throughput.enqueued_per_minute],
-          ["Completed a minute", stats.throughput.processed_per_minute],
-          ["Failed a minute", stats.throughput.failed_per_minute],
-          ["Queues", `${stats.queues} (${stats.queues_paused} paused)`],
+          ["Enqueued a minute", totals.throughput.enqueued_per_minute],
+          ["Completed a minute", totals.throughput.processed_per_minute],
+          ["Failed a minute", totals.throughput.failed_per_minute],
+          ["Queues", `${totals.queues} (${totals.queues_paused} paused)`],
           ["Workers", <a href={link(["workers"])}>{`${workers["total"] ?? 0} (${workers["stale"] ?? 0} stale)`}</a>],
+          ["Last sweep", sweep ? <><Time at={sweep.last_run_at} /> {sweep.status === "late" && <State name="late" />}</> : "none yet"],
         ]}
       />
       <History periods={data.history} />
       <h2>Queues</h2>
-      <QueueTable counted={data.queues} />
+      <BusyQueues queues={queues} />
+      <p class="quiet">{hasMore ? "The busiest queues; " : ""}<a href={link(["queues"])}>all queues, to pause and resume them</a></p>
     </>
+  );
+}
+
+/** The queues by their totals, which follow the jobs; the view of queues counts them. */
+function BusyQueues({ queues }: { queues: readonly BusyQueue[] }) {
+  return (
+    <Table
+      label="Queues"
+      rows={queues}
+      nameOf={(queue) => queue.name}
+      none="There are no queues yet. The first job of a queue makes it."
+      columns={[
+        { name: "Queue", show: (queue) => <QueueLink name={queue.name} /> },
+        { name: "State", show: (queue) => <State name={queue.paused ? "paused" : "active"} /> },
+        ...SHOWN.map((state) => ({
+          name: state,
+          isNumber: true,
+          show: (queue: BusyQueue) => <a href={link(["jobs"], { queue: queue.name, state })}>{(queue.counts[state] ?? 0).toLocaleString("en")}</a>,
+        })),
+        { name: "Enqueued a minute", isNumber: true, show: (queue) => queue.throughput.enqueued_per_minute },
+        { name: "Completed a minute", isNumber: true, show: (queue) => queue.throughput.processed_per_minute },
+        { name: "Failed a minute", isNumber: true, show: (queue) => queue.throughput.failed_per_minute },
+      ]}
+    />
   );
 }
 

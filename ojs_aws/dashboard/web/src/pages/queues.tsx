@@ -22,7 +22,7 @@ export function Queues() {
 const SHOWN = ["available", "active", "scheduled", "retryable", "pending", "discarded"] as const;
 
 /** The queues of a page; a count is a link to its jobs. */
-export function QueueTable({ counted }: { counted: CountedQueues }) {
+function QueueTable({ counted }: { counted: CountedQueues }) {
   const { page } = counted;
   const next = page.pagination.next_cursor;
   return (

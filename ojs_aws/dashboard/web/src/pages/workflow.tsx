@@ -1,35 +1,26 @@
-// One workflow with its steps in order, what each waits for, and its job.
+// One workflow: drawn as a graph, and as a table of its steps with what each waits for.
 
 import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { call, read } from "../api";
+import { type GraphStep, nodesOf } from "../graph";
 import { ErrorNote, Facts, Heading, JobLink, State, Table, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { between } from "../times";
+import { WorkflowGraph } from "./workflow_graph";
 import type { WorkflowRow } from "./workflows";
 
-interface Step {
-  readonly id: string;
-  readonly type?: string;
-  readonly state: string;
-  readonly job_id?: string;
-  readonly job_state?: string;
-  readonly started_at?: string;
-  readonly completed_at?: string;
-  readonly depends_on?: readonly string[];
-}
+type WorkflowDetail = WorkflowRow & Pick<GraphStep, "steps" | "jobs" | "callbacks">;
 
-interface WorkflowDetail extends WorkflowRow {
-  readonly steps?: readonly Step[];
-}
-
+const SHOWN_NAMES = 5;
 const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
 
 export function Workflow({ id }: { id: string }) {
   const load = async (): Promise<WorkflowDetail> => (await read<{ workflow: WorkflowDetail }>(`workflows/${encodeURIComponent(id)}`)).workflow;
   const { data, error } = useData(load, 5, `workflow ${id}`);
   if (!data) return <><Heading text="Workflow" /><Waiting error={error} /></>;
+  const nodes = nodesOf(data);
   return (
     <>
       <Heading text={data.name ? `Workflow ${data.name}` : "Workflow"}>
@@ -47,24 +38,31 @@ export function Workflow({ id }: { id: string }) {
         ]}
       />
       <h2>Steps</h2>
+      <WorkflowGraph nodes={nodes} />
       <Table
         label="Steps"
-        rows={data.steps ?? []}
-        nameOf={(step) => step.id}
+        rows={nodes}
+        nameOf={(node) => node.path}
         none="The answer names no steps."
         columns={[
-          { name: "Step", show: (step) => step.id },
-          { name: "Type", show: (step) => step.type ?? "-" },
-          { name: "State", show: (step) => <State name={step.state} /> },
-          { name: "Waits for", show: (step) => step.depends_on?.join(", ") || "-" },
-          { name: "Began", show: (step) => <Time at={step.started_at} /> },
-          { name: "Took", isNumber: true, show: (step) => between(step.started_at, step.completed_at) || "-" },
-          { name: "Job", show: (step) => (step.job_id ? <JobLink id={step.job_id} /> : "-") },
-          { name: "Job is", show: (step) => (step.job_state ? <State name={step.job_state} /> : "-") },
+          { name: "Step", show: (node) => node.path },
+          { name: "Type", show: ({ step }) => step.type ?? "-" },
+          { name: "State", show: ({ step }) => <State name={step.state} /> },
+          { name: "Waits for", show: (node) => named(node.after) },
+          { name: "Began", show: ({ step }) => <Time at={step.started_at} /> },
+          { name: "Took", isNumber: true, show: ({ step }) => between(step.started_at, step.completed_at) || "-" },
+          { name: "Job", show: ({ step }) => (step.job_id ? <JobLink id={step.job_id} /> : "-") },
+          { name: "Job is", show: ({ step }) => (step.job_state ? <State name={step.job_state} /> : "-") },
         ]}
       />
     </>
   );
+}
+
+/** Return some names, and how many others there are. */
+function named(names: readonly string[]): string {
+  const others = names.length - SHOWN_NAMES;
+  return `${names.slice(0, SHOWN_NAMES).join(", ")}${others > 0 ? ` and ${others} others` : ""}` || "-";
 }
 
 function cancel(id: string): Action {

@@ -1,0 +1,80 @@
+// One cron job: when it runs, what it enqueues, and its runs of the last week.
+
+import { ActionButton } from "../action";
+import { call, read } from "../api";
+import { at, readSource } from "../json_source";
+import { ErrorNote, Facts, Heading, JobLink, QueueLink, State, Table, Time, Waiting } from "../parts";
+import { useData } from "../polling";
+import { between } from "../times";
+import { type CronRow, NextRun, cronChange, cronTrigger } from "./cron";
+import { Value } from "./job_data";
+
+interface Run {
+  readonly scheduled_at: string;
+  readonly state: string;
+  readonly job_id?: string;
+  readonly reason?: string;
+  readonly started_at?: string;
+  readonly completed_at?: string;
+}
+
+interface Everything {
+  readonly cron: CronRow & { readonly run_count: number; readonly description?: string };
+  readonly template: string;
+  readonly runs: readonly Run[];
+}
+
+const RUNS = 50;
+
+export function CronJob({ id }: { id: string }) {
+  const { data, error } = useData(() => load(id), 15, `cron ${id}`);
+  if (!data) return <><Heading text={`Cron job ${id}`} /><Waiting error={error} /></>;
+  const { cron } = data;
+  return (
+    <>
+      <Heading text={`Cron job ${id}`}>
+        <div class="buttons">
+          <ActionButton isSmall={false} action={() => cronTrigger(id)} />
+          <ActionButton isSmall={false} action={() => cronChange(id, !cron.enabled)} />
+        </div>
+      </Heading>
+      <ErrorNote error={error} />
+      {cron.description && <p>{cron.description}</p>}
+      <Facts
+        facts={[
+          ["State", <State name={cron.enabled ? "active" : "paused"} />],
+          ["Schedule", <><code>{cron.expression}</code> in {cron.timezone}</>],
+          ["Next run", <NextRun cron={cron} />],
+          ["Runs so far", cron.run_count],
+          ["If one still runs", cron.overlap_policy],
+          ["Type", cron.type],
+          ["Queue", <QueueLink name={cron.queue} />],
+        ]}
+      />
+      <h2>Runs of the last week</h2>
+      <Table
+        label="Runs"
+        rows={data.runs}
+        nameOf={(run) => `${run.scheduled_at} ${run.job_id ?? ""}`}
+        none="It has not run in the last week."
+        columns={[
+          { name: "Due", show: (run) => <Time at={run.scheduled_at} /> },
+          { name: "State", show: (run) => <State name={run.state} /> },
+          { name: "Job", show: (run) => (run.job_id ? <JobLink id={run.job_id} /> : "-") },
+          { name: "Began", show: (run) => <Time at={run.started_at} /> },
+          { name: "Took", isNumber: true, show: (run) => between(run.started_at, run.completed_at) || "-" },
+          { name: "Why not", show: (run) => run.reason ?? "-" },
+        ]}
+      />
+      <Value title="The job that it enqueues" text={data.template} />
+    </>
+  );
+}
+
+async function load(name: string): Promise<Everything> {
+  const path = `cron/${encodeURIComponent(name)}`;
+  const { value, text } = await call<{ cron_job: Everything["cron"] }>("GET", path);
+  const { executions } = await read<{ executions: readonly Run[] }>(`${path}/history?limit=${RUNS}`);
+  const template = at(readSource(text), "cron_job", "job_template")?.text ?? "{}";
+  return { cron: value.cron_job, template, runs: executions };
+}

@@ -1,0 +1,141 @@
+// The lifecycle events as they come, the newest first.
+
+import { useRef, useState } from "preact/hooks";
+import { address, open, queryText } from "../address";
+import { call } from "../api";
+import { type Source, at, readSource } from "../json_source";
+import { Code, ErrorNote, Heading, JobLink, QueueLink, Table, Time, Waiting } from "../parts";
+import { useData } from "../polling";
+import { ojsAws } from "../quoting";
+
+interface LogEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly time: string;
+  readonly subject?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+interface EventPage {
+  readonly events: readonly LogEvent[];
+  readonly cursor: string;
+  readonly has_more: boolean;
+}
+
+interface Row {
+  readonly event: LogEvent;
+  /** What the event says, as it was published. */
+  readonly text: string;
+}
+
+interface Tail {
+  readonly rows: readonly Row[];
+  readonly cursor: string;
+}
+
+type Filter = Readonly<Partial<Record<"types" | "queue" | "job_id", string>>>;
+
+const FILTER = [["types", "Type", "job.failed or job.*"], ["queue", "Queue", "any"], ["job_id", "Job id", "any"]] as const;
+const PAGE_SIZE = 100;
+/** Pages of one round: somebody who comes back after a while catches up in steps. */
+const PAGES = 5;
+const KEPT = 300;
+const EVERY_S = 5;
+const JOB_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+async function load(filter: Filter, before: Tail | null): Promise<Tail> {
+  let { rows, cursor } = before ?? { rows: [], cursor: "" };
+  for (let page = 0; page < PAGES; page += 1) {
+    const { value, text } = await call<EventPage>("GET", `events${queryText({ ...filter, cursor, limit: String(PAGE_SIZE) })}`);
+    const sources = at(readSource(text), "events")?.items ?? [];
+    rows = [...value.events.map((event, index) => ({ event, text: dataOf(sources[index]) })).reverse(), ...rows].slice(0, KEPT);
+    cursor = value.cursor;
+    if (!value.has_more) break;
+  }
+  return { rows, cursor };
+}
+
+function dataOf(source: Source | undefined): string {
+  return (source && at(source, "data")?.text) ?? "{}";
+}
+
+export function Events() {
+  const query = address.value.query;
+  const filter: Filter = Object.fromEntries(FILTER.map(([name]) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
+  const key = `events ${queryText(filter)}`;
+  return <EventTail key={key} name={key} filter={filter} />;
+}
+
+function EventTail({ name, filter }: { name: string; filter: Filter }) {
+  const { data, error } = useData<Tail>((before) => load(filter, before), EVERY_S, name);
+  const [isHeld, setHeld] = useState(false);
+  const held = useRef<readonly Row[]>([]);
+  if (data && !isHeld) held.current = data.rows;
+  const first = held.current[0]?.event.id;
+  const missed = data ? data.rows.findIndex((row) => row.event.id === first) : 0;
+  const words = FILTER.flatMap(([each]) => (filter[each] ? [`--${OPTIONS[each]}`, filter[each]] : []));
+  return (
+    <>
+      <Heading text="Events">
+        <button type="button" aria-pressed={isHeld} onClick={() => setHeld(!isHeld)}>Hold</button>
+      </Heading>
+      <FilterForm filter={filter} />
+      <p role="status" class="quiet">{isHeld ? `Held; ${missed < 0 ? `at least ${KEPT}` : missed} newer.` : "New events appear at the top."}</p>
+      {data ? (
+        <>
+          <ErrorNote error={error} />
+          <EventTable rows={held.current} />
+        </>
+      ) : (
+        <Waiting error={error} />
+      )}
+      <p class="quiet">The same on the command line:</p>
+      <Code label="Command line" text={ojsAws("events", "--follow", ...words)} />
+    </>
+  );
+}
+
+const OPTIONS = { types: "type", queue: "queue", job_id: "job" } as const;
+
+function FilterForm({ filter }: { filter: Filter }) {
+  const [draft, setDraft] = useState(filter);
+  return (
+    <form class="filter" aria-label="Filter" onSubmit={(event) => { event.preventDefault(); open(["events"], { ...draft }); }}>
+      {FILTER.map(([name, label, hint]) => (
+        <label key={name}>
+          {label}
+          <input value={draft[name] ?? ""} placeholder={hint} spellcheck={false} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} />
+        </label>
+      ))}
+      <button type="submit" class="main">Show</button>
+    </form>
+  );
+}
+
+function EventTable({ rows }: { rows: readonly Row[] }) {
+  return (
+    <Table
+      label="Events"
+      rows={rows}
+      nameOf={({ event }) => event.id}
+      none="Nothing has happened yet."
+      columns={[
+        { name: "When", show: ({ event }) => <Time at={event.time} /> },
+        { name: "Event", show: ({ event }) => event.type },
+        { name: "About", show: ({ event }) => about(event) },
+        { name: "Job type", show: ({ event }) => textOf(event.data["job_type"]) },
+        { name: "Queue", show: ({ event }) => (typeof event.data["queue"] === "string" ? <QueueLink name={event.data["queue"]} /> : "-") },
+        { name: "Data", show: ({ text }) => <details><summary>as published</summary><pre tabIndex={0} aria-label="Data of the event">{text}</pre></details> },
+      ]}
+    />
+  );
+}
+
+function about(event: LogEvent) {
+  const subject = event.subject ?? "";
+  return event.type.startsWith("job.") && JOB_ID.test(subject) ? <JobLink id={subject} /> : <span class="id">{subject || "-"}</span>;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "-";
+}

@@ -1,0 +1,75 @@
+// The limits on how jobs begin: what each allows, what is used of it, and how many jobs wait for it.
+
+import type { Action } from "../action";
+import { ActionButton } from "../action";
+import { address, link } from "../address";
+import { call, read } from "../api";
+import { ErrorNote, Heading, Table, Time, Waiting, atLeast } from "../parts";
+import { useData } from "../polling";
+import { ojsAws } from "../quoting";
+import type { Pagination } from "../shapes";
+
+interface LimitRow {
+  readonly key: string;
+  readonly waiting_count: number;
+  readonly concurrency?: { readonly limit: number; readonly active: number };
+  readonly rate?: { readonly limit: number; readonly period: string; readonly current_count: number; readonly window_resets_at: string };
+  readonly throttle?: { readonly limit: number; readonly period: string; readonly next_allowed_at: string };
+  readonly blocked_until?: string;
+  readonly override?: Readonly<Record<string, unknown>>;
+  readonly estimated?: readonly string[];
+}
+
+interface LimitPage {
+  readonly items: readonly LimitRow[];
+  readonly pagination: Pagination;
+}
+
+export function Limits() {
+  const cursor = address.value.query.get("cursor") ?? "";
+  const { data, error } = useData(() => read<LimitPage>(`rate-limits?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 10, `limits ${cursor}`);
+  if (!data) return <><Heading text="Limits" /><Waiting error={error} /></>;
+  const next = data.pagination.next_cursor;
+  return (
+    <>
+      <Heading text="Limits" />
+      <ErrorNote error={error} />
+      <Table
+        label="Limits"
+        rows={data.items}
+        nameOf={(limit) => limit.key}
+        none="No job or queue has a limit. ojs-aws rate-limits set makes one."
+        columns={[
+          { name: "Limit", show: (limit) => <code>{limit.key}</code> },
+          { name: "Jobs that wait", isNumber: true, show: (limit) => atLeast(limit.waiting_count, !limit.estimated?.includes("waiting_count")) },
+          { name: "At a time", show: (limit) => (limit.concurrency ? `${limit.concurrency.active} of ${limit.concurrency.limit} run` : "-") },
+          {
+            name: "In a period",
+            show: ({ rate }) => (rate ? <>{`${rate.current_count} of ${rate.limit} in ${rate.period}`}<div class="quiet">begins again <Time at={rate.window_resets_at} /></div></> : "-"),
+          },
+          {
+            name: "Evenly spaced",
+            show: ({ throttle }) => (throttle ? <>{`${throttle.limit} in ${throttle.period}`}<div class="quiet">next start <Time at={throttle.next_allowed_at} /></div></> : "-"),
+          },
+          { name: "Full until", show: (limit) => <Time at={limit.blocked_until} /> },
+          { name: "Set by an operator", show: (limit) => (limit.override ? <code>{JSON.stringify(limit.override)}</code> : "-") },
+          { name: "Change", show: (limit) => limit.override && <ActionButton action={() => lift(limit.key)} /> },
+        ]}
+      />
+      {next && <p><a href={link(["limits"], { cursor: next })}>Next limits</a></p>}
+    </>
+  );
+}
+
+function lift(key: string): Action {
+  return {
+    title: `Remove what was set for ${key}?`,
+    explanation: "The limits that jobs and queues name apply again.",
+    command: ojsAws("rate-limits", "remove", key),
+    verb: "Remove",
+    run: async () => {
+      await call("DELETE", `rate-limits/${encodeURIComponent(key)}`);
+      return `What was set for ${key} is removed.`;
+    },
+  };
+}

@@ -1,0 +1,46 @@
+// The schema of one job type: its versions, and the text of one as it was registered.
+
+import { address } from "../address";
+import { call, read } from "../api";
+import { at, readSource } from "../json_source";
+import { ErrorNote, Facts, Heading, Time, Waiting } from "../parts";
+import { useData } from "../polling";
+import { Value } from "./job_data";
+import { type SchemaRow, SchemaTable } from "./schemas";
+
+interface Everything {
+  readonly versions: readonly SchemaRow[];
+  readonly shown: SchemaRow;
+  readonly text: string;
+}
+
+export function Schema({ id }: { id: string }) {
+  const wanted = address.value.query.get("version") ?? "";
+  const { data, error } = useData(() => load(id, wanted), 60, `schema ${id} ${wanted}`);
+  if (!data) return <><Heading text={`Schema of ${id}`} /><Waiting error={error} /></>;
+  return (
+    <>
+      <Heading text={`Schema of ${id}`} />
+      <ErrorNote error={error} />
+      <Facts
+        facts={[
+          ["Version", `${data.shown.version}${data.shown.is_latest ? " (latest)" : ""}`],
+          ["Address", <span class="id">{data.shown.uri}</span>],
+          ["Registered", <Time at={data.shown.created_at} />],
+        ]}
+      />
+      <Value key={data.shown.uri} title="Schema" text={data.text} />
+      <h2>Versions</h2>
+      <SchemaTable rows={data.versions} none="There are no versions." />
+    </>
+  );
+}
+
+async function load(type: string, version: string): Promise<Everything> {
+  const base = `admin/schemas/${encodeURIComponent(type)}`;
+  const { versions } = await read<{ versions: readonly SchemaRow[] }>(`${base}/versions`);
+  const shown = versions.find((each) => !version || String(each.version) === version);
+  if (!shown) throw new Error(`The schema of ${type} has no version ${version}.`);
+  const { text } = await call("GET", `${base}/${encodeURIComponent(String(shown.version))}`);
+  return { versions, shown, text: at(readSource(text), "schema")?.text ?? text };
+}

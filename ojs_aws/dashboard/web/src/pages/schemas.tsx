@@ -1,0 +1,56 @@
+// The schemas of job types, to read.
+
+import { address, link } from "../address";
+import { read } from "../api";
+import { ErrorNote, Heading, Table, Time, Waiting } from "../parts";
+import { useData } from "../polling";
+import type { Pagination } from "../shapes";
+
+export interface SchemaRow {
+  readonly uri: string;
+  readonly type: string;
+  readonly version: string | number;
+  readonly created_at: string;
+  readonly is_latest?: boolean;
+}
+
+interface SchemaPage {
+  readonly items: readonly SchemaRow[];
+  readonly pagination: Pagination;
+}
+
+export function Schemas() {
+  const cursor = address.value.query.get("cursor") ?? "";
+  const { data, error } = useData(() => read<SchemaPage>(`admin/schemas?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 60, `schemas ${cursor}`);
+  if (!data) return <><Heading text="Schemas" /><Waiting error={error} /></>;
+  const next = data.pagination.next_cursor;
+  return (
+    <>
+      <Heading text="Schemas" />
+      <ErrorNote error={error} />
+      <SchemaTable rows={data.items} none="No job type has a schema. PUT /ojs/v1/schemas/TYPE/VERSION registers one." />
+      {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}
+    </>
+  );
+}
+
+/** Versions of schemas; a version is a link to its text. */
+export function SchemaTable({ rows, none }: { rows: readonly SchemaRow[]; none: string }) {
+  return (
+    <Table
+      label="Schemas"
+      rows={rows}
+      nameOf={(schema) => schema.uri}
+      none={none}
+      columns={[
+        { name: "Type", show: (schema) => <a href={link(["schemas", schema.type])}>{schema.type}</a> },
+        {
+          name: "Version",
+          show: (schema) => <><a href={link(["schemas", schema.type], { version: String(schema.version) })}>{schema.version}</a> {schema.is_latest && "(latest)"}</>,
+        },
+        { name: "Address", show: (schema) => <span class="id">{schema.uri}</span> },
+        { name: "Registered", show: (schema) => <Time at={schema.created_at} /> },
+      ]}
+    />
+  );
+}
