@@ -177,14 +177,14 @@ def sqs_queue_name(prefix: str, queue: str) -> str:
     return f"{name[: _SQS_NAME_LIMIT - _HASH_LENGTH - 1]}_{digest}"
 
 
-def is_told(partition: str, sort_key: str) -> bool:
+def is_streamed(partition: str, sort_key: str) -> bool:
     """Return whether the stream's consumer gets changes of an item, by its key.
 
     What the trigger's filters say when deployed (queues there only when they are paused, buckets
     of limits only while they are exhausted).
     """
-    told = (*STREAMED_PARTITIONS, QUEUE_PARTITION, LIMIT_PARTITION)
-    return sort_key in STREAMED_SORT_KEYS or partition in told
+    streamed = (*STREAMED_PARTITIONS, QUEUE_PARTITION, LIMIT_PARTITION)
+    return sort_key in STREAMED_SORT_KEYS or partition in streamed
 
 
 def dead_letter_queue_name(prefix: str) -> str:

@@ -72,11 +72,11 @@ def _event(session: Session, event: Mapping[str, JsonValue]) -> None:
         return
     data = event.get("data")
     about = data if isinstance(data, dict) else {}
-    told = [about.get(name) for name in ("job_type", "queue", "attempt", "worker_id")]
+    shown = [about.get(name) for name in ("job_type", "queue", "attempt", "worker_id")]
     error = about.get("error")
     if isinstance(error, dict):
-        told.append(f"{error.get('type')}: {error.get('message')}")
-    tail = "  ".join(str(each) for each in told if each not in {None, ""})
+        shown.append(f"{error.get('type')}: {error.get('message')}")
+    tail = "  ".join(str(each) for each in shown if each not in {None, ""})
     typer.echo(f"{event.get('time')}  {event.get('type'):<20}  {event.get('subject')}  {tail}")
 
 

@@ -176,8 +176,8 @@ async def show_job(
         [each for each in history if isinstance(each, dict)] if isinstance(history, list) else [],
         title="\nHistory",
     )
-    told = detail.get("events")
-    items = told.get("items") if isinstance(told, dict) else None
+    log = detail.get("events")
+    items = log.get("items") if isinstance(log, dict) else None
     if isinstance(items, list):
         shown = [each for each in items if isinstance(each, dict)]
         columns = {"When": "time", "Event": "type"}

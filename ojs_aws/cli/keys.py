@@ -123,10 +123,10 @@ def list_keys(
             ", ".join(sorted(key.scopes)),
             ", ".join(key.queues) or "all",
             ", ".join(key.types) or "all",
-            _day(told["created_at"]),
-            _state(key, told, now),
+            _day(described["created_at"]),
+            _state(key, described, now),
         )
-        for key, told in zip(keys, shown, strict=True)
+        for key, described in zip(keys, shown, strict=True)
     ]
     columns = ("Id", "Name", "Scopes", "Queues", "Types", "Made", "State")
     Output(as_json=as_json).table(shown, columns, rows, nothing="No keys.")
@@ -213,12 +213,12 @@ def _described(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def _state(key: ApiKey, told: dict[str, Any], now: Instant) -> str:
+def _state(key: ApiKey, described: dict[str, Any], now: Instant) -> str:
     if key.revoked_at is not None:
-        return f"revoked {_day(told['revoked_at'])}"
+        return f"revoked {_day(described['revoked_at'])}"
     if key.expires_at is None:
         return "valid"
-    return f"{'until' if key.expires_at > now else 'ended'} {_day(told['expires_at'])}"
+    return f"{'until' if key.expires_at > now else 'ended'} {_day(described['expires_at'])}"
 
 
 def _day(instant: str) -> str:

@@ -78,7 +78,7 @@ async def _settings(session: Session) -> list[Finding]:
     given, about = config.get("settings"), config.get("implementation")
     settings: Mapping[str, JsonValue] = given if isinstance(given, dict) else {}
     version = about.get("version") if isinstance(about, dict) else None
-    told = f"{version}" if version == __version__ else f"{version}; this is {__version__}"
+    text = f"{version}" if version == __version__ else f"{version}; this is {__version__}"
     hint = "Deploy, or install the same."
     rules: list[tuple[str, bool, Verdict, str, str]] = [
         ("test mode", settings.get("test_mode") is True, Verdict.BAD, "on", "Unset OJS_TEST_MODE."),
@@ -97,7 +97,7 @@ async def _settings(session: Session) -> list[Finding]:
             "OJS_REDACT_BACKTRACES=1 drops them.",
         ),
     ]
-    return [judged("version", version == __version__, told, hint), *found_by(rules)]
+    return [judged("version", version == __version__, text, hint), *found_by(rules)]
 
 
 def _read_template(path: Path) -> Mapping[str, Any]:
@@ -146,6 +146,6 @@ def _template(template: Mapping[str, Any]) -> list[Finding]:
         ("backups", unsaved, Verdict.BAD, "cannot be restored", "Turn point-in-time recovery on."),
     ]
     return found_by(
-        (name, names, verdict, f"{len(names)} {told}: {', '.join(names[:3])}", hint)
-        for name, names, verdict, told, hint in rules
+        (name, names, verdict, f"{len(names)} {text}: {', '.join(names[:3])}", hint)
+        for name, names, verdict, text, hint in rules
     )

@@ -104,8 +104,8 @@ def documents(
         return total
 
     total = with_aws(out, endpoint_url, bring_back)
-    told = "would be brought back; nothing was changed" if dry_run else "were brought back"
-    out.said(f"{total} documents {told}.", {"documents": total, "dry_run": dry_run})
+    outcome = "would be brought back; nothing was changed" if dry_run else "were brought back"
+    out.said(f"{total} documents {outcome}.", {"documents": total, "dry_run": dry_run})
 
 
 @command(app, "messages", epilog="Example: ojs-aws restore messages --dry-run")
@@ -131,8 +131,8 @@ async def messages(session: Session, dry_run: DryRun = False) -> None:
     )
     if counts["paused"]:
         text += f"\n{counts['paused']} jobs wait in paused queues: ojs-aws queues resume."
-    told: dict[str, JsonValue] = {name: counts[name] for name in _COUNTED}
-    session.out.said(text, {"dry_run": dry_run, "queues": [*queues], **told})
+    shown: dict[str, JsonValue] = {name: counts[name] for name in _COUNTED}
+    session.out.said(text, {"dry_run": dry_run, "queues": [*queues], **shown})
 
 
 _COUNTED = ("ready", "waiting", "paused", "workflows")
@@ -206,22 +206,22 @@ def sweep(
 
         documents = UnreferencedDocuments(clients.s3(), bucket, existing)
         before = Instant(SystemClock().now() - age)
-        told = {"documents": 0, "unreferenced": 0, "bytes": 0, "deleted": 0}
+        counts = {"documents": 0, "unreferenced": 0, "bytes": 0, "deleted": 0}
         with out.progress("Documents ...", None) as step:
             for page in documents.sweep(before, is_dry=not yes, takes_most=force):
-                told["documents"] += page.documents
-                told["unreferenced"] += page.unreferenced
-                told["bytes"] += page.size_bytes
-                told["deleted"] += page.deleted
+                counts["documents"] += page.documents
+                counts["unreferenced"] += page.unreferenced
+                counts["bytes"] += page.size_bytes
+                counts["deleted"] += page.deleted
                 step(page.documents)
-        return told
+        return counts
 
-    told = with_aws(out, endpoint_url, look)
-    done = f"{told['deleted']} were deleted." if yes else "Nothing was deleted: say --yes."
+    counts = with_aws(out, endpoint_url, look)
+    done = f"{counts['deleted']} were deleted." if yes else "Nothing was deleted: say --yes."
     out.said(
-        f"{told['unreferenced']} of {told['documents']} documents, {told['bytes']} bytes, belong "
-        f"to jobs that are gone. {done}",
-        {**told, "dry_run": not yes},
+        f"{counts['unreferenced']} of {counts['documents']} documents, {counts['bytes']} bytes, "
+        f"belong to jobs that are gone. {done}",
+        {**counts, "dry_run": not yes},
     )
 
 

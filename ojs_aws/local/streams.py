@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from ojs_aws.local.aws import ACCOUNT, AWS_LOCK, REGION
 from ojs_aws.local.lambdas import Event
-from ojs_aws.topology import TABLE, is_told
+from ojs_aws.topology import TABLE, is_streamed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -65,7 +65,7 @@ class EmbeddedStream:
             self._position = following
 
         records = [record.to_json() for record in taken]
-        return [record for record in records if _is_told(record)], done
+        return [record for record in records if _is_streamed(record)], done
 
 
 @dataclass
@@ -90,14 +90,14 @@ class RemoteStream:
         except ClientError:
             self._iterator = ""
             raise
-        told = [record for record in page.get("Records", []) if _is_told(dict(record))]
+        streamed = [record for record in page.get("Records", []) if _is_streamed(dict(record))]
 
         def done() -> None:
-            if told:  # writing the place is a record, too, and must not lead to the next one
-                self._note(told[-1]["dynamodb"]["SequenceNumber"])
+            if streamed:  # writing the place is a record, too, and must not lead to the next one
+                self._note(streamed[-1]["dynamodb"]["SequenceNumber"])
             self._iterator = page.get("NextShardIterator", "")
 
-        return [_as_event(dict(record)) for record in told], done
+        return [_as_event(dict(record)) for record in streamed], done
 
     def _open(self) -> str:
         arn = self.dynamodb.describe_table(TableName=self.table)["Table"]["LatestStreamArn"]
@@ -121,11 +121,11 @@ class RemoteStream:
         self.dynamodb.put_item(TableName=self.table, Item={**PLACE, "at": {"S": place}})
 
 
-def _is_told(record: Event) -> bool:
+def _is_streamed(record: Event) -> bool:
     """Return whether the deployed trigger would pass the record on."""
     keys = record["dynamodb"]["Keys"]
     partition, sort_key = (keys[name]["S"] for name in (TABLE.partition_key, TABLE.sort_key))
-    return is_told(partition, sort_key)
+    return is_streamed(partition, sort_key)
 
 
 def _as_event(record: Event) -> Event:

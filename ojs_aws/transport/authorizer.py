@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ojs_aws.transport.http.callers import told_verdict
+from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.transport.tracing import NO_TRACING, Tracing
 
 if TYPE_CHECKING:
@@ -60,6 +60,6 @@ def build_authorizer(
                 "request_id": request.get("requestId", ""),
             }
             logger.warning("Credentials refused", extra=about)
-        return {"isAuthorized": True, "context": told_verdict(verdict)}
+        return {"isAuthorized": True, "context": verdict_context(verdict)}
 
     return authorize

@@ -88,5 +88,5 @@ class Heartbeats:
                 if active is None or active.reservation_id != known.get(job_id, ""):
                     continue  # it was fetched again meanwhile: the answer is about the claim before
                 if active.give_up(reason):
-                    told = about(active.job)
-                    _log.warning("Giving up job %s: %s", job_id, reason, extra=told)
+                    described = about(active.job)
+                    _log.warning("Giving up job %s: %s", job_id, reason, extra=described)

@@ -119,8 +119,8 @@ class Lifecycle:
 
     def _tell(self) -> None:
         """Wake everybody who waits for this change, and nobody who waits for the next."""
-        told, self._changed = self._changed, asyncio.Event()
-        told.set()
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
 
 def reactions(lifecycle: Lifecycle) -> dict[str, Callable[[], None]]:

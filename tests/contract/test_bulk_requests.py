@@ -13,7 +13,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.testing.memory.batches import MemoryBulkRequests
-from ojs_aws.topology import is_told
+from ojs_aws.topology import is_streamed
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW
 
@@ -53,7 +53,7 @@ def test_an_operation_that_is_over_is_told_by_the_stream() -> None:
         DynamoBulkRequests(client, table).tell(done)
         key = {"pk": {"S": "bulk"}, "sk": {"S": "r1"}}
         image = client.get_item(TableName=table, Key=key)["Item"]
-    assert is_told("bulk", "r1")
+    assert is_streamed("bulk", "r1")
     assert read_image(image) == done
     commit = Commit(Instant(NOW), "1")
     assert [each.type for each in events_of(None, done, commit)] == ["bulk.cancel.completed"]

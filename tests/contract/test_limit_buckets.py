@@ -10,7 +10,7 @@ from ojs_aws.adapters.dynamodb.limits import KEPT_S, MAX_QUEUES
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, scope_of
+from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
 from ojs_aws.services.jobs.fetch.service import in_turn
@@ -155,20 +155,20 @@ def test_a_bucket_says_once_that_it_is_exhausted(both: Both) -> None:
     """Until a job begins; and then not before some time has passed."""
     limits = both[1]
     limits.tell("k", "first", NOW)
-    limits.tell("k", "second", Instant(NOW + TOLD_EACH_MS))
+    limits.tell("k", "second", Instant(NOW + EXHAUSTED_EVERY_MS))
     bucket = limits.load("k")
     assert bucket is not None
     assert (bucket.exhausted, bucket.exhausted_at) == ("first", NOW)
     both[0].insert(a_job())
     assert take(both, a_job(), look(both, "k"))
-    limits.tell("k", "third", Instant(NOW + TOLD_EACH_MS - 1))
+    limits.tell("k", "third", Instant(NOW + EXHAUSTED_EVERY_MS - 1))
     bucket = limits.load("k")
     assert bucket is not None
     assert bucket.exhausted == ""
-    limits.tell("k", "fourth", Instant(NOW + TOLD_EACH_MS))
+    limits.tell("k", "fourth", Instant(NOW + EXHAUSTED_EVERY_MS))
     bucket = limits.load("k")
     assert bucket is not None
-    assert (bucket.exhausted, bucket.exhausted_at) == ("fourth", NOW + TOLD_EACH_MS)
+    assert (bucket.exhausted, bucket.exhausted_at) == ("fourth", NOW + EXHAUSTED_EVERY_MS)
 
 
 def ends(aws: EmbeddedAws, key: str) -> int | None:

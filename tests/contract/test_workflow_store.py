@@ -98,7 +98,9 @@ def a_plan(jobs: int = 2, envelope: RawJson = ENVELOPE) -> WorkflowPlan:
 def a_workflow(plan: WorkflowPlan, name: str = "w-1", at: int = NOW) -> Workflow:
     """A workflow as it is created."""
     made = workflows.create(plan.graph, name, Instant(at), name="näme \ud800", digest="d")
-    return replace(workflows.mark_enqueued(made, plan.graph, [1], NOW), version=1, told=made.told)
+    return replace(
+        workflows.mark_enqueued(made, plan.graph, [1], NOW), version=1, events=made.events
+    )
 
 
 def its_job(workflow: Workflow, index: int) -> JobRecord:
@@ -147,7 +149,7 @@ def test_a_change_takes_place_with_its_jobs_and_results_or_not_at_all(ports: Por
     assert store.load("w-1") == after
     assert store.results("w-1") == results
     assert jobs.load(made.job_id(2)) is not None
-    stale = replace(made, version=2, told=())
+    stale = replace(made, version=2, events=())
     with pytest.raises(StaleWorkflowError) as caught:
         store.save(made, stale, {2: RawJson("1")}, [])
     assert caught.value.current == after

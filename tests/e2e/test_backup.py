@@ -256,7 +256,7 @@ def test_what_was_completed_is_in_the_export(emulator: Emulator, rehearsal: Rehe
     assert told["ended_at"] == job["completed_at"]
 
 
-def test_an_alarm_reaches_who_is_told(emulator: Emulator, rehearsal: Rehearsal) -> None:
+def test_an_alarm_reaches_who_is_reported(emulator: Emulator, rehearsal: Rehearsal) -> None:
     """A dead letter in a declared queue rings, and what is sent names the runbook to read.
 
     The emulator makes no metrics of log lines: the test hands it the one that is in the log.

@@ -26,7 +26,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.testing.memory import FakeClock
-from ojs_aws.topology import cron_queue_name, is_told, sqs_queue_name
+from ojs_aws.topology import cron_queue_name, is_streamed, sqs_queue_name
 from ojs_aws.transport.events.export import build_export
 from tests.api import BASE, Reply
 from tests.faults.account import FILES, Account
@@ -501,4 +501,4 @@ ERROR: Final = parse_object('{"type": "Broken", "message": "it broke"}')
 
 def _is_told(record: Mapping[str, Any]) -> bool:
     keys = record["dynamodb"]["Keys"]
-    return is_told(keys["pk"]["S"], keys["sk"]["S"])
+    return is_streamed(keys["pk"]["S"], keys["sk"]["S"])

@@ -55,7 +55,7 @@ def test_a_proper_history_is_accepted_with_its_repeats() -> None:
          {"state": "cancelled", "attempt": 4}),
     ],
 )  # fmt: skip
-def test_a_broken_history_is_told(kinds: list[str], job: dict[str, Any]) -> None:
+def test_a_broken_history_is_reported(kinds: list[str], job: dict[str, Any]) -> None:
     """Whatever is missing, too much, or in the wrong order."""
     assert len(check(log(kinds), **job)) == 1
 

@@ -9,7 +9,7 @@ from ojs_aws.topology import (
     LIMIT_PARTITION,
     QUEUE_PARTITION,
     STREAMED_PARTITIONS,
-    is_told,
+    is_streamed,
 )
 
 
@@ -20,11 +20,11 @@ def test_every_kind_of_item_readable_from_the_stream_invokes_its_function() -> N
 
 def test_the_stream_is_told_of_jobs_and_of_items_with_events_only() -> None:
     """Not of documents, chunks of the log, or what was set aside."""
-    assert is_told("job#x", "job")
-    assert is_told("workers", "w1")
-    assert is_told("queues", "email")
+    assert is_streamed("job#x", "job")
+    assert is_streamed("workers", "w1")
+    assert is_streamed("queues", "email")
     for key in (("job#x", "blob#1"), ("events", "000000000000001"), ("events#aside", "1")):
-        assert not is_told(*key)
+        assert not is_streamed(*key)
 
 
 def test_the_export_is_told_of_every_state_that_is_final() -> None:

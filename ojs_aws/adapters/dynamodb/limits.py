@@ -19,7 +19,7 @@ from ojs_aws.adapters.dynamodb.values import (
     read_string,
     string,
 )
-from ojs_aws.domain.limits.rules import TOLD_EACH_MS, Bucket, LimitScope, scope_of
+from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, LimitScope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
@@ -241,8 +241,8 @@ class DynamoLimits(InTable):
         update.set(PAUSED_ATTRIBUTE, number(now))
         update.set(EXHAUSTED_AT, number(now))
         update.when(f"attribute_not_exists({update.name(EXHAUSTED)})")
-        told, past = update.name(EXHAUSTED_AT), update.value(number(now - TOLD_EACH_MS))
-        update.when(f"(attribute_not_exists({told}) OR {told} <= {past})")
+        reported, past = update.name(EXHAUSTED_AT), update.value(number(now - EXHAUSTED_EVERY_MS))
+        update.when(f"(attribute_not_exists({reported}) OR {reported} <= {past})")
         self._update(key, update)
 
     def _update(self, key: str, update: Update) -> bool:

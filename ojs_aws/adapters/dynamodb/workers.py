@@ -107,9 +107,9 @@ class DynamoWorkerRegistry(InTable):
             update.set(DIRECTIVE, string(directive))
         update.when(f"{update.name(n.TTL)} > {update.value(number(now // 1000))}")
         if directive != TERMINATE:
-            told = update.name(DIRECTIVE)
+            directive = update.name(DIRECTIVE)
             ending = update.value(string(TERMINATE))
-            update.when(f"(attribute_not_exists({told}) OR {told} <> {ending})")
+            update.when(f"(attribute_not_exists({directive}) OR {directive} <> {ending})")
         try:
             return read_worker(self.update_item(_key(worker_id), update, returning="ALL_OLD"))
         except ConditionFailedError as failed:

@@ -17,7 +17,7 @@ from ojs_aws.domain.timestamps import Instant
 BUSY_FOR_MS: Final = 5_000
 """When it is asked again whether an active job made room, where nothing says when it will."""
 
-TOLD_EACH_MS: Final = 1_000
+EXHAUSTED_EVERY_MS: Final = 1_000
 """A bucket says at most this often that it is exhausted (milliseconds)."""
 
 
@@ -56,8 +56,8 @@ class Bucket:
 
     def is_silent(self, now: Instant) -> bool:
         """Return True if an event is due: the limit was not exceeded, and none was sent lately."""
-        told = self.exhausted_at
-        return not self.exhausted and (told is None or told <= now - TOLD_EACH_MS)
+        reported = self.exhausted_at
+        return not self.exhausted and (reported is None or reported <= now - EXHAUSTED_EVERY_MS)
 
     def current_count(self, window: Window, now: Instant) -> int:
         """Return how many jobs started in the open window."""

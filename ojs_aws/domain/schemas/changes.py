@@ -105,8 +105,8 @@ def _of_limits(before: Object, after: Object, where: str) -> Iterator[str]:
         else:
             is_narrower = now < was if keyword in _UPPER else now > was
         if is_narrower:
-            told = f"from {was} to {now}" if _is_number(was) else f"to {now}"
-            yield f"Constraint '{keyword}' of {_named(where)} was narrowed {told}"
+            change = f"from {was} to {now}" if _is_number(was) else f"to {now}"
+            yield f"Constraint '{keyword}' of {_named(where)} was narrowed {change}"
     if after.get("uniqueItems") is True and before.get("uniqueItems") is not True:
         yield f"Items of {_named(where)} must be unique now"
     for keyword in _FIXED:

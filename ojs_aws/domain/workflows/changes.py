@@ -12,10 +12,16 @@ from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import progress
 from ojs_aws.domain.workflows.causes import worth_keeping
-from ojs_aws.domain.workflows.events import end_told, steps_told
+from ojs_aws.domain.workflows.events import end_events, step_events
 from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
 from ojs_aws.domain.workflows.progress import StepState
-from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Told, Workflow, WorkflowState
+from ojs_aws.domain.workflows.workflow import (
+    Ended,
+    StepFailure,
+    Workflow,
+    WorkflowEvent,
+    WorkflowState,
+)
 
 MAX_MESSAGE: Final = 1000
 """Characters of a failure's message that are kept."""
@@ -45,7 +51,7 @@ def create(
         begun=_begun(graph, StepState.WAITING * len(states), states, {}, now),
     )
     data: dict[str, JsonValue] = {"job_count": made.job_count, "total_steps": made.steps_total}
-    return replace(made, told=(Told("workflow.created", now, data),))
+    return replace(made, events=(WorkflowEvent("workflow.created", now, data),))
 
 
 def start(workflow: Workflow, at: Instant) -> Workflow:
@@ -53,7 +59,7 @@ def start(workflow: Workflow, at: Instant) -> Workflow:
     if workflow.started_at is not None:
         return workflow
     data: dict[str, JsonValue] = {"total_steps": workflow.steps_total}
-    started = Told("workflow.started", at, data)
+    started = WorkflowEvent("workflow.started", at, data)
     return _next(workflow, (started,), started_at=at)
 
 
@@ -75,10 +81,12 @@ def end_jobs(workflow: Workflow, graph: Graph, ended: Sequence[Ended], now: Inst
         state = _ENDS.get(StepState(states[ROOT]), state)
     begun = _begun(graph, workflow.states, states, workflow.begun or {}, at)
     counted = _counted(graph, states)
-    told = steps_told(workflow, graph, states, news, at) if not workflow.state.is_terminal else ()
+    events = (
+        step_events(workflow, graph, states, news, at) if not workflow.state.is_terminal else ()
+    )
     after = _next(
         workflow,
-        told,
+        events,
         states=states,
         state=state,
         completed_at=at if state != workflow.state else workflow.completed_at,
@@ -88,13 +96,13 @@ def end_jobs(workflow: Workflow, graph: Graph, ended: Sequence[Ended], now: Inst
         or (graph.steps[callbacks[0]].trigger if callbacks else ""),
         **counted,
     )
-    return replace(after, told=(*told, *end_told(workflow, after, graph)))
+    return replace(after, events=(*events, *end_events(workflow, after, graph)))
 
 
 def mark_enqueued(workflow: Workflow, graph: Graph, steps: Sequence[int], now: Instant) -> Workflow:
     """Return the workflow once these ready jobs are enqueued, in this write or a later one."""
     fired = tuple(
-        Told(
+        WorkflowEvent(
             "workflow.callback_fired",
             now,
             {
@@ -112,13 +120,13 @@ def mark_enqueued(workflow: Workflow, graph: Graph, steps: Sequence[int], now: I
 
 def joined(before: Workflow, *changes: Workflow) -> Workflow:
     """Join several changes, each made on the one before it, into one write."""
-    told = tuple(
+    events = tuple(
         each
         for one, after in zip((before, *changes), changes, strict=False)
         if after is not one
-        for each in after.told
+        for each in after.events
     )
-    return replace(changes[-1], version=before.version + 1, told=told)
+    return replace(changes[-1], version=before.version + 1, events=events)
 
 
 def cancel(workflow: Workflow, graph: Graph, now: Instant) -> Workflow:
@@ -130,10 +138,10 @@ def cancel(workflow: Workflow, graph: Graph, now: Instant) -> Workflow:
         message = f"Workflow '{workflow.id}' is already in terminal state '{workflow.state}'."
         raise wrong_state("workflow", workflow.id, workflow.state, message)
     states = progress.cancel(graph, workflow.states)
-    told = Told("workflow.cancelled", now, {"total_steps": workflow.steps_total})
+    events = WorkflowEvent("workflow.cancelled", now, {"total_steps": workflow.steps_total})
     return _next(
         workflow,
-        (told,),
+        (events,),
         state=WorkflowState.CANCELLED,
         states=states,
         cancelled_at=now,
@@ -179,9 +187,9 @@ def _failure(job: JobRecord, index: int, code: str, message: str) -> StepFailure
     )
 
 
-def _next(workflow: Workflow, told: Sequence[Told], **changes: object) -> Workflow:
+def _next(workflow: Workflow, events: Sequence[WorkflowEvent], **changes: object) -> Workflow:
     version = workflow.version + 1
-    return replace(workflow, version=version, told=tuple(told), **changes)  # type: ignore[arg-type]
+    return replace(workflow, version=version, events=tuple(events), **changes)  # type: ignore[arg-type]
 
 
 def _counted(graph: Graph, states: str) -> dict[str, int]:

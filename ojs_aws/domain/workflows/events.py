@@ -11,17 +11,17 @@ from ojs_aws.domain.workflows import progress
 from ojs_aws.domain.workflows.causes import cause
 from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
 from ojs_aws.domain.workflows.progress import StepState
-from ojs_aws.domain.workflows.workflow import Ended, Told, Workflow, WorkflowState
+from ojs_aws.domain.workflows.workflow import Ended, Workflow, WorkflowEvent, WorkflowState
 
 _LINEAR: Final = frozenset({Kind.CHAIN, Kind.DAG})
 
 
-def steps_told(
+def step_events(
     workflow: Workflow, graph: Graph, states: str, news: Sequence[Ended], at: Instant
-) -> tuple[Told, ...]:
+) -> tuple[WorkflowEvent, ...]:
     """Return one event for each step that ended by itself: jobs first, then their composites."""
     left = sum(progress.is_open(states[index]) for index in graph.members)
-    told: list[Told] = []
+    events: list[WorkflowEvent] = []
     for each in news:
         step = graph.steps[each.index]
         data: dict[str, JsonValue] = {
@@ -32,7 +32,7 @@ def steps_told(
         }
         if each.failure is not None:
             data["error"] = each.failure.as_dict()
-        told.append(Told(_kind(graph, each.index, each.state), each.at, data))
+        events.append(WorkflowEvent(_kind(graph, each.index, each.state), each.at, data))
     for index in range(len(graph.steps) - 1, ROOT, -1):
         step = graph.steps[index]
         was_running = workflow.states[index] == StepState.RUNNING
@@ -44,8 +44,8 @@ def steps_told(
             "step_type": step.kind,
             "duration_ms": max(0, at - since),
         }
-        told.append(Told(_kind(graph, index, StepState(states[index])), at, data))
-    return tuple(told)
+        events.append(WorkflowEvent(_kind(graph, index, StepState(states[index])), at, data))
+    return tuple(events)
 
 
 def _step_data(graph: Graph, index: int, left: int) -> dict[str, JsonValue]:
@@ -65,7 +65,7 @@ def _kind(graph: Graph, index: int, state: StepState) -> str:
     return f"workflow.{what}_{how}"
 
 
-def end_told(before: Workflow, after: Workflow, graph: Graph) -> tuple[Told, ...]:
+def end_events(before: Workflow, after: Workflow, graph: Graph) -> tuple[WorkflowEvent, ...]:
     """Return the event of a workflow that ended by itself."""
     if before.state.is_terminal or not after.state.is_terminal:
         return ()
@@ -79,4 +79,4 @@ def end_told(before: Workflow, after: Workflow, graph: Graph) -> tuple[Told, ...
         data["failed_step_id"] = graph.path(first.index) if first else ""
         data["failed_step_type"] = graph.steps[first.index].type if first else ""
         data["error"] = first.as_dict() if first else None
-    return (Told(f"workflow.{after.state}", at, data),)
+    return (WorkflowEvent(f"workflow.{after.state}", at, data),)

@@ -176,8 +176,8 @@ class _Run:
 
         """
         parts = [(self.graph.steps[part], self.states[part]) for part in self.graph.parts[index]]
-        told = [state for step, state in parts if step.is_callback and state != StepState.SKIPPED]
-        if any(state != StepState.COMPLETED for state in told):
+        ends = [state for step, state in parts if step.is_callback and state != StepState.SKIPPED]
+        if any(state != StepState.COMPLETED for state in ends):
             return StepState.FAILED
         is_well = all(state == StepState.COMPLETED for step, state in parts if not step.is_callback)
-        return StepState.COMPLETED if is_well or told else StepState.FAILED
+        return StepState.COMPLETED if is_well or ends else StepState.FAILED

@@ -72,7 +72,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WorkflowEvent:
     """Describes an event that a change causes: its type, its time, its data."""
 
     kind: str
@@ -94,7 +94,7 @@ class Workflow:
     :ivar begun: when its composites began, by their index; the workflow itself is not among them.
     :ivar failures: the first failures.
     :ivar failed_callback: the callback that failed, by its trigger; empty for none.
-    :ivar told: the events of the latest write.
+    :ivar events: the events of the latest write.
     """
 
     id: str
@@ -117,7 +117,7 @@ class Workflow:
     begun: Mapping[int, Instant] | None = None
     failures: tuple[StepFailure, ...] = ()
     failed_callback: str = ""
-    told: tuple[Told, ...] = ()
+    events: tuple[WorkflowEvent, ...] = ()
 
     def job_id(self, index: int) -> str:
         """Return the id of a step's job."""

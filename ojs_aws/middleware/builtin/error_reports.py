@@ -42,9 +42,9 @@ class ErrorReport:
 
     def as_dict(self) -> dict[str, JsonValue]:
         """Return the report as JSON data, without the exception."""
-        told = {each.name: getattr(self, each.name) for each in fields(self)}
-        del told["error"]
-        return told | {"backtrace": [*self.backtrace], "args": [*self.args]}
+        members = {each.name: getattr(self, each.name) for each in fields(self)}
+        del members["error"]
+        return members | {"backtrace": [*self.backtrace], "args": [*self.args]}
 
 
 Reporter: TypeAlias = Callable[[ErrorReport], Awaitable[None] | None]

@@ -14,7 +14,7 @@ from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
 Data = dict[str, RawJson]
-Told = list[tuple[str, Instant, Data]]
+JobEvents = list[tuple[str, Instant, Data]]
 
 
 def job_events(
@@ -27,21 +27,21 @@ def job_events(
     """
     if after is None:
         return []
-    told: Told = []
+    events: JobEvents = []
     if before is None or before.state is not after.state:
-        told = _TELLERS[after.state](before, after)
+        events = _EVENTS_OF[after.state](before, after)
     elif before.priority != after.priority:
-        told = [_reprioritised(before, after, commit)]
+        events = [_reprioritised(before, after, commit)]
     elif before.progress != after.progress:
-        told = _progress(before, after)
+        events = _progress(before, after)
     elif _is_heartbeat(before, after):
-        told = [_heartbeat(after, commit)]
+        events = [_heartbeat(after, commit)]
     common: Data = {
         "job_id": encode(after.id),
         "job_type": encode(after.type),
         "queue": encode(after.queue),
     }
-    if told and (trace := trace_of(after.document)):
+    if events and (trace := trace_of(after.document)):
         common["trace_id"] = encode(trace)
     return [
         MadeEvent(
@@ -52,7 +52,7 @@ def job_events(
             job_type=after.type,
             data=assemble(common | data),
         )
-        for kind, time, data in told
+        for kind, time, data in events
     ]
 
 
@@ -86,7 +86,7 @@ def _reprioritised(
     return "priority.changed", Instant(max(commit.at, after.created_at)), data
 
 
-def _progress(before: JobRecord, after: JobRecord) -> Told:
+def _progress(before: JobRecord, after: JobRecord) -> JobEvents:
     """Return an execution's progress, once a second at most; none for a report without a number."""
     known, earlier = after.current_progress, before.current_progress
     held = after.reservation
@@ -106,25 +106,25 @@ def _progress(before: JobRecord, after: JobRecord) -> Told:
     return [("job.progress", known.updated_at, data)]
 
 
-def _enqueued(before: JobRecord | None, after: JobRecord) -> Told:
+def _enqueued(before: JobRecord | None, after: JobRecord) -> JobEvents:
     has_failed = _was_active(before) and not is_requeue(before, after)
-    told = _failed(before, after) if has_failed else []
+    events = _failed(before, after) if has_failed else []
     data: Data = {"attempt": encode(after.attempt), "priority": encode(after.priority)}
     if after.scheduled_at is not None:
         data["scheduled_at"] = _instant(after.scheduled_at)
-    return [*told, ("job.enqueued", after.enqueued_at or after.created_at, data)]
+    return [*events, ("job.enqueued", after.enqueued_at or after.created_at, data)]
 
 
-def _scheduled(_: JobRecord | None, after: JobRecord) -> Told:
+def _scheduled(_: JobRecord | None, after: JobRecord) -> JobEvents:
     due = _instant(after.scheduled_at or after.created_at)
     return [("job.scheduled", after.created_at, {"scheduled_at": due})]
 
 
-def _pending(_: JobRecord | None, __: JobRecord) -> Told:
+def _pending(_: JobRecord | None, __: JobRecord) -> JobEvents:
     return []
 
 
-def _started(_: JobRecord | None, after: JobRecord) -> Told:
+def _started(_: JobRecord | None, after: JobRecord) -> JobEvents:
     worker = after.reservation.worker_id if after.reservation else ""
     data: Data = {"attempt": encode(after.attempt), "worker_id": encode(worker)}
     if after.attempt == 1 and after.started_at is not None and after.enqueued_at is not None:
@@ -132,7 +132,7 @@ def _started(_: JobRecord | None, after: JobRecord) -> Told:
     return [("job.started", after.started_at or after.created_at, data)]
 
 
-def _completed(_: JobRecord | None, after: JobRecord) -> Told:
+def _completed(_: JobRecord | None, after: JobRecord) -> JobEvents:
     ended = after.completed_at or after.created_at
     data: Data = {
         "attempt": encode(after.attempt),
@@ -143,7 +143,7 @@ def _completed(_: JobRecord | None, after: JobRecord) -> Told:
     return [("job.completed", ended, data)]
 
 
-def _failed(before: JobRecord | None, after: JobRecord) -> Told:
+def _failed(before: JobRecord | None, after: JobRecord) -> JobEvents:
     """Return the failed attempt; a lost reservation counts as one, with its own code."""
     failure = after.failures[-1] if after.failures else None
     if failure is None:
@@ -165,21 +165,21 @@ def _error(job: JobRecord, failure: Failure) -> RawJson:
     return RawJson(f'{rendered[:-1]},"retryable":{is_retryable}}}')
 
 
-def _retrying(before: JobRecord | None, after: JobRecord) -> Told:
+def _retrying(before: JobRecord | None, after: JobRecord) -> JobEvents:
     """Return the failed attempt and the coming retry; a snooze only has the latter."""
-    told = _failed(before, after)
-    failed_at = told[-1][1] if told else after.created_at
+    events = _failed(before, after)
+    failed_at = events[-1][1] if events else after.created_at
     data: Data = {
         "attempt": encode(after.attempt),
         "max_attempts": encode(after.retry.max_attempts),
         "next_retry_at": _instant(after.next_attempt_at or failed_at),
-        "error": told[-1][2]["error"] if told else _UNKNOWN,
+        "error": events[-1][2]["error"] if events else _UNKNOWN,
     }
     retrying = ("job.retrying", failed_at, data)
-    return [retrying] if is_requeue(before, after) else [*told, retrying]
+    return [retrying] if is_requeue(before, after) else [*events, retrying]
 
 
-def _discarded(before: JobRecord | None, after: JobRecord) -> Told:
+def _discarded(before: JobRecord | None, after: JobRecord) -> JobEvents:
     ended = after.discarded_at or after.created_at
     if _was_given_up(before, after, ended):
         limit: Data = {"key": encode(after.limit.key if after.limit else "")}
@@ -194,13 +194,13 @@ def _discarded(before: JobRecord | None, after: JobRecord) -> Told:
             "ttl_ms": encode(max(0, (after.expires_at or ended) - after.created_at)),
         }
         return [("job.expired", ended, data)]
-    told = _failed(before, after)
+    events = _failed(before, after)
     data = {
         "total_attempts": encode(after.attempt),
-        "last_error": told[-1][2]["error"] if told else _UNKNOWN,
+        "last_error": events[-1][2]["error"] if events else _UNKNOWN,
         "dead_letter": encode(after.is_dead_letter),
     }
-    return [*told, ("job.discarded", ended, data)]
+    return [*events, ("job.discarded", ended, data)]
 
 
 def _was_given_up(before: JobRecord | None, after: JobRecord, ended: Instant) -> bool:
@@ -213,7 +213,7 @@ def _was_given_up(before: JobRecord | None, after: JobRecord, ended: Instant) ->
     return after.expires_at is None or ended < after.expires_at
 
 
-def _cancelled(before: JobRecord | None, after: JobRecord) -> Told:
+def _cancelled(before: JobRecord | None, after: JobRecord) -> JobEvents:
     data: Data = {"cancelled_by": encode("api")}
     if before is not None:
         data["previous_state"] = encode(str(before.state))
@@ -234,7 +234,7 @@ _UNKNOWN: Final = assemble(
 
 _NO_ERROR: Final[Data] = {"last_error": RawJson("null"), "dead_letter": encode(False)}
 
-_TELLERS: Final[dict[JobState, Callable[[JobRecord | None, JobRecord], Told]]] = {
+_EVENTS_OF: Final[dict[JobState, Callable[[JobRecord | None, JobRecord], JobEvents]]] = {
     JobState.AVAILABLE: _enqueued,
     JobState.SCHEDULED: _scheduled,
     JobState.PENDING: _pending,

@@ -24,8 +24,8 @@ def worker_events(
         return [_made("worker.stopped", before, at, reason="error")]
     at = after.last_seen
     if before is None or (_has_ended(before) and not _has_ended(after)):
-        told = _about(after)
-        queues, concurrency = _queues(told), told.get("concurrency")
+        about = _about(after)
+        queues, concurrency = _queues(about), about.get("concurrency")
         is_count = isinstance(concurrency, int)
         concurrency = concurrency if is_count else 0
         return [_made("worker.started", after, at, queues=queues, concurrency=concurrency)]
@@ -36,9 +36,9 @@ def worker_events(
     made: list[MadeEvent] = []
     if after.state == "quiet" and before.state != "quiet":
         made.append(_made("worker.quiet", after, at, active_jobs=after.active_jobs))
-    told = _about(after)
-    usage = {name: told[name] for name in ("memory_mb", "cpu_percent") if name in told}
-    data: dict[str, JsonValue] = {"active_jobs": after.active_jobs, "queues": _queues(told)}
+    about = _about(after)
+    usage = {name: about[name] for name in ("memory_mb", "cpu_percent") if name in about}
+    data: dict[str, JsonValue] = {"active_jobs": after.active_jobs, "queues": _queues(about)}
     made.append(_made("worker.heartbeat", after, at, **data, **usage))
     return made
 
@@ -49,14 +49,14 @@ def _has_ended(worker: WorkerInfo) -> bool:
 
 def _about(worker: WorkerInfo) -> dict[str, JsonValue]:
     try:
-        told = decode(worker.about, max_depth=ANY_DEPTH) if worker.about else {}
+        about = decode(worker.about, max_depth=ANY_DEPTH) if worker.about else {}
     except OjsError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return about if isinstance(about, dict) else {}
 
 
-def _queues(told: dict[str, JsonValue]) -> JsonValue:
-    queues = told.get("queues")
+def _queues(about: dict[str, JsonValue]) -> JsonValue:
+    queues = about.get("queues")
     return queues if isinstance(queues, list) else []
 
 

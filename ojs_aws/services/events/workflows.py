@@ -22,10 +22,10 @@ def workflow_events(
     }
     return [
         MadeEvent(
-            kind=told.kind,
-            time=told.at,
+            kind=event.kind,
+            time=event.at,
             subject=after.id,
-            data=encode({**common, **told.data}),
+            data=encode({**common, **event.data}),
         )
-        for told in after.told
+        for event in after.events
     ]

@@ -138,8 +138,8 @@ class Fail:
         key = blocked_key(job)
         if not key:
             return
-        told = LimitRefusal("dynamic", until, current=1).render(self.changer.clock.now())
-        reason = {**told, "reason": f"The handler of job {job.id} reported it."}
+        refusal = LimitRefusal("dynamic", until, current=1).render(self.changer.clock.now())
+        reason = {**refusal, "reason": f"The handler of job {job.id} reported it."}
         try:
             self.limits().block(key, until, encode(reason))
         except OjsError:

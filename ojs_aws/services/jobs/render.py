@@ -174,10 +174,10 @@ def _checkpoint(job: JobRecord) -> dict[str, RawJson]:
     saved = job.checkpoint
     if saved is None or not isinstance(saved.state, str):
         return {}
-    told = opened(saved)
+    shown = opened(saved)
     described = {
-        **told,
+        **shown,
         "sequence": encode(saved.sequence),
         "created_at": encode(format_instant(saved.created_at)),
     }
-    return {"checkpoint": assemble(described), "last_checkpoint": told["state"]}
+    return {"checkpoint": assemble(described), "last_checkpoint": shown["state"]}

@@ -29,7 +29,7 @@ from ojs_aws.services.queues.push_settings import PushSettingsCache
 RETRY_AFTER_S: Final = 1
 """When a rejected producer may try again: about as long as the stream lags."""
 
-TELL_EVERY_MS: Final = 1000
+REPORT_EVERY_MS: Final = 1000
 """A process writes down its rejections of a queue at most this often."""
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Places:
 class _Rejections:
     """Counts rejections of a queue that are not written yet."""
 
-    told_at: Instant
+    reported_at: Instant
     count: int = 0
 
 
@@ -192,15 +192,20 @@ class Backpressure:
     def _tell_rejected(self, queue: str, job_type: str, count: int, depth: int, bound: int) -> None:
         """Write rejections for the stream to publish: once a second at most."""
         now = self.clock.now()
-        waiting = self._rejections.setdefault(queue, _Rejections(Instant(now - TELL_EVERY_MS)))
+        waiting = self._rejections.setdefault(queue, _Rejections(Instant(now - REPORT_EVERY_MS)))
         waiting.count += count
-        if now - waiting.told_at < TELL_EVERY_MS:
+        if now - waiting.reported_at < REPORT_EVERY_MS:
             return
-        told, waiting.count, waiting.told_at = waiting.count, 0, now
+        rejected, waiting.count, waiting.reported_at = waiting.count, 0, now
         try:
             self.pressures().reject(
                 Pressure(
-                    queue=queue, at=now, rejected=told, job_type=job_type, depth=depth, bound=bound
+                    queue=queue,
+                    at=now,
+                    rejected=rejected,
+                    job_type=job_type,
+                    depth=depth,
+                    bound=bound,
                 )
             )
         except OjsError:

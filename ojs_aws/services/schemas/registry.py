@@ -107,7 +107,7 @@ class SchemaRegistry:
         changes = breaking_changes(decode(known.schema, max_depth=ANY_DEPTH), schema)
         if not changes:
             return
-        told: list[JsonValue] = list(changes)
+        breaking: list[JsonValue] = list(changes)
         following = f"{release_of(entry.version)[0] + 1}.0.0"
         raise IncompatibleSchemaError(
             f"Schema version {entry.version} introduces breaking changes compared to "
@@ -115,7 +115,7 @@ class SchemaRegistry:
             details={
                 "field": "version",
                 "compared_to": known.version,
-                "breaking_changes": told,
+                "breaking_changes": breaking,
             },
             hint="Jobs that follow the version before would be refused by this one.",
         )

@@ -59,9 +59,9 @@ class SchemaValidation:
             insists, and there is none.
         """
         meta = job.get("meta")
-        told = meta if isinstance(meta, dict) else {}
-        uri, insists = job.get("schema"), told.get(VALIDATE) is True
-        if told.get(ENCODINGS) or not (isinstance(uri, str) or insists):
+        stated = meta if isinstance(meta, dict) else {}
+        uri, insists = job.get("schema"), stated.get(VALIDATE) is True
+        if stated.get(ENCODINGS) or not (isinstance(uri, str) or insists):
             return
         schema = self._schema(uri) if isinstance(uri, str) else self._of_type(job)
         if schema is None:

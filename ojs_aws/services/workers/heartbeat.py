@@ -143,14 +143,14 @@ class Heartbeat:
             interval that no worker keeps.
         :raises PermissionDeniedError: another principal registered this worker id.
         """
-        told = report or WorkerReport(active_jobs=len(job_ids))
+        known = report or WorkerReport(active_jobs=len(job_ids))
         self._check(worker_id, job_ids)
-        check_heartbeat_interval(told.interval_ms)
+        check_heartbeat_interval(known.interval_ms)
         now = self.changer.clock.now()
         worker: WorkerInfo | None = None
         if worker_id is not None:
-            told = replace(told, job_ids=tuple(dict.fromkeys(job_ids)))
-            worker = self._register(worker_id, told, now, caller.principal)
+            known = replace(known, job_ids=tuple(dict.fromkeys(job_ids)))
+            worker = self._register(worker_id, known, now, caller.principal)
         result = _Sorted()
         for job_id, job in self._loaded(job_ids).items():
             is_seen = job is not None and caller.may_touch(job.queue, job.type)

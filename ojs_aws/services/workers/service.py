@@ -81,12 +81,12 @@ class Selection:
 class Directed:
     """Holds the result of directing several workers.
 
-    :ivar told: ids of those that will get the directive.
+    :ivar directed: ids of those that will get the directive.
     :ivar refused: ids of those that terminate already; they get no other directive.
     :ivar cursor: where to go on; empty when all were reached.
     """
 
-    told: tuple[str, ...]
+    directed: tuple[str, ...]
     refused: tuple[str, ...]
     cursor: str = ""
 
@@ -150,18 +150,18 @@ class Workers:
     def direct_all(self, selection: Selection, directive: Directive, cursor: str = "") -> Directed:
         """Direct every selected worker that exists now; at most 1000 in one call."""
         now = self.changer.clock.now()
-        told: list[str] = []
+        directed: list[str] = []
         refused: list[str] = []
         last = ""
         for worker in self._all(cursor, now):
-            if len(told) + len(refused) >= MAX_DIRECTED:
-                return Directed(told=tuple(told), refused=tuple(refused), cursor=last)
+            if len(directed) + len(refused) >= MAX_DIRECTED:
+                return Directed(directed=tuple(directed), refused=tuple(refused), cursor=last)
             last = worker.id
             if selection.chooses(worker):
                 before = self.registry.direct(worker.id, directive, now)
                 if before is not None:
-                    (refused if _is_final(before, directive) else told).append(worker.id)
-        return Directed(told=tuple(told), refused=tuple(refused))
+                    (refused if _is_final(before, directive) else directed).append(worker.id)
+        return Directed(directed=tuple(directed), refused=tuple(refused))
 
     def _all(self, after: str, now: Instant) -> Iterator[WorkerInfo]:
         while page := self.registry.page(after, _PAGE, now):

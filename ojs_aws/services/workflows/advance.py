@@ -146,8 +146,8 @@ class WorkflowAdvance:
         """Return a new workflow with its first jobs, not stored yet."""
         change = WorkflowWrite(self.workflows, self.push.for_many(), workflow, plan)
         after = change.make((), None)
-        told = (*workflow.told, *after.told)
-        return replace(after, version=workflow.version, told=told), change.jobs
+        events = (*workflow.events, *after.events)
+        return replace(after, version=workflow.version, events=events), change.jobs
 
     # ------------------------------------------------------------------ cancelled workflows
     def cancel_jobs(self, workflow: Workflow) -> Workflow:

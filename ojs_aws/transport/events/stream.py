@@ -154,8 +154,8 @@ class StreamConsumer:
         if self._aside:
             self.count(self._aside, name)
         if name:
-            told = [each for each in changes if each.number not in failed]
-            events = [event for each in told for event in each.events]
+            published = [each for each in changes if each.number not in failed]
+            events = [event for each in published for event in each.events]
             self._measure(measured(events), name)
             if self.backend.settings.metrics_by_type:
                 self._by_type(events, name)
@@ -186,8 +186,8 @@ class StreamConsumer:
         try:
             return change_of(record, self.read)
         except Exception as problem:  # whatever is wrong with it, the shard must go on
-            told = {"record": number_of(record), "item": item_of(record)}
-            self.logger.exception("Unreadable record", extra=told)
+            about = {"record": number_of(record), "item": item_of(record)}
+            self.logger.exception("Unreadable record", extra=about)
             try:
                 self._set_aside(record, repr(problem))
             except OjsError as trouble:
@@ -215,8 +215,8 @@ class StreamConsumer:
         text = json.dumps(record, default=_as_text)
         aside = SetAside(number=number_of(record), reason=reason[:500], record=text)
         self.backend.events.set_aside(aside, self.backend.clock.now())
-        told = {"record": aside.number, "item": item_of(record), "reason": reason}
-        self.logger.error("Set a record aside", extra=told)
+        about = {"record": aside.number, "item": item_of(record), "reason": reason}
+        self.logger.error("Set a record aside", extra=about)
         self._aside += 1
 
 

@@ -55,8 +55,10 @@ class Consequences:
                     gone = change.removed
                     self.backend.ports.unique().forget(gone.unique_key, gone.id)
             except OjsError as problem:
-                told = about(change)
-                self.logger.warning("Could not remove what a job left", exc_info=True, extra=told)
+                described = about(change)
+                self.logger.warning(
+                    "Could not remove what a job left", exc_info=True, extra=described
+                )
                 failed[change.number] = trouble_of(problem)
 
     def _forget_documents(self, job: JobRecord) -> None:

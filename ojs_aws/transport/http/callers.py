@@ -24,20 +24,20 @@ _HINT: Final = "Send 'Authorization: Bearer <key>'."
 _EXPIRED: Final = "expired"
 
 
-def told_verdict(verdict: Verdict) -> dict[str, str]:
+def verdict_context(verdict: Verdict) -> dict[str, str]:
     """Return what the authorizer passes to the functions, through the gateway."""
     caller = verdict.caller
     if caller is None:
-        told: dict[str, object] = {"refused": str(verdict.refusal), "id": verdict.key_id}
+        found: dict[str, object] = {"refused": str(verdict.refusal), "id": verdict.key_id}
     else:
-        told = {
+        found = {
             "id": caller.id,
             "name": caller.name,
             "permissions": sorted(caller.permissions),
             "queues": caller.queues,
             "types": caller.types,
         }
-    return {CONTEXT: json.dumps(told, separators=(",", ":"))}
+    return {CONTEXT: json.dumps(found, separators=(",", ":"))}
 
 
 def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
@@ -70,8 +70,8 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
     given = (authorizer.get("lambda") or {}).get(CONTEXT)
     if not isinstance(given, str):
         return None
-    told = json.loads(given)
-    refused = told.get("refused")
+    found = json.loads(given)
+    refused = found.get("refused")
     if refused == _EXPIRED:
         raise TokenExpiredError("The API key has expired.", hint="Use the key that replaced it.")
     if refused == "missing":
@@ -81,11 +81,11 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
     from ojs_aws.domain.access import Permission  # beside its only use
 
     return Caller(
-        id=told["id"],
-        name=told["name"],
-        permissions=frozenset(map(Permission, told["permissions"])),
-        queues=tuple(told["queues"]),
-        types=tuple(told["types"]),
+        id=found["id"],
+        name=found["name"],
+        permissions=frozenset(map(Permission, found["permissions"])),
+        queues=tuple(found["queues"]),
+        types=tuple(found["types"]),
     )
 
 

@@ -372,7 +372,7 @@ def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None
     assert "1 jobs wait in paused queues" in cli.run("restore", "messages").out
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_reported() -> None:
     """Without a server."""
     ran = CliRunner().invoke(app, ["--version"])
     assert (ran.exit_code, ran.stdout) == (0, f"ojs-aws {__version__}\n")

@@ -261,7 +261,7 @@ async def test_mw_builtin_010_the_timeout_ends_a_handler(is_async: bool) -> None
     await until(stopped.is_set)
 
 
-async def test_mw_exe_020_the_origin_of_a_failure_is_told() -> None:
+async def test_mw_exe_020_the_origin_of_a_failure_is_reported() -> None:
     """MW-EXE-020: a middleware's own error names the middleware."""
 
     async def transaction(job: Job, ctx: JobContext, call_next: Any) -> Any:

@@ -90,7 +90,7 @@ def test_an_unknown_type_is_not_retried() -> None:
     assert failure["retryable"] is False
 
 
-def test_mw_exe_020_the_origin_of_a_middleware_s_error_is_told() -> None:
+def test_mw_exe_020_the_origin_of_a_middleware_s_error_is_reported() -> None:
     """MW-EXE-020."""
     assert failure_of(raised(ValueError("x")), "middleware:tx")["details"] == {
         "origin": "middleware:tx"

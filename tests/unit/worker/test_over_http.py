@@ -77,7 +77,7 @@ async def test_a_refused_report_raises() -> None:
         await source(server).ack(JOB_ID, None)
 
 
-async def test_a_heartbeat_tells_and_is_told() -> None:
+async def test_a_heartbeat_tells_and_is_reported() -> None:
     """State and active jobs out; directive, cancelled and lost jobs back."""
     server = FakeServer()
     told = {"state": "quiet", "jobs_extended": [], "cancelled": ["c"], "lost": ["l"]}

@@ -26,7 +26,7 @@ from ojs_aws.domain.groups import in_groups
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.graph import Kind, dump_graph, load_graph
-from ojs_aws.domain.workflows.workflow import StepFailure, Told, Workflow, WorkflowState
+from ojs_aws.domain.workflows.workflow import StepFailure, Workflow, WorkflowEvent, WorkflowState
 from ojs_aws.ports import WorkflowPlan
 from ojs_aws.topology import WORKFLOW_SORT_KEY
 
@@ -75,7 +75,7 @@ def to_item(workflow: Workflow, retention_s: int) -> Item:
     document["failures"] = [
         [f.index, f.job_id, f.code, f.message, f.attempt] for f in workflow.failures
     ]
-    document["told"] = [[each.kind, each.at, each.data] for each in workflow.told]
+    document["told"] = [[each.kind, each.at, each.data] for each in workflow.events]
     item: Item = {
         **workflow_key(workflow.id),
         n.GPK: string(LIST),
@@ -100,7 +100,9 @@ def workflow_of(item: Item) -> Workflow:
     document["failures"] = tuple(
         StepFailure(**dict(zip(names, row, strict=True))) for row in document["failures"]
     )
-    document["told"] = tuple(Told(kind, Instant(at), data) for kind, at, data in document["told"])
+    document["events"] = tuple(
+        WorkflowEvent(kind, Instant(at), data) for kind, at, data in document.pop("told")
+    )
     workflow_id = read_string(item, n.PK).removeprefix(workflow_pk(""))
     return Workflow(id=workflow_id, **document)
 

@@ -160,8 +160,8 @@ def direct_chosen(
     done = call.backend.workers.service.direct_all(selection, directive, read_mark(_MARK, cursor))
     body: answers.DirectedAnswer = {
         "directive": directive.value,
-        "updated": len(done.told),
-        "workers": [*done.told],
+        "updated": len(done.directed),
+        "workers": [*done.directed],
         "refused": [*done.refused],
         **further(write_mark(_MARK, done.cursor)),
     }

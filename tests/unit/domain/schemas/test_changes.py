@@ -77,7 +77,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("old", "new", "told"), BREAKING)
-def test_a_breaking_change_is_told(old: Any, new: Any, told: str) -> None:
+def test_a_breaking_change_is_reported(old: Any, new: Any, told: str) -> None:
     """Section 8.2, by the name of the field."""
     (change,) = breaking_changes(old, new)
     assert told in change

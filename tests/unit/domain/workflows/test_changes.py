@@ -204,7 +204,7 @@ def begun(graph: Graph) -> Workflow:
 
 
 def kinds(workflow: Workflow) -> list[str]:
-    return [each.kind.removeprefix("workflow.") for each in workflow.told]
+    return [each.kind.removeprefix("workflow.") for each in workflow.events]
 
 
 def test_a_chain_tells_of_its_steps_and_its_end() -> None:
@@ -216,12 +216,12 @@ def test_a_chain_tells_of_its_steps_and_its_end() -> None:
     assert workflows.start(started, Instant(NOW + 9)) is started
     one = workflows.end_jobs(started, graph, [ended(1)], NOW)
     assert kinds(one) == ["step_completed"]
-    assert one.told[0].data["remaining_steps"] == 1
+    assert one.events[0].data["remaining_steps"] == 1
     two = workflows.end_jobs(
         workflows.mark_enqueued(one, graph, one.ready(9), NOW), graph, [ended(2, F)], NOW
     )
     assert kinds(two) == ["step_failed", "failed"]
-    assert two.told[1].data["failed_step_id"] == "1"
+    assert two.events[1].data["failed_step_id"] == "1"
     assert (two.state, two.completed_count, two.failed_count) == (WorkflowState.FAILED, 1, 1)
 
 
@@ -278,7 +278,7 @@ def test_a_callback_that_fails_is_named_however_many_jobs_failed_before() -> Non
     last = fail_all(fail_all(begun(graph), graph, *range(1, 31)), graph, 31)
     assert len(last.failures) == MAX_FAILURES
     assert last.failures[-1].index == 31
-    assert last.told[-1].data["failed_step_id"] == "on_failure"
+    assert last.events[-1].data["failed_step_id"] == "on_failure"
     found = cause(last, graph)
     assert found is not None
     assert found.index == 31
@@ -293,7 +293,7 @@ def test_a_failed_step_is_named_however_many_failures_were_handled_before() -> N
     well = workflows.end_jobs(ready, graph, [ended(32)], NOW)
     last = fail_all(well, graph, 33)
     assert last.state is WorkflowState.FAILED
-    assert last.told[-1].data["failed_step_id"] == "1"
+    assert last.events[-1].data["failed_step_id"] == "1"
     assert 33 in [each.index for each in last.failures]
 
 
@@ -322,7 +322,7 @@ def test_a_cancelled_workflow_begins_nothing_and_counts_what_still_ends() -> Non
     assert cancelled.outstanding(graph) == [1]
     late = workflows.end_jobs(cancelled, graph, [ended(1)], NOW)
     assert (late.states, late.state, late.completed_count) == ("xcxx", WorkflowState.CANCELLED, 1)
-    assert late.told == ()
+    assert late.events == ()
     with pytest.raises(ConflictError):
         workflows.cancel(late, graph, NOW)
 

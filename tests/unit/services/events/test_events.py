@@ -381,7 +381,7 @@ LATER = Instant(SEEN + 5000)
         (worker(), None, ["worker.stopped"]),
     ],
 )
-def test_the_life_of_a_worker_is_told(
+def test_the_life_of_a_worker_is_reported(
     before: WorkerInfo | None, after: WorkerInfo | None, expected: list[str]
 ) -> None:
     """Section 4.3, from what its heartbeats say."""
@@ -402,7 +402,7 @@ def test_a_worker_that_is_lost_is_told_apart_from_one_that_ended() -> None:
     assert json.loads(ended.data)["reason"] == "shutdown"
 
 
-def test_what_a_worker_said_of_itself_is_told() -> None:
+def test_what_a_worker_said_of_itself_is_reported() -> None:
     """Queues and concurrency; none where it said nothing that can be used."""
     (event,) = events_of(None, worker(), COMMIT)
     data = json.loads(event.data)

@@ -303,7 +303,7 @@ def test_rl_006_a_bucket_reports_once_that_it_is_exhausted_and_released(
     assert released == {"key": "api", "strategy": "concurrency", "job_id": jobs[1]}
 
 
-def test_how_many_wait_is_told(world: World) -> None:
+def test_how_many_wait_is_reported(world: World) -> None:
     """Section 10.1; for a queue and a type as for a key."""
     world.backend.limits.override("queue:default", {"concurrency": 9})
     world.backend.limits.override("type:demo.echo", {"concurrency": 9})

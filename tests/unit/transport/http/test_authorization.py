@@ -18,7 +18,7 @@ from ojs_aws.domain.api_keys import Refusal
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.workers.service import Directive
 from ojs_aws.transport.http.access import Bounds, scopes_of
-from ojs_aws.transport.http.callers import told_verdict
+from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.transport.http.routes import ROUTES, Route
 from tests.api import Api
 from tests.simulation.world import World
@@ -41,7 +41,7 @@ def path_of(route: Route, position: int = 0) -> str:
 
 def as_caller(caller: Caller) -> dict[str, Any]:
     """What the gateway says of somebody with an API key."""
-    return {"lambda": told_verdict(Verdict(caller))}
+    return {"lambda": verdict_context(Verdict(caller))}
 
 
 def scoped(*scopes: Scope, **bounds: tuple[str, ...]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_sec_003_only_health_and_manifest_answer_without_credentials(
     route: Route, shut: Api
 ) -> None:
     """SEC-003, SEC-004, SEC-005: 401 in the OJS form, and how to authenticate."""
-    for authorizer in ({}, {"lambda": told_verdict(Verdict(None, Refusal.MISSING))}):
+    for authorizer in ({}, {"lambda": verdict_context(Verdict(None, Refusal.MISSING))}):
         shut.authorizer = authorizer
         reply = shut.send(route.method, path_of(route))
         if route.operation in {"health", "manifest"}:
@@ -132,7 +132,7 @@ def test_health_and_manifest_can_be_closed_too() -> None:
 )
 def test_credentials_that_are_not_valid_are_401(refusal: Refusal, code: str, shut: Api) -> None:
     """Callers learn only that credentials have expired, and only with the right secret."""
-    shut.authorizer = {"lambda": told_verdict(Verdict(None, refusal, "0123456789abcdef"))}
+    shut.authorizer = {"lambda": verdict_context(Verdict(None, refusal, "0123456789abcdef"))}
     reply = shut.post("/jobs", {"type": "email.send", "args": []})
     assert (reply.status, reply.error["code"]) == (401, code)
     assert "invalid_token" in reply.headers["WWW-Authenticate"]
@@ -531,7 +531,7 @@ def test_sec_018_refusals_are_logged_with_who_and_what_without_secrets() -> None
     api = Api(World(settings=Settings(auth="api-key")).backend, logger)
     text = "ojs_0123456789abcdef_" + "S" * 43
     headers = {"authorization": f"Bearer {text}", "x-request-id": "req-1"}
-    api.authorizer = {"lambda": told_verdict(Verdict(None, Refusal.UNKNOWN, "0123456789abcdef"))}
+    api.authorizer = {"lambda": verdict_context(Verdict(None, Refusal.UNKNOWN, "0123456789abcdef"))}
     replies = [api.post("/jobs", BODY, headers=headers)]
     api.authorizer = scoped(Scope.READ_ONLY)
     replies.append(api.post("/jobs", BODY, headers=headers))

@@ -10,7 +10,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Permission
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.transport.http.callers import told_verdict
+from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.transport.http.calls import Request
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from tests.api import OJS, Api
@@ -154,7 +154,7 @@ def test_metrics_with_numbers_need_leave_to_inspect() -> None:
     """Who may only enqueue scrapes the text, and learns nothing of others' jobs."""
     api = Api(World(settings=Settings(auth="api-key")).backend)
     caller = Caller(id="p", permissions=frozenset({Permission.ENQUEUE}))
-    api.authorizer = {"lambda": told_verdict(Verdict(caller))}
+    api.authorizer = {"lambda": verdict_context(Verdict(caller))}
     assert api.get("/metrics").status == 200
     assert api.get("/metrics", headers=CLI).status == 403
 

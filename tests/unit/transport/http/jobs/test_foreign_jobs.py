@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.uniqueness import UniquePolicy, fingerprint
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.jobs.fetch.service import FetchRequest
-from ojs_aws.transport.http.callers import told_verdict
+from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -46,14 +46,14 @@ def api(world: World) -> Api:
 def admin() -> dict[str, Any]:
     """What the gateway says of an administrator."""
     caller = Caller(id="key:0", permissions=permissions_of([Scope.ADMIN]))
-    return {"lambda": told_verdict(Verdict(caller))}
+    return {"lambda": verdict_context(Verdict(caller))}
 
 
 def bound(**bounds: tuple[str, ...]) -> dict[str, Any]:
     """What it says of somebody who may enqueue, see and operate, within bounds."""
     scopes = [Scope.PRODUCER, Scope.OPERATOR]
     caller = Caller(id="key:1", permissions=permissions_of(scopes), **bounds)  # type: ignore[arg-type]
-    return {"lambda": told_verdict(Verdict(caller))}
+    return {"lambda": verdict_context(Verdict(caller))}
 
 
 def enqueue(world: World, api: Api, way: str, job: dict[str, Any]) -> Any:

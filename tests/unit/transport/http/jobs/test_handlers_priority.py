@@ -113,7 +113,7 @@ def test_the_same_priority_again_writes_nothing(api: Api, world: World) -> None:
     assert world.store.jobs[job_id].version == 2
 
 
-def test_pri_r004_the_change_is_told(api: Api, world: World) -> None:
+def test_pri_r004_the_change_is_reported(api: Api, world: World) -> None:
     """With both priorities, and the job that it is about."""
     job_id = api.push()
     before = world.store.jobs[job_id]

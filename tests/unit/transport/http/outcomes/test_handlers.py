@@ -12,7 +12,7 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.progress import read_report
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.access.api_keys import Verdict
-from ojs_aws.transport.http.callers import told_verdict
+from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api, Reply
 from tests.simulation.world import World
 
@@ -327,11 +327,11 @@ def test_results_of_foreign_jobs_are_as_if_there_were_none() -> None:
     world = World(settings=Settings(auth="api-key"))
     api = Api(world.backend)
     admin = Caller(id="a", permissions=frozenset(Permission))
-    api.authorizer = {"lambda": told_verdict(Verdict(admin))}
+    api.authorizer = {"lambda": verdict_context(Verdict(admin))}
     foreign = api.push()
     own = api.push(options={"queue": "mine"})
     bound = Caller(id="k", permissions=frozenset(Permission), queues=("mine",))
-    api.authorizer = {"lambda": told_verdict(Verdict(bound))}
+    api.authorizer = {"lambda": verdict_context(Verdict(bound))}
     results = api.post("/jobs/results", {"ids": [foreign, own, "no id"]}).json["results"]
     assert results[foreign] is None
     assert results["no id"] is None

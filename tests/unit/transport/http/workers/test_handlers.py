@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.services.access.api_keys import Verdict
-from ojs_aws.transport.http.callers import told_verdict
+from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -173,7 +173,7 @@ def test_bound_credentials_see_the_health_of_their_own_workers_alone() -> None:
     def health_as(key: str, *queues: str) -> int:
         permissions = permissions_of([Scope.WORKER])
         caller = Caller(id=key, name=key, permissions=permissions, queues=queues)
-        api.authorizer = {"lambda": told_verdict(Verdict(caller))}
+        api.authorizer = {"lambda": verdict_context(Verdict(caller))}
         if key == "k1":
             beat(api)
         return api.get("/workers/w1/health").status
