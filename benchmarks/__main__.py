@@ -52,6 +52,7 @@ ALL: Final = (
     Benchmark("batch_costs"),
     Benchmark("flow_costs"),
     Benchmark("paths"),
+    Benchmark("compare"),
     Benchmark("capacity"),
     Benchmark("sweep_costs", quick=("--waiting", "500"), minutes=1),
     Benchmark("growth", minutes=4),

@@ -48,6 +48,7 @@ PATHS: Final[Mapping[str, Workload]] = {
     "with a limit": Workload(jobs=MILLION, limited=1),
     "workflow step": Workload(jobs=MILLION, steps=1),
     "with one heartbeat over HTTP": Workload(jobs=MILLION, heartbeats=1),
+    "pushed directly, without the API": Workload(jobs=MILLION, is_direct=True),
     "without the event bus": Workload(jobs=MILLION, has_bus=False),
     "without a batching window": Workload(jobs=MILLION, stream_window_s=0),
     "with a window of 5 s": Workload(jobs=MILLION, stream_window_s=5),

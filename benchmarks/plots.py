@@ -43,3 +43,11 @@ def _short(value: float) -> str:
         if value >= factor:
             return f"{value / factor:g}{unit}"
     return f"{value:g}"
+
+
+def reproducible() -> None:
+    """Make plots that stay the same file while their numbers do, with text as text."""
+    import matplotlib as mpl  # noqa: PLC0415 - takes a second
+
+    mpl.rcParams["svg.fonttype"] = "none"
+    mpl.rcParams["svg.hashsalt"] = "ojs-aws"

@@ -44,7 +44,7 @@ def tell(
 def draw(name: str, figure: Figure, console: Console, folder: Path = FOLDER) -> Path:
     """Keep a plot; where."""
     path = _file(folder, f"{name}.svg")
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
     console.print(f"drawn to {_shown(path)}")
     return path
 

@@ -98,10 +98,11 @@ class Line:
 
 ASSUMPTIONS: Final[Sequence[str]] = (
     f"list prices of {REGION}, {PRICED_ON}, without free tiers, taxes and data transfer",
-    "a push is one request to the API; clients inside AWS that go directly save it",
+    "a push is one request to the API, if it is not direct",
     "steps of workflows begin one after the other; members of large groups cost less",
     f"an API request runs for {API_MS} ms at {API_GB} GB",
-    f"the changes of the stream come evenly, in one shard, {units.STREAM_BATCH} together at most",
+    f"the stream has one shard, whose changes come evenly, {units.STREAM_BATCH} together at most",
+    f"jobs wait {units.LAMBDA_CLAIM_S:g} s for Lambda workers, {units.HTTP_CLAIM_S:g} s for polls",
     f"random tokens deflate {RANDOM_TOKENS:g} to one, ordinary JSON {ORDINARY_JSON:g} to one",
     "HTTP workers fetch one job a request; their own machines come on top",
 )
@@ -194,7 +195,8 @@ def _orchestration(w: Workload) -> Iterator[Line]:
 def _invocations(w: Workload) -> tuple[float, float]:
     """Return the invocations of the stream's consumer, and the changes of each."""
     records = w.jobs * units.STREAM_RECORDS + 2 * w.failures + w.jobs * w.scheduled
-    each = units.stream_batch(w.jobs_per_second, w.stream_window_s)
+    claim_s = units.HTTP_CLAIM_S if w.uses_http_workers else units.LAMBDA_CLAIM_S
+    each = units.stream_batch(w.jobs_per_second, w.stream_window_s, claim_s, w.job_ms / 1000)
     return records / each, each
 
 
@@ -211,7 +213,7 @@ def _stream(w: Workload) -> Iterator[Line]:
 
 def _calls(w: Workload) -> tuple[float, float]:
     """Return the pushes and the workers' requests to the API."""
-    pushes = w.jobs * (1 - w.batched + w.batched / w.batch_jobs)
+    pushes = w.jobs * (1 - w.batched + w.batched / w.batch_jobs) * (not w.is_direct)
     worked = 2 * w.attempts if w.uses_http_workers else 0.0
     return pushes, worked + w.empty_polls + w.jobs * w.heartbeats
 

@@ -24,6 +24,18 @@ PRICES: Final[Mapping[str, float]] = {
     "metric": 0.30,
     "alarm": 0.10,
     "dashboard": 3.00,
+    "state transition": 25.00e-6,
+    "express request": 1.00e-6,
+    "express GB-second": 16.67e-6,
+    "vCPU-hour": 0.03238,
+    "task GB-hour": 0.00356,
+    "address-hour": 0.005,
+    "load balancer-hour": 0.0225,
+    "LCU-hour": 0.008,
+    "small node-hour": 0.0256,
+    "large node-hour": 0.1264,
 }
 """Dollars: DynamoDB on demand, SQS standard queues, Lambda on arm64, API Gateway HTTP APIs,
-EventBridge custom events, CloudWatch logs, metrics, alarms and dashboards."""
+EventBridge custom events, CloudWatch logs, metrics, alarms and dashboards. From the state
+transition on, what only the alternatives need: Step Functions, Fargate on arm64, public IPv4
+addresses, application load balancers, ElastiCache for Valkey (cache.t4g.small, cache.m7g.large)."""

@@ -33,6 +33,10 @@ EVENT_BYTES: Final = 55
 
 STREAM_BATCH: Final = 100
 STREAM_POLL_S: Final = 0.25
+LAMBDA_CLAIM_S: Final = 0.3
+HTTP_CLAIM_S: Final = 1.5
+"""How long a job waits for a Lambda worker, and for an HTTP worker that polls an idle queue."""
+
 STREAM_RECORDS: Final = 3
 """Changes of a job that succeeds at once; each makes one event."""
 
@@ -85,14 +89,21 @@ def fetch_reads(size_bytes: int, compression: float) -> float:
     return 1.0 + 0.5 * math.ceil(blob * KILOBYTE / READ_BLOCK)
 
 
-def stream_batch(jobs_per_second: float, window_s: float) -> float:
+def stream_batch(
+    jobs_per_second: float, window_s: float, claim_s: float = 0.0, job_s: float = 0.0
+) -> float:
     """Return how many changes an invocation of the stream's consumer gets.
 
-    Lambda gathers changes for the batching window. Without a window, it takes what it finds when
-    it asks a shard, four times a second: below a job a second, changes come one by one.
+    Lambda gathers changes for the batching window, also those of a job that is alone. Without a
+    window, it takes what it finds when it asks a shard, four times a second: below a job a second,
+    changes come one by one.
+
+    :param claim_s: how long a job waits for its worker.
+    :param job_s: how long its worker takes.
     """
     waiting = jobs_per_second * STREAM_RECORDS * max(window_s, STREAM_POLL_S)
-    return min(max(waiting, 1.0), float(STREAM_BATCH))
+    alone = STREAM_RECORDS / (1 + (claim_s >= window_s) + (job_s >= window_s))
+    return min(max(waiting, alone), float(STREAM_BATCH))
 
 
 def stream_units(records: float) -> float:

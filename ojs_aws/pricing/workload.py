@@ -25,6 +25,7 @@ class Workload:
         ordinary JSON, 1 for none.
     :ivar failure_rate: failed attempts for each job, 0.02 for two in a hundred.
     :ivar uses_http_workers: workers poll the API, instead of being invoked by SQS.
+    :ivar is_direct: jobs are enqueued with AWS credentials (``Client.direct``), without the API.
     :ivar empty_polls: polls of HTTP workers that find nothing; an idle worker makes some 1.7
         million a month.
     :ivar heartbeats: heartbeats over HTTP for each job.
@@ -51,6 +52,7 @@ class Workload:
     compression: float = RANDOM_TOKENS
     failure_rate: float = 0.0
     uses_http_workers: bool = False
+    is_direct: bool = False
     empty_polls: float = 0.0
     heartbeats: float = 0.0
     queues: int = 1

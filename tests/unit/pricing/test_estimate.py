@@ -57,10 +57,11 @@ def test_an_estimate_adds_what_orchestration_costs(
     more: Workload, writes: float, reads: float
 ) -> None:
     """Asserted of the operations themselves in tests/functions/test_flow_costs.py."""
-    written = units(more, "write unit") - units(Workload(jobs=1000), "write unit")
+    more, plain = (replace(each, stream_window_s=0) for each in (more, Workload(jobs=1000)))
+    written = units(more, "write unit") - units(plain, "write unit")
     stream = 2 * 1000 * more.scheduled  # its change is one more for the event log and the counter
     assert written == pytest.approx(1000 * writes + stream)
-    read = units(more, "read unit") - units(Workload(jobs=1000), "read unit")
+    read = units(more, "read unit") - units(plain, "read unit")
     assert read == pytest.approx(1000 * reads)
 
 
@@ -91,6 +92,27 @@ def test_a_batching_window_saves_invocations_where_jobs_are_rare() -> None:
     assert found[0] - found[1] == pytest.approx(3.86, abs=0.1)
     assert found[1] - found[2] == pytest.approx(1.54, abs=0.1)
     assert found[3] == found[4] == found[5]
+
+
+@pytest.mark.parametrize(
+    ("is_http", "job_ms", "invocations"),
+    [(False, 100, 1), (False, 1000, 2), (True, 100, 2), (True, 1000, 3)],
+)
+def test_changes_of_a_job_alone_share_a_window_if_it_is_short(
+    is_http: bool, job_ms: float, invocations: int
+) -> None:
+    """A Lambda worker claims it in the window of its push, a poll comes later."""
+    alone = Workload(jobs=1, rate=0.001, uses_http_workers=is_http, job_ms=job_ms)
+    (found,) = [line.amount for line in estimate(alone) if line.what == "events, invocations"]
+    assert found == pytest.approx(invocations)
+
+
+def test_direct_clients_save_the_requests_of_their_pushes() -> None:
+    """Request, invocation, its time and its lines of the log."""
+    api, direct = (Workload(jobs=1e6, is_direct=is_direct) for is_direct in (False, True))
+    assert units(api, "HTTP API request") - units(direct, "HTTP API request") == 1e6
+    assert units(direct, "write unit") == units(api, "write unit")
+    assert million(api) - million(direct) == pytest.approx(2, abs=0.05)
 
 
 def test_what_stands_does_not_grow_with_the_jobs() -> None:

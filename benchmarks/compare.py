@@ -1,0 +1,96 @@
+"""What others cost for the same jobs: dollars a month by jobs a month, and where curves cross.
+
+    python -m benchmarks.compare [--docs]
+
+By the estimate of ``ojs-aws cost --compare``, which names what it assumes. With ``--docs`` the plot
+of the page about costs is drawn again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+
+from benchmarks.local_server import ROOT
+from benchmarks.plots import logarithmic, reproducible
+from benchmarks.results import FOLDER, draw, tell
+from ojs_aws.pricing import (
+    ALTERNATIVES,
+    COMPARED,
+    OURS,
+    PRICED_ON,
+    REGION,
+    Alternative,
+    Workload,
+    break_even,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PLOTS: Final = ROOT / "docs" / "plots"
+NAME: Final = "cost-comparison"
+JOB_MS: Final = 100.0
+MONTHLY: Final = (0, 100_000, 1_000_000, 10_000_000, 100_000_000)
+COLUMNS: Final = ("no job", "100,000", "1 million", "10 million", "100 million")
+DECADE: Final = 10
+FIRST_DECADE: Final = 3
+LAST_DECADE: Final = 9
+
+
+def workload(jobs: float) -> Workload:
+    """Return so many jobs of 0.5 KB and 100 ms, spread evenly over the month."""
+    return Workload(jobs=jobs, job_ms=JOB_MS)
+
+
+def row(each: Alternative) -> tuple[str, ...]:
+    """Return what a system costs for each number of jobs, and when it is cheaper than ours."""
+    dollars = (f"{each.dollars(workload(jobs)):,.2f}" for jobs in MONTHLY)
+    cheaper = "" if each is OURS else str(break_even(workload(0), each))
+    return each.name, *dollars, cheaper
+
+
+def figure() -> Figure:
+    """Plot dollars a month by jobs a month, a curve for each system."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second
+
+    reproducible()
+    drawn = Figure(figsize=(9, 6), layout="constrained")
+    axes = drawn.subplots()
+    points = range(FIRST_DECADE * DECADE, LAST_DECADE * DECADE + 1)
+    jobs = [10 ** (point / DECADE) for point in points]
+    for number, each in enumerate(ALTERNATIVES):
+        is_ours = each.name.startswith("ojs-aws")
+        axes.plot(
+            jobs,
+            [max(each.dollars(workload(count)), 0.1) for count in jobs],
+            label=each.name,
+            linewidth=2.4 if is_ours else 1.4,
+            linestyle=("-", "--", ":")[number % 3] if is_ours else ("--", "-.", "-")[number % 3],
+        )
+    logarithmic(axes, [10.0**decade for decade in range(FIRST_DECADE, LAST_DECADE + 1)])
+    axes.set_ylim(0.1, None)
+    axes.set_xlabel("jobs a month, of 0.5 KB and 100 ms")
+    axes.set_ylabel("dollars a month")
+    axes.legend(fontsize="small")
+    return drawn
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table and draw the curves."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", action="store_true", help="draw into docs/plots")
+    folder = PLOTS if parser.parse_args(arguments).docs else FOLDER
+    console = Console()
+    title = f"Dollars a month, jobs of 0.5 KB and 100 ms ({REGION}, {PRICED_ON})"
+    columns = ("system", *COLUMNS, "cheaper than ojs-aws with Lambda workers")
+    tell("compare", title, columns, [row(each) for each in ALTERNATIVES], console)
+    draw(NAME, figure(), console, folder)
+    console.print("Assumed: " + "; ".join(COMPARED) + ".")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The comparison counts what each system calls, and the page about costs shows its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from benchmarks import compare
+from ojs_aws.pricing import (
+    ALTERNATIVES,
+    OURS,
+    PRICES,
+    Alternative,
+    Workload,
+    break_even,
+    estimate,
+    million,
+)
+from ojs_aws.pricing.fleet import worker_tasks
+
+PAGE: Final = (Path(__file__).resolve().parents[3] / "docs" / "costs.md").read_text("utf-8")
+NAMED: Final = {each.name: each for each in ALTERNATIVES}
+
+
+def amount(name: str, workload: Workload, unit: str) -> float:
+    """Return how much of one unit a system takes."""
+    return sum(line.amount for line in NAMED[name].lines(workload) if line.unit == unit)
+
+
+@pytest.mark.parametrize("each", ALTERNATIVES, ids=lambda each: each.name)
+def test_more_jobs_never_cost_less_and_every_unit_has_a_price(each: Alternative) -> None:
+    """Each alternative names what it counts, and what it lacks if it is not ours."""
+    months = [each.dollars(Workload(jobs=jobs, job_ms=100)) for jobs in (0, 1e4, 1e6, 1e8, 1e10)]
+    assert months == sorted(months)
+    assert {line.unit for line in each.lines(Workload())} <= set(PRICES)
+    assert each.counted
+
+
+def test_our_lines_are_those_of_the_estimate() -> None:
+    """The comparison has no cost model of its own for this backend."""
+    given = Workload(jobs=3e6, rate=5, job_ms=50, uses_http_workers=True)
+    plain = replace(given, uses_http_workers=False)
+    assert OURS.dollars(given) == pytest.approx(sum(line.dollars for line in estimate(plain)))
+
+
+def test_a_queue_and_a_function_make_four_requests_a_job() -> None:
+    """Sent, received, deleted, invoked; ten messages in one receive when busy."""
+    idle = amount("SQS and Lambda", Workload(jobs=0), "SQS request")
+    slow, busy = Workload(jobs=1000, rate=1), Workload(jobs=1000, rate=200)
+    assert amount("SQS and Lambda", slow, "SQS request") - idle == 3000
+    assert amount("SQS and Lambda", slow, "Lambda request") == 1000
+    assert amount("SQS and Lambda", busy, "SQS request") - idle == pytest.approx(1200)
+
+
+def test_step_functions_bill_each_attempt() -> None:
+    """A transition, or the duration in steps of 100 ms at 64 MB."""
+    tried = Workload(jobs=1000, failure_rate=0.5, job_ms=150)
+    assert amount("Step Functions, standard", tried, "state transition") == 1500
+    express = amount("Step Functions, express", tried, "express GB-second")
+    assert express == pytest.approx(1500 * 0.2 * 64 / 1024)
+
+
+@pytest.mark.parametrize(("size", "dollars"), [(512, 16), (100 * 1024, 834)])
+def test_the_go_backend_costs_what_was_metered(size: int, dollars: float) -> None:
+    """DynamoDB and SQS, for a million jobs, within five percent."""
+    given = Workload(jobs=1e6, size_bytes=size)
+    found = sum(
+        amount("OJS backend in Go on Fargate", given, unit) * PRICES[unit]
+        for unit in ("write unit", "SQS request")
+    )
+    assert found == pytest.approx(dollars, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("rate", "job_ms", "tasks"), [(0, 0, 2), (50, 0, 2), (51, 0, 3), (1, 60_000, 12)]
+)
+def test_tasks_are_as_many_as_rate_and_duration_need(
+    rate: float, job_ms: float, tasks: int
+) -> None:
+    """Two at least, and half loaded."""
+    assert worker_tasks(Workload(jobs=1e6, rate=rate, job_ms=job_ms)) == tasks
+
+
+def test_curves_cross_at_the_break_even() -> None:
+    """Cheaper above, cheaper below, always, never."""
+    given = Workload(job_ms=100)
+    for name, above in (("Celery on SQS and Fargate", True), ("Step Functions, standard", False)):
+        found = break_even(given, NAMED[name])
+        assert found.jobs is not None
+        assert found.is_cheaper_above is above
+        before, after = (replace(given, jobs=found.jobs * factor) for factor in (0.9, 1.1))
+        assert (NAMED[name].dollars(after) < OURS.dollars(after)) is above
+        assert (NAMED[name].dollars(before) < OURS.dollars(before)) is not above
+    assert str(break_even(given, NAMED["SQS and Lambda"])) == "always"
+    assert str(break_even(given, NAMED["OJS backend in Go on Fargate"])) == "never"
+
+
+def test_the_page_has_the_table_of_the_comparison() -> None:
+    """``python -m benchmarks.compare`` prints it."""
+    for each in ALTERNATIVES:
+        assert f"| {' | '.join(compare.row(each))} |" in PAGE, each.name
+
+
+def test_the_plot_of_the_page_is_that_of_the_comparison() -> None:
+    """``python -m benchmarks.compare --docs`` draws it; each system has its curve."""
+    drawn = (compare.PLOTS / f"{compare.NAME}.svg").read_text("utf-8")
+    assert f"plots/{compare.NAME}.svg" in PAGE
+    for each in ALTERNATIVES:
+        assert each.name in drawn
+
+
+def test_pushing_directly_is_the_cheapest_way_of_ours() -> None:
+    """Two dollars a million less than by the API."""
+    given = Workload(jobs=1e6, rate=200)
+    assert million(given) - million(replace(given, is_direct=True)) == pytest.approx(2, abs=0.05)
