@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ojs_aws.cli.failures import show_job_with_failures
 from ojs_aws.cli.job_views import error_text
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
 from ojs_aws.cli.options import JobId, json_of, moment
@@ -77,9 +78,9 @@ async def list_dead_letters(
 
 @command(app, "show", epilog="Example: ojs-aws dead-letter show ID")
 async def show_dead_letter(session: Session, job_id: JobId) -> None:
-    """Show a dead letter with all its errors."""
+    """Show a dead letter, and each of its failed attempts with its traceback."""
     job = await session.client.dead_letter.get(job_id)
-    session.out.fields({name: job[name] for name in job})
+    show_job_with_failures(session.out, {name: job[name] for name in job})
 
 
 @command(app, "stats", epilog="Example: ojs-aws dead-letter stats")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
+from ojs_aws.cli.failures import show_job_with_failures
 from ojs_aws.cli.options import JobId, arguments_of, pair_of
 from ojs_aws.cli.session import Session, command, misuse
 
@@ -155,7 +156,7 @@ def _jobs_of(file: Path) -> list[Job]:
 async def get(session: Session, job_id: JobId) -> None:
     """Show a job as a producer sees it; `ojs-aws jobs show` adds the history."""
     job = await session.client.get(job_id)
-    session.out.fields(_members(job))
+    show_job_with_failures(session.out, _members(job))
 
 
 async def cancel(session: Session, job_id: JobId) -> None:

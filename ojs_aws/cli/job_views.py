@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli import jobs as group
+from ojs_aws.cli.failures import show_failures
 from ojs_aws.cli.options import JobId, age_text
 from ojs_aws.cli.session import Session, command, listed
 
@@ -25,6 +26,10 @@ _VARIABLE: Final = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|\d+|'[^']*'|\"[^\"]*\""
 )
 """What differs between messages of one error: numbers, ids and quoted values."""
+
+
+_SHOWN_APART: Final = {"history", "events", "error", "errors", "metadata", "retry", "specversion"}
+"""Members of a job that have a part of their own, or that others repeat."""
 
 
 class GroupBy(StrEnum):
@@ -163,12 +168,14 @@ async def show_job(
         bool, typer.Option("--events", help="Show the job's events from the log, too.")
     ] = False,
 ) -> None:
-    """Show a whole job, and what happened to it."""
+    """Show a whole job, what happened to it, and each failed attempt with its traceback."""
     detail = await session.client.jobs.detail(job_id, events=events)
     if session.out.as_json:
         session.out.json({**detail})
         return
-    session.out.fields(detail, hidden={"history", "events", "errors", "specversion"})
+    policy = {"retry_policy": detail.get("retry_policy")}
+    shown_last = {**{name: detail[name] for name in detail if name not in policy}, **policy}
+    session.out.fields(shown_last, hidden=_SHOWN_APART)
     history = detail.get("history")
     session.out.items(
         history,
@@ -176,6 +183,7 @@ async def show_job(
         [each for each in history if isinstance(each, dict)] if isinstance(history, list) else [],
         title="\nHistory",
     )
+    show_failures(session.out, detail)
     log = detail.get("events")
     items = log.get("items") if isinstance(log, dict) else None
     if isinstance(items, list):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +35,9 @@ COLOURS: Final = {
     "stale": "red",
 }
 """Of states, in tables."""
+
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All but the tab and the end of a line."""
 
 
 Columns: TypeAlias = "Mapping[str, str | Callable[[Any], object]]"
@@ -119,6 +124,25 @@ class Output:
         ]
         self.table({**data}, ("", ""), shown, title=title, is_whole=True)
 
+    def text(self, text: str) -> None:
+        """Print lines for people; what has no room on the terminal goes on below, indented."""
+        if self.as_json:
+            return
+        console = self.console()
+        for line in printable(text).split("\n"):
+            if console.soft_wrap or len(line) <= console.width:
+                typer.echo(line, file=console.file)
+                continue
+            indent = " " * (len(line) - len(line.lstrip()))
+            wrapped = textwrap.wrap(
+                line.strip(),
+                console.width,
+                initial_indent=indent,
+                subsequent_indent=f"{indent}  ",
+                break_on_hyphens=False,
+            )
+            typer.echo("\n".join(wrapped), file=console.file)
+
     def said(self, text: str, data: Mapping[str, JsonValue]) -> None:
         """Say what was done, or print ``data`` as JSON if that is wanted."""
         if self.as_json:
@@ -179,13 +203,19 @@ def drawn(
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for number, column in enumerate(columns):
         # Ids come first, and are to be copied: nothing of them may be cut.
-        table.add_column(column, no_wrap=number == 0, overflow="fold")
+        header = Text(column, no_wrap=True, overflow="ellipsis")
+        table.add_column(header, no_wrap=number == 0, overflow="fold")
     for row in rows:
         cells = [Text.from_markup(_cell(each)) for each in row]
         for cell in () if is_whole else cells[1:]:
             cell.no_wrap, cell.overflow = True, "ellipsis"
         table.add_row(*cells)
     return table
+
+
+def printable(text: str) -> str:
+    """Return a text without the control characters that would steer a terminal."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -211,7 +241,7 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict | list):
-        return escape(json.dumps(value, ensure_ascii=False))
-    text = escape(str(value))
+        return escape(printable(json.dumps(value, ensure_ascii=False)))
+    text = escape(printable(str(value)))
     colour = COLOURS.get(text)
     return f"[{colour}]{text}[/]" if colour else text

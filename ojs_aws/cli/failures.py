@@ -1,0 +1,107 @@
+"""Prints the failed attempts of a job: what failed, when, and where in the code."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.cli.options import age_text
+
+if TYPE_CHECKING:
+    from ojs_aws.cli.output import Output
+    from ojs_aws.domain.errors import JsonValue
+
+FIRST: Final = 5
+LAST: Final = 15
+"""Frames of a traceback that are shown; what is between the first and the last is left out."""
+
+CAUSED_BY: Final = "caused by "
+MEMBER: Final = "with "
+"""Before the error of the frames that follow: a cause, or a member of a group."""
+
+_CAUSE: Final = "The above exception was the direct cause of the following exception:"
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_FRAME: Final = re.compile(r"(?P<file>.+?):(?P<line>\d+) in (?P<name>[\w<>.]+)(?:: (?P<code>.*))?")
+_NOTE: Final = re.compile(r"\(\d+ frames .* left out\)")
+_SHOWN: Final = frozenset(
+    {"type", "message", "code", "backtrace", "attempt", "occurred_at", "timestamp"}
+)
+
+
+def show_failures(out: Output, job: Mapping[str, JsonValue]) -> None:
+    """Print each failed attempt that the job's errors name, the latest last."""
+    errors = job.get("errors")
+    kept = errors if isinstance(errors, list) and errors else [job.get("error")]
+    failures = [each for each in kept if isinstance(each, dict)]
+    if failures:
+        out.text("\n" + "\n\n".join("\n".join(failure_lines(each)) for each in failures))
+
+
+def show_job_with_failures(out: Output, job: Mapping[str, JsonValue]) -> None:
+    """Print the members of a job, and then its failed attempts."""
+    out.fields(job, hidden={"error", "errors", "specversion"})
+    show_failures(out, job)
+
+
+def failure_lines(error: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines about one failed attempt, its traceback as Python prints it."""
+    when = error.get("occurred_at")
+    ago = f" ({age_text(when)} ago)" if when else ""
+    yield f"Attempt {error.get('attempt')} failed at {when}{ago}"
+    text = f"{error.get('type')}: {error.get('message')}"
+    frames = error.get("backtrace")
+    stored = [str(each) for each in frames] if isinstance(frames, list) else []
+    for line in _traceback(text, stored):
+        yield textwrap.indent(line, "  ")
+    if (code := error.get("code")) not in {None, "", "handler_error", error.get("type")}:
+        yield f"  code: {code}"
+    for name in [each for each in error if each not in _SHOWN]:
+        value = error[name]
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield f"  {name}: {shown}"
+
+
+def _traceback(text: str, stored: Sequence[str]) -> Iterator[str]:
+    """Yield an error with its frames; causes come first, as Python prints them."""
+    notes = [each for each in stored if _NOTE.fullmatch(each)]
+    sections: list[tuple[str, list[str]]] = [(text, [])]
+    for each in stored:
+        if each.startswith((CAUSED_BY, MEMBER)):
+            sections.append((each, []))
+        elif each not in notes:
+            sections[-1][1].append(each)
+    if all(title.startswith(CAUSED_BY) for title, _ in sections[1:]):
+        for title, frames in reversed(sections[1:]):
+            yield from _section(title.removeprefix(CAUSED_BY), frames)
+            yield from ("", _CAUSE, "")
+        yield from _section(text, sections[0][1])
+    else:  # an exception group: its members follow it
+        for title, frames in sections:
+            yield from _section(title, frames)
+    yield from notes
+
+
+def _section(title: str, frames: Sequence[str]) -> Iterator[str]:
+    """Yield the frames of one error, and then the error."""
+    matches = [_FRAME.fullmatch(each) for each in frames]
+    if not any(matches):  # of a worker in another language, which has its own order
+        yield title
+        yield from (f"  {each}" for each in frames)
+        return
+    yield _TRACEBACK
+    calls = [
+        f'  File "{match["file"]}", line {match["line"]}, in {match["name"]}'
+        + (f"\n    {match['code']}" if match["code"] else "")
+        if match
+        else f"  {frame}"
+        for frame, match in zip(reversed(frames), reversed(matches), strict=True)
+    ]
+    left_out = len(calls) - FIRST - LAST
+    if left_out > 1:
+        note = f"  ... {left_out} frames are not shown; --json prints them all"
+        calls[FIRST:-LAST] = [note]
+    yield from calls
+    yield title
