@@ -53,6 +53,7 @@ ALL: Final = (
     Benchmark("flow_costs"),
     Benchmark("paths"),
     Benchmark("compare"),
+    Benchmark("latency", quick=("--jobs", "500")),
     Benchmark("capacity"),
     Benchmark("sweep_costs", quick=("--waiting", "500"), minutes=1),
     Benchmark("growth", minutes=4),
