@@ -9,6 +9,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 R = TypeVar("R")
@@ -31,16 +32,20 @@ class LoopThread:
         :raises RuntimeError: called from a coroutine of this very loop, which would wait for
             itself.
         """
-        loop = self._running()
+        self._running()
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("the synchronous client was called from its own event loop")
-        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        future = self.submit(coroutine)
         try:
             return future.result()
         except BaseException:
             future.cancel()  # an interrupt while waiting; without effect on a finished one
             raise
+
+    def submit(self, coroutine: Coroutine[Any, Any, R]) -> Future[R]:
+        """Run a coroutine, and return what will have its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._running())
 
     def close(self) -> None:
         """Stop the loop and end the thread; a later :meth:`run` starts a new one."""

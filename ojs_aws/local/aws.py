@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.local.expressions import fast_expressions
 from ojs_aws.local.items import fast_items
-from ojs_aws.local.patches import fast_queues
+from ojs_aws.local.patches import fast_clients, fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import (
     ALARM_RETENTION_S,
@@ -65,7 +65,7 @@ def embedded_aws() -> Iterator[None]:
     mock.start()
     BotocoreStubber.process_request = one_at_a_time  # type: ignore[method-assign]
     try:
-        with fast_tables(), fast_items(), fast_expressions(), fast_queues():
+        with fast_tables(), fast_items(), fast_expressions(), fast_queues(), fast_clients():
             yield
     finally:
         BotocoreStubber.process_request = original  # type: ignore[method-assign]

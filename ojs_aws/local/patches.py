@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import Any, TypeAlias
 
 from ojs_aws.local.signals import MESSAGES
@@ -61,6 +62,17 @@ def fast_queues() -> AbstractContextManager[None]:
         (Queue, "add_message", _announced),
         (Message, "change_visibility", _announced),
     )
+
+
+def fast_clients() -> AbstractContextManager[None]:
+    """Patch botocore: all sessions share one loader, which reads each service's model once.
+
+    Each function of the server has a session of its own, as on AWS, and each would read the models
+    of DynamoDB and SQS from their files: a fifth of what the server takes to start.
+    """
+    import botocore.session  # loaded by then
+
+    return patched((botocore.session, "create_loader", cache))
 
 
 def _announced(original: Original) -> Original:

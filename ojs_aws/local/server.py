@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -28,12 +29,16 @@ DYNAMODB_ELSEWHERE: Final = "AWS_ENDPOINT_URL_DYNAMODB"
 STOP_S: Final = 0.5
 """How long the server takes at most to see that it is to stop."""
 GROUPS: Final = ("producer", "worker_api", "operator", "system")
+RESET_S: Final = 5.0
+"""How long a reset waits for running invocations."""
+RESULT_WAIT_MS: Final = "20000"
+"""Here waiting for results costs nothing."""
 
 _log = logging.getLogger(__name__)
 
 
-RESULT_WAIT_MS: Final = "20000"
-"""Here waiting for results costs nothing."""
+class ResetError(Exception):
+    """Reports that a server could not be reset, because a worker still executes jobs."""
 
 
 class LocalServer:
@@ -50,6 +55,8 @@ class LocalServer:
         self._stack = ExitStack()
         self.served_queues: tuple[str, ...] = ()
         self.keys: dict[str, str] = {}
+        self._loops: list[Loop] = []
+        self._triggers: list[SqsTrigger] = []
 
     def __enter__(self) -> Self:
         """Start AWS, load the functions, start the triggers, and listen.
@@ -155,6 +162,7 @@ class LocalServer:
         due_s = EmbeddedMessages(queue_url.rpartition("/")[2]).due_s if is_embedded else None
         trigger = SqsTrigger(self._sqs, queue_url, handler, name, is_off, due_s)
         self._stack.callback(trigger.close)
+        self._triggers.append(trigger)
         self._run(Loop(f"sqs-{name}", trigger.step, trigger.pause_s, MESSAGES))
 
     def _stream_trigger(self, table: str, handler: Handler) -> StreamTrigger:
@@ -169,6 +177,7 @@ class LocalServer:
 
     def _run(self, loop: Loop) -> None:
         loop.start()
+        self._loops.append(loop)
         self._stack.callback(loop.stop)
 
     def _listen(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
@@ -184,7 +193,7 @@ class LocalServer:
             def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
                 """Log nothing: the functions log their requests."""
 
-        reset = self._reset if settings.test_mode else None
+        reset = self.reset if settings.test_mode else None
         authorizer = _function("authorizer") if self.options.has_auth else None
         application: Serve = Page(Application(handlers, group_of, reset, authorizer))
         if self.options.cors_origins:
@@ -211,14 +220,26 @@ class LocalServer:
         """Make :meth:`serve` return; may be called from any thread."""
         self._server.shutdown()
 
-    def _reset(self) -> None:
-        """Forget every job, message and event (test mode)."""
-        settings = Settings.from_env(self._environ)
-        self._dynamodb.delete_table(TableName=settings.table)
-        aws.create_table(self._dynamodb, settings.table)
-        for url in self._sqs.list_queues().get("QueueUrls", []):
-            self._sqs.delete_queue(QueueUrl=url)
-        aws.create_queues(self._sqs, settings)
+    def reset(self, timeout_s: float = RESET_S) -> None:
+        """Forget everything: jobs, workflows, cron entries, settings, messages and events.
+
+        Running invocations may end first, so that nothing of them is written afterwards.
+
+        :raises ResetError: one has not ended in time; nothing is forgotten.
+        """
+        deadline = time.monotonic() + timeout_s
+        with ExitStack() as held:
+            for loop in self._loops:
+                held.enter_context(loop.held())
+            for trigger in self._triggers:
+                if not trigger.wait_until_idle(deadline - time.monotonic()):
+                    raise ResetError(f"An invocation of {trigger.name!r} has not ended.")
+            settings = Settings.from_env(self._environ)
+            self._dynamodb.delete_table(TableName=settings.table)
+            aws.create_table(self._dynamodb, settings.table)
+            for url in self._sqs.list_queues().get("QueueUrls", []):
+                self._sqs.delete_queue(QueueUrl=url)
+            aws.create_queues(self._sqs, settings)
 
 
 def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,6 +59,9 @@ class Loop:
         self._pause_s = pause_s
         self._signal = signal or Signal()
         self._is_stopping = False
+        self._gate = threading.Event()
+        self._gate.set()
+        self._turn = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -70,12 +74,25 @@ class Loop:
         self._signal.notify()
         self._thread.join(timeout_s)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let the current round end, and begin no other one before the block ends."""
+        self._gate.clear()
+        try:
+            with self._turn:
+                yield
+        finally:
+            self._gate.set()
+            self._signal.notify()
+
     def _run(self) -> None:
         while True:
+            self._gate.wait()
             seen = self._signal.count
             if self._is_stopping:
                 return
-            pause_s = self._round()
+            with self._turn:
+                pause_s = self._round()
             self._signal.wait(seen, LONGEST_S if pause_s is None else min(pause_s, LONGEST_S))
 
     def _round(self) -> float | None:
@@ -182,6 +199,21 @@ class SqsTrigger:
                 for message in messages
             ]
         }
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait for running invocations; return whether they ended in time.
+
+        The caller sees to it that no others begin.
+        """
+        deadline = time.monotonic() + timeout_s
+        taken = 0
+        while taken < CONCURRENCY:
+            if not self._free.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                break
+            taken += 1
+        if taken:
+            self._free.release(taken)
+        return taken == CONCURRENCY
 
     def close(self) -> None:
         """Wait for running invocations."""

@@ -1,0 +1,121 @@
+"""Starts and stops the process of the local server, and asks it to forget everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+START_S: Final = 60.0
+"""The longest start: seconds on a machine that does much else."""
+ANSWER_S: Final = 30.0
+STOP_S: Final = 5.0
+
+
+class ServerError(Exception):
+    """Reports that the local server did not start, or ended; the message has its output."""
+
+
+class ServerChild:
+    """Holds one process of the local server.
+
+    :ivar url: where it answers.
+    """
+
+    def __init__(self, workers: Sequence[str], settings: Mapping[str, str]) -> None:
+        """Start the process and wait until it answers.
+
+        :param workers: Lambda workers, as ``module:attribute``.
+        :param settings: its environment variables, beside those of this process. Of these it gets
+            none that begins with ``OJS_``.
+        :raises ServerError: it does not start.
+        """
+        self._log = tempfile.NamedTemporaryFile(prefix="ojs-server-", suffix=".log")  # noqa: SIM115
+        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        own = {name: text for name, text in os.environ.items() if not name.startswith("OJS_")}
+        paths = [path or os.getcwd() for path in sys.path]  # noqa: PTH109 - as Python has it
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [
+                sys.executable,
+                "-m",
+                "ojs_aws.testing.server_process",
+                json.dumps({"workers": [*workers]}),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            encoding="utf-8",
+            env={**own, "PYTHONPATH": os.pathsep.join(paths), **settings},
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+        try:
+            self.url = self._answer(START_S)["url"]
+        except ServerError:
+            self.close()
+            raise
+
+    def _read(self) -> None:
+        """Pass on each line of the process, and an empty one when it has ended."""
+        assert self._process.stdout is not None  # noqa: S101 - it was opened as a pipe
+        for line in self._process.stdout:
+            self._answers.put(line)
+        self._answers.put("")
+
+    def _answer(self, timeout_s: float) -> dict[str, str]:
+        """Return the next answer.
+
+        :raises ServerError: it reports a problem, has ended, or does not answer in time.
+        """
+        try:
+            line = self._answers.get(timeout=timeout_s)
+        except queue.Empty:
+            raise ServerError(f"The local server gave no answer in {timeout_s:g} s.") from None
+        answer: dict[str, str] = json.loads(line) if line else {}
+        if not answer:
+            raise ServerError(f"The local server has ended. Its output:\n{self.log}")
+        if "error" in answer:
+            raise ServerError(f"{answer['error']}\n{self.log}".strip())
+        return answer
+
+    def reset(self) -> None:
+        """Let the server forget everything.
+
+        :raises ServerError: a Lambda worker still executes jobs, or the server has ended.
+        """
+        assert self._process.stdin is not None  # noqa: S101 - it was opened as a pipe
+        try:
+            self._process.stdin.write("reset\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise ServerError(f"The local server has ended. Its output:\n{self.log}") from None
+        self._answer(ANSWER_S)
+
+    @property
+    def log(self) -> str:
+        """Return what the server, its functions and its Lambda workers have printed."""
+        if self._log.closed:
+            return ""
+        return Path(self._log.name).read_text("utf-8", "replace")
+
+    def close(self) -> None:
+        """End the process: in order, else by force."""
+        if self._process.stdin is not None:
+            with suppress(OSError):  # it has ended, and has not taken all of its input
+                self._process.stdin.close()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._log.close()

@@ -1,0 +1,168 @@
+"""Real mode: the local server in a process of its own, for tests."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ojs_aws import Jobs, UniquePolicy, chain
+from ojs_aws.errors import NotFoundError
+from ojs_aws.testing.server import OjsServer
+from ojs_aws.testing.server_child import ServerError
+from tests.unit.testing.shop import count, follow_up, jobs, send_mail
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[OjsServer]:
+    """One server for all tests of this module."""
+    with OjsServer(lambda_workers=["tests.unit.testing.served:worker"]) as server:
+        yield server
+
+
+@pytest.fixture
+def server(started: OjsServer) -> Iterator[OjsServer]:
+    """The server without anything of the test before."""
+    started.reset()
+    with started.client.use():
+        yield started
+
+
+async def test_a_job_is_done_by_a_worker_in_the_tests_process(server: OjsServer) -> None:
+    handle = await send_mail.enqueue("a@b.c")
+    with server.work(jobs):
+        done = await server.wait(handle)
+    assert (done.state, done["result"]) == ("completed", "sent to a@b.c")
+
+
+def test_code_without_async_uses_the_same_server(server: OjsServer) -> None:
+    with server.sync_client.use():
+        handle = count.enqueue_sync(2)
+    with server.work(jobs):
+        server.drain_sync()
+    assert server.sync_client.get(handle.id)["result"] == 600
+
+
+async def test_a_handler_sends_jobs_to_the_same_server(server: OjsServer) -> None:
+    with server.work(jobs):
+        handle = await follow_up.enqueue("a@b.c")
+        sent = str((await server.wait(handle))["result"])
+        assert (await server.wait(sent)).type == "shop.send_mail"
+
+
+async def test_wait_names_the_error_of_a_job_that_failed(server: OjsServer) -> None:
+    handle = await send_mail.options(retry={"max_attempts": 1}).enqueue("nobody")
+    with server.work(jobs), pytest.raises(AssertionError, match="'nobody' is no address") as seen:
+        await server.wait(handle)
+    assert "is discarded" in str(seen.value)
+
+
+async def test_wait_for_a_failure_finds_the_retry(server: OjsServer) -> None:
+    handle = await send_mail.enqueue("nobody")
+    with server.work(jobs):
+        assert (await server.wait(handle, "retryable", "discarded")).attempt == 1
+
+
+async def test_wait_ends_when_no_worker_runs(server: OjsServer) -> None:
+    handle = await send_mail.enqueue("a@b.c")
+    with pytest.raises(AssertionError, match=r"is available .* within 100ms"):
+        await server.wait(handle, timeout="100ms")
+    with pytest.raises(AssertionError, match=r"served:worker serves\.\n.*shop.send_mail"):
+        await server.drain("email", timeout="100ms")
+
+
+async def test_drain_waits_for_the_steps_of_a_workflow(server: OjsServer) -> None:
+    flow = chain(count.call(2), send_mail.call("a@b.c"))
+    with server.work(jobs):
+        handle = await flow.enqueue()
+        await server.drain()
+    assert await handle.result(timeout="1s") == "sent to a@b.c"
+
+
+async def test_drain_with_scheduled_waits_for_retries(server: OjsServer) -> None:
+    handle = await send_mail.enqueue("nobody")
+    with server.work(jobs):
+        await server.drain()
+        assert (await server.client.get(handle.id)).state == "retryable"
+        await server.drain(with_scheduled=True)
+    assert (await server.client.get(handle.id)).state == "discarded"
+
+
+async def test_a_lambda_worker_runs_in_the_server(server: OjsServer) -> None:
+    enqueued = await server.client.enqueue("served.upper", ["abc"], queue="served")
+    assert (await server.wait(enqueued))["result"] == "ABC"
+
+
+async def test_a_job_of_a_lambda_worker_sends_jobs_to_the_server(server: OjsServer) -> None:
+    enqueued = await server.client.enqueue("served.more", [], queue="served")
+    sent = str((await server.wait(enqueued))["result"])
+    assert (await server.wait(sent)).type == "served.upper"
+
+
+async def test_reset_forgets_everything(server: OjsServer) -> None:
+    """Of each feature; the same requests then do what they do on a new server."""
+    client = server.client
+    unique = UniquePolicy(keys=["type", "args"], on_conflict="reject")
+    first = await client.enqueue("a.b", [1], queue="q", unique=unique)
+    await client.enqueue("a.b", [2], queue="other", scheduled_at="+PT1H")
+    await client.queues.pause("q")
+    await client.rate_limits.set("stripe", {"concurrency": 2})
+    await client.schemas.register("a.b", 1, {"type": "array"})
+    await client.cron.register("nightly", "0 3 * * *", "a.b")
+    await chain(count.call(2), send_mail.call("a@b.c")).enqueue()
+
+    server.reset()
+
+    with pytest.raises(NotFoundError):
+        await client.get(first.id)
+    assert (await client.jobs.list()).jobs == []
+    assert (await client.workflows.list()).workflows == []
+    assert (await client.cron.list()) == []
+    assert (await client.schemas.list()) == []
+    assert [each.name for each in await client.queues.list() if each.paused] == []
+    assert (await client.rate_limits.list()).limits == []
+    assert (await client.events.read()).events == []
+    assert (await client.enqueue("a.b", [1], queue="q", unique=unique)).id != first.id
+
+
+def test_reset_waits_for_running_invocations(server: OjsServer) -> None:
+    """So that nothing of them is in the next test."""
+    server.sync_client.enqueue("served.slow", ["late"], queue="served")
+    _until(lambda: server.sync_client.jobs.list(states=["active"]).jobs)
+    server.reset()
+    time.sleep(0.3)
+    assert server.sync_client.jobs.list().jobs == []
+
+
+def test_a_worker_that_cannot_start_fails_the_test(server: OjsServer) -> None:
+    def wait_in_vain() -> None:
+        with server.work(Jobs()):
+            server.wait_sync(waiting, timeout="5s")
+
+    waiting = server.sync_client.enqueue("a.b")
+    with pytest.raises(RuntimeError, match="no handlers"):
+        wait_in_vain()
+
+
+def test_an_unknown_lambda_worker_is_named() -> None:
+    with pytest.raises(ServerError, match="nowhere"), OjsServer(lambda_workers=["nowhere:worker"]):
+        pass
+
+
+def _until(look: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not look():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_server_starts_in_two_seconds() -> None:
+    """Of the processor: how long it takes by the clock depends on what else the machine does."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with OjsServer():
+        pass
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert took_s < 2.5, took_s  # 1.8 where it was measured
