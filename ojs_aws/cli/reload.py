@@ -1,4 +1,4 @@
-"""Runs a command again whenever Python code below a folder changes, for ``ojs-aws run --reload``.
+"""Runs a command again whenever Python code changes, for ``ojs-aws run --reload``.
 
 The command runs in a session of its own, so that a signal reaches it once: this process passes on
 what it gets. A change sends SIGTERM, which lets running jobs finish.
@@ -6,34 +6,34 @@ what it gets. A change sends SIGTERM, which lets running jobs finish.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from ojs_aws.cli.watched_files import FileSearch, Times, changed_between, times_of
+
 INTERVAL_S: Final = 0.5
 """Between two looks at the files."""
 
-_SKIPPED: Final = frozenset({"__pycache__", "node_modules", "venv", "site-packages", "cdk.out"})
-
-Times = Mapping[str, int]
+NAMED: Final = 5
+"""Folders that are left out and named."""
 
 
 @dataclass
 class Reloader:
     """Keeps one child process that runs the newest code.
 
-    :ivar root: the folder that is watched.
+    :ivar roots: the folders that are watched.
     :ivar command: what the child runs.
     """
 
-    root: Path
+    roots: Sequence[Path]
     command: Sequence[str]
     interval_s: float = INTERVAL_S
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -45,8 +45,10 @@ class Reloader:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), self._pass_on)
         code = 0
+        search = FileSearch()
+        _say(watched_text(self.roots, len(search.times(self.roots)), search.left_out))
         while not self._stopped.is_set():
-            seen = times_of(self.root)
+            seen = times_of(*self.roots)
             self._child = subprocess.Popen(self.command, start_new_session=True)  # noqa: S603
             if self._stopped.is_set():  # the signal came before there was a child to pass it to
                 self._child.terminate()
@@ -68,8 +70,8 @@ class Reloader:
         while not self._stopped.wait(self.interval_s):
             if not only_files and child is not None and child.poll() is not None:
                 return ""
-            if path := changed_between(seen, times_of(self.root)):
-                _say(f"{os.path.relpath(path, self.root)} changed: starting again.")
+            if path := changed_between(seen, times_of(*self.roots)):
+                _say(f"{_short(path)} changed: starting again.")
                 if child is not None and child.poll() is None:
                     child.terminate()
                 return path
@@ -83,30 +85,23 @@ class Reloader:
             self._child.send_signal(number if known else signal.SIGTERM)
 
 
-def times_of(root: Path) -> dict[str, int]:
-    """Return when each Python file below a folder was changed last, in nanoseconds."""
-    return dict(_times(str(root)))
+def watched_text(folders: Sequence[Path], files: int, left_out: Sequence[str]) -> str:
+    """Return the line that says what is watched, and what is not."""
+    named = ", ".join(_short(each) for each in folders)
+    text = f"Watching {files} Python file{'' if files == 1 else 's'} below {named}"
+    names = sorted({_short(each) for each in left_out if Path(each).name != "__pycache__"})
+    if names:
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        text += f", but not {', '.join(names[:NAMED])}{more}"
+    return f"{text}. Choose folders with --reload-dir."
 
 
-def changed_between(before: Times, after: Times) -> str:
-    """Return a file that is new, gone or different; empty if there is none."""
-    return next((path for path in {**before, **after} if before.get(path) != after.get(path)), "")
-
-
-def _times(folder: str) -> Iterator[tuple[str, int]]:
+def _short(path: Path | str) -> str:
+    """Return a path as seen from this folder, where it is below it."""
     try:
-        entries = list(os.scandir(folder))
-    except OSError:  # gone, or not ours to read
-        return
-    for entry in entries:
-        try:
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED and not entry.name.startswith("."):
-                    yield from _times(entry.path)
-            elif entry.name.endswith(".py"):
-                yield entry.path, entry.stat().st_mtime_ns
-        except OSError:  # it has just been removed
-            continue
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def _say(text: str) -> None:

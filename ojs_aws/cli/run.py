@@ -63,6 +63,17 @@ def _run(
             "jobs may finish first, within the worker's grace period.",
         ),
     ] = False,
+    reload_dir: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            resolve_path=True,
+            help="With --reload, a folder to watch instead of this one. May be repeated. Folders "
+            "in it that are hidden, caches, virtual environments, build folders or named in a "
+            ".gitignore are not watched.",
+        ),
+    ] = None,
     log_level: Annotated[
         str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
     ] = "INFO",
@@ -76,10 +87,10 @@ def _run(
     options = RunOptions(path, tuple(named), concurrency, log_level.upper())
     if options.log_level not in LEVELS:
         _refuse(f"--log-level is one of {', '.join(LEVELS)}, not {log_level!r}.")
-    if reload:
+    if reload or reload_dir:
         from ojs_aws.cli.reload import Reloader
 
-        raise typer.Exit(Reloader(Path.cwd(), child_command(options)).run())
+        raise typer.Exit(Reloader(reload_dir or [Path.cwd()], child_command(options)).run())
     run_worker(options)
 
 

@@ -14,7 +14,6 @@ import pytest
 from typer.testing import CliRunner
 
 from ojs_aws.cli.app import app
-from ojs_aws.cli.reload import changed_between, times_of
 from ojs_aws.cli.run import RunOptions, child_command
 from tests.load import HUNG_S, wait_until
 from tests.unit.client.doubles import JOB_ID
@@ -101,6 +100,7 @@ def test_a_change_starts_the_worker_again_after_its_jobs(start: Start, tmp_path:
     """The running job finishes first; Ctrl-C ends both processes."""
     running = start("shop:worker", "--reload", seconds=2)
     running.waits_for("serves as worker_")
+    assert "Watching 1 Python file below ." in running.text()
     (tmp_path / "shop.py").write_text(JOBS.format(grace_s=19))
     running.waits_for("serves as worker_", times=2)
     said = running.text()
@@ -255,24 +255,3 @@ def test_the_child_gets_the_same_options() -> None:
         *("--concurrency", "3", "--log-level", "DEBUG"),
     ]
     assert "--reload" not in rest
-
-
-def test_python_files_are_watched_and_others_are_not(tmp_path: Path) -> None:
-    """New, changed and removed ones, at any depth, but not what is installed or hidden."""
-    package, hidden, installed = (tmp_path / name for name in ("shop", ".git", "venv"))
-    for folder in (package, hidden, installed):
-        folder.mkdir()
-    (tmp_path / "notes.txt").write_text("x")
-    (hidden / "hook.py").write_text("x")
-    (installed / "lib.py").write_text("x")
-    before = times_of(tmp_path)
-    assert before == {}
-    jobs = package / "jobs.py"
-    jobs.write_text("x = 1")
-    with_jobs = times_of(tmp_path)
-    assert changed_between(before, with_jobs) == str(jobs)
-    os.utime(jobs, ns=(0, 1))
-    assert changed_between(with_jobs, times_of(tmp_path)) == str(jobs)
-    jobs.unlink()
-    assert changed_between(with_jobs, times_of(tmp_path)) == str(jobs)
-    assert changed_between(before, times_of(tmp_path)) == ""
