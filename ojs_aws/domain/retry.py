@@ -18,7 +18,12 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.domain.json_text import json_type
-from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration, parse_duration
+from ojs_aws.domain.timestamps import (
+    DURATION_FORMS,
+    MAX_DURATION_MS,
+    format_duration,
+    parse_duration,
+)
 
 MAX_ATTEMPTS: Final = 1_000_000
 MAX_PATTERNS: Final = 100
@@ -185,10 +190,11 @@ def _attempts(value: JsonValue, field: str) -> int:
 def _interval(value: JsonValue, field: str) -> int:
     if isinstance(value, str):
         return parse_duration(value, field)
-    number = _integer(value, field)
-    if not 0 <= number <= MAX_DURATION_MS:
-        raise _impossible(field, "a number of milliseconds that is not negative", number)
-    return number
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _malformed(field, f"{DURATION_FORMS}, or a whole number of milliseconds", value)
+    if not 0 <= value <= MAX_DURATION_MS:
+        raise _impossible(field, "a number of milliseconds that is not negative", value)
+    return value
 
 
 def _coefficient(value: JsonValue, field: str) -> float:

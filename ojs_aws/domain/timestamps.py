@@ -36,6 +36,10 @@ _PLAIN: Final = re.compile(
 _CALENDAR: Final = re.compile(r"P(?=.)[0-9.,YMWD]{0,40}(T[0-9.,HMS]{1,40})?", re.ASCII)
 MAX_DURATION_MS: Final = 100 * 365 * 86_400_000
 _BOUNDS: Final = "a duration from 0 to 100 years"
+DURATION_FORMS: Final = 'a duration such as "30s" or "PT30S" (ISO 8601)'
+"""What messages say of a duration on the wire; both forms are accepted wherever one is."""
+
+_FROM_NOW: Final = "an RFC 3339 timestamp such as 2026-02-12T10:30:00Z, or +30s or +PT30S from now"
 
 
 def instant_of(moment: datetime) -> Instant:
@@ -124,6 +128,8 @@ def resolve_timestamp(text: object, field: str, now: Instant) -> Instant:
     """Read a timestamp like :func:`parse_timestamp`, or ``+PT2S``, which counts from ``now``."""
     if isinstance(text, str) and text.startswith("+"):
         return Instant(now + parse_duration(text[1:], field))
+    if not isinstance(text, str) or _RFC3339.fullmatch(text) is None:
+        raise _invalid(field, text, _FROM_NOW)
     return parse_timestamp(text, field)
 
 
@@ -141,7 +147,7 @@ def parse_duration(text: object, field: str) -> int:
             return _bounded(round(float(match["count"]) * _UNIT_MS[match["unit"]]), text, field)
         if _CALENDAR.fullmatch(text):
             return _calendar(text, field)
-    raise _invalid(field, text, "an ISO 8601 duration such as PT30S")
+    raise _invalid(field, text, DURATION_FORMS)
 
 
 def _calendar(text: str, field: str) -> int:
@@ -153,7 +159,7 @@ def _calendar(text: str, field: str) -> int:
         if isinstance(parsed, isodate.Duration):
             parsed = parsed.tdelta + timedelta(days=float(parsed.years * 365 + parsed.months * 30))
     except (ValueError, ArithmeticError):
-        raise _invalid(field, text, "an ISO 8601 duration such as PT30S or P1D") from None
+        raise _invalid(field, text, DURATION_FORMS) from None
     return _bounded(parsed // timedelta(milliseconds=1), text, field)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -132,3 +133,46 @@ def test_a_job_that_was_stored_with_such_an_instant_can_be_read(
     assert answer == {"batchItemFailures": []}
     [event] = api.get("/events").json["events"]
     assert event["subject"] == job.id
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        lambda text: {"delay": text},
+        lambda text: {"scheduled_at": f"+{text}"},
+        lambda text: {"expires_at": f"+{text}"},
+        lambda text: {"visibility_timeout": text},
+        lambda text: {"retry": {"initial_interval": text}},
+        lambda text: {"retry": {"max_interval": text}},
+        lambda text: {"unique": {"keys": ["args"], "period": text}},
+        lambda text: {"rate_limit": {"key": "k", "rate": {"limit": 1, "period": text}}},
+    ],
+)
+def test_where_a_duration_is_refused_both_forms_are_shown(
+    api: Api, options: Callable[[str], dict[str, Any]]
+) -> None:
+    """Both are accepted, so that nobody has to learn ISO 8601 for half a minute."""
+    refused = api.post("/jobs", body(**options("soon")))
+    assert refused.status in {400, 422}
+    assert '"30s" or "PT30S" (ISO 8601)' in refused.error["message"]
+    for text in ("30m", "PT30M"):
+        accepted = api.post("/jobs", body(**options(text)) | {"args": [text]})
+        assert accepted.status == 201, text
+
+
+@pytest.mark.parametrize("name", ["scheduled_at", "delay_until", "expires_at"])
+def test_a_refused_instant_says_how_to_count_from_now(api: Api, name: str) -> None:
+    """A sign makes an instant of a duration."""
+    refused = api.post("/jobs", body(**{name: "30s"}))
+    assert "2026-02-12T10:30:00Z" in refused.error["message"]
+    assert "+30s" in refused.error["message"]
+    assert api.post("/jobs", body(**{name: "+30s"})).status == 201
+
+
+@pytest.mark.parametrize("interval", [True, [], 1.5])
+def test_an_interval_of_a_wrong_type_says_what_it_may_be(api: Api, interval: object) -> None:
+    """A duration, or milliseconds."""
+    refused = api.post("/jobs", body(retry={"initial_interval": interval}))
+    assert refused.status == 400
+    assert '"30s" or "PT30S"' in refused.error["message"]
+    assert "milliseconds" in refused.error["message"]

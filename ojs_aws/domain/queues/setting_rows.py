@@ -103,11 +103,11 @@ def _seconds(row: SettingRow, value: JsonValue, field: str) -> JsonValue:
 def span_of(value: JsonValue, field: str) -> JsonValue:
     """Return how long ended jobs stay, as it was given.
 
-    :raises InvalidRequestError: no ISO 8601 duration, or less than a second.
+    :raises InvalidRequestError: no duration, or less than a second.
     """
     milliseconds = parse_duration(value, field)
     if not MIN_RETENTION_MS <= milliseconds <= MAX_RETENTION_MS:
-        raise invalid(field, "a duration of a second or more, such as P7D", value)
+        raise invalid(field, "a duration of a second or more, such as 7d or P7D", value)
     return value
 
 
@@ -249,7 +249,7 @@ _ROWS: Final = (
     SettingRow(
         "dead_letter_ttl",
         _span,
-        "how long dead letters stay, such as `P30D`",
+        "how long dead letters stay, such as `30d` or `P30D`",
         kind=str,
         deployed="dead_letter_retention_s",
     ),

@@ -37,6 +37,13 @@ from ojs_aws.middleware.errors import InvalidSchemaError
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 MAX_PATTERN_CHARACTERS: Final = 1024
 _SHOWN: Final = 200
+_EXAMPLES: Final = {
+    "duration": "PT30S",
+    "date-time": "2026-02-12T10:30:00Z",
+    "date": "2026-02-12",
+    "time": "10:30:00Z",
+}
+"""Of formats that are often taken for another one; a schema's duration has only this form."""
 
 _RUNAWAY: Final = re.compile(r"\((?:\?:)?(?:\[[^\]]*\]|\\.|[^\\()\[\]])[+*]\)(?:[+*]|\{\d*,\})")
 """A repeated group around one repetition, as in ``(a+)+``: its matching takes exponential time."""
@@ -251,6 +258,8 @@ def _message(error: ValidationError) -> str:
     if keyword in {"items", "unevaluatedItems"}:
         return "more items than expected"
     limit = error.message if keyword == "pattern" else ""
+    if keyword == "format" and wanted in _EXAMPLES:
+        limit = f", such as {_EXAMPLES[wanted]}"
     simple = isinstance(wanted, (str, int, float, bool)) or keyword in {"enum", "const"}
     return f"expected {keyword} {_short(wanted)}{limit}" if simple else f"does not fit '{keyword}'"
 

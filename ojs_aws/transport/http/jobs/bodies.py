@@ -14,7 +14,7 @@ from ojs_aws.transport.http.limits.bodies import RateLimitBody
 
 
 class RetryPolicyBody(Body):
-    """Holds a retry policy (ojs-retry); intervals are ISO 8601 durations, or in milliseconds."""
+    """Holds a retry policy (ojs-retry); intervals are durations (30s, PT30S) or milliseconds."""
 
     max_attempts: Annotated[int, Field(ge=0, le=1000)] | None = None
     initial_interval: str | None = None

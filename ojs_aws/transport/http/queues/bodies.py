@@ -69,7 +69,7 @@ _GROUPS["backpressure"] = _optional(
 )
 _GROUPS["retention"] = _optional(
     "RetentionBody",
-    "How long ended jobs of a queue stay, as ISO 8601 durations.",
+    "How long ended jobs of a queue stay, as durations: 7d, or P7D.",
     **dict.fromkeys(RETENTION, str),
 )
 QueueConfigBody: Any = _optional(
