@@ -17,6 +17,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from ojs_aws import Job
+
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = CHECKOUT / "docs" / "reference" / "public-api.md"
 RELEASED: Final = CHECKOUT / "docs" / "reference" / "public-api-released.txt"
@@ -27,6 +29,7 @@ MODULES: Final = {
     "ojs_aws.client": "The client, and what it returns",
     "ojs_aws.worker": "Workers",
     "ojs_aws.middleware": "Middleware and hooks",
+    "ojs_aws.testing": "Tests of jobs",
 }
 """The modules whose exported names are public; the constructs have a page of their own."""
 
@@ -97,8 +100,13 @@ def paths_of(module: str) -> Iterator[tuple[str, ...]]:
 
 
 def members(kind: type) -> Iterator[str]:
-    """Yield the public members of a class that this package defines."""
-    own = [each for each in kind.__mro__ if each.__module__.startswith("ojs_aws")]
+    """Yield the public members of a class that this package defines, without those of Job."""
+    inherited = Job.__mro__ if kind is not Job and issubclass(kind, Job) else ()
+    own = [
+        each
+        for each in kind.__mro__
+        if each.__module__.startswith("ojs_aws") and each not in inherited
+    ]
     for name in sorted({name for each in own for name in vars(each)}):
         if name.startswith("_") or name in getattr(kind, "_internal", ()):
             continue

@@ -83,7 +83,7 @@ class ArgumentEncoder:
     def __init__(self, signature: JobSignature, types: ArgumentTypes) -> None:
         """Write for this function."""
         self._signature = signature
-        self._types = types
+        self.types = self._types = types
         self._steps = [(codec.encode, each.name) for codec, each in types.placed]
         is_simple = not types.named and types.rest is None
         self._simple_counts = range(types.required, len(self._steps) + 1) if is_simple else range(0)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ojs_aws.client.transports.substitute import current_substitute
 from ojs_aws.typed_jobs.clients import Clients, sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, Pending, SyncHandle, SyncPending
 
@@ -59,6 +60,8 @@ class JobCall(Call[R_co]):
 
     def to_job(self) -> Job:
         """Return a new job, without an id, that a client can enqueue."""
+        if (substitute := current_substitute()) is not None:
+            substitute.note_declaration(self.declaration)
         return self._template.job(self._args)
 
     async def enqueue(self) -> Handle[R_co]:

@@ -1,8 +1,8 @@
 """Find the client that a typed job is sent by.
 
-It is the one of ``with client.use():``, else one that ``Jobs.configure`` describes, else one for
-the server that the environment names. An event loop keeps its own, and a forked process makes new
-ones: connections belong to the loop and the process that opened them.
+It is the one of ``with client.use():``, else one that ``Jobs.configure`` describes, else that of a
+test, else one for the server that the environment names. An event loop keeps its own, and a forked
+process makes new ones: connections belong to the loop and the process that opened them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.client.bound import bound_client
+from ojs_aws.client.transports.substitute import current_substitute
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient
@@ -88,7 +89,8 @@ def sending_client(clients: Clients) -> Client:
     """
     bound = bound_client()
     if bound is None:
-        return clients.for_loop()
+        substitute = current_substitute() if clients is FROM_ENVIRONMENT else None
+        return clients.for_loop() if substitute is None else cast("Client", substitute.client)
     from ojs_aws.client.client import Client
 
     if isinstance(bound, Client):
@@ -104,6 +106,9 @@ def sending_sync_client(clients: Clients) -> SyncClient:
     """
     bound = bound_client()
     if bound is None:
+        substitute = current_substitute() if clients is FROM_ENVIRONMENT else None
+        if substitute is not None:
+            return cast("SyncClient", substitute.sync_client)
         return clients.for_threads()
     from ojs_aws.client.sync import SyncClient
 

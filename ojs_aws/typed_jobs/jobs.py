@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import (
     TYPE_CHECKING,
     Any,
     Concatenate,
+    Final,
     Literal,
     ParamSpec,
     Protocol,
@@ -89,6 +91,7 @@ class Jobs:
         self._resources: list[Resource[Any]] = []
         self._listeners: list[Callable[[JobDeclaration], None]] = []
         self._clients = FROM_ENVIRONMENT
+        _ALL.add(self)
 
     # --------------------------------------------------------------------------- declaring
     @overload
@@ -244,6 +247,14 @@ class Jobs:
 
     def _sent_by(self) -> Clients:
         return self._clients
+
+
+_ALL: Final[weakref.WeakSet[Jobs]] = weakref.WeakSet()
+
+
+def all_jobs() -> list[Jobs]:
+    """Return every collection of declarations in this process, for tests."""
+    return list(_ALL)
 
 
 def _check_named(job_type: object) -> None:

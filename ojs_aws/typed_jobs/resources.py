@@ -76,13 +76,18 @@ async def open_all(resources: Iterable[Resource[Any]], stack: AsyncExitStack) ->
     :param stack: closes them, the last one first.
     :raises Exception: whatever one raised; those before it are closed.
     """
-    opened: dict[Resource[Any], object] = {}
+    opened: dict[Resource[Any], object] = {**_OPEN.get({})}
     async with AsyncExitStack() as opening:
         with in_use(opened):
             for resource in resources:
                 opened[resource] = await opening.enter_async_context(resource.opened())
         stack.push_async_exit(opening.pop_all())
     return opened
+
+
+def not_in_use(resources: Iterable[Resource[Any]]) -> list[Resource[Any]]:
+    """Return those of some resources that have no value here yet."""
+    return [resource for resource in resources if resource not in _OPEN.get({})]
 
 
 @asynccontextmanager

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack, cast
 
+from ojs_aws.client.transports.substitute import current_substitute
 from ojs_aws.typed_jobs.argument_keys import with_places
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.clients import sending_client, sending_sync_client
@@ -77,6 +78,10 @@ class Sender(Generic[P, R]):
         :raises RegistrationError: the function's types cannot be resolved.
         """
         encoder = self.declaration.encoder
+        if (substitute := current_substitute()) is not None:  # a test, which may compare by ANY
+            pattern = substitute.pattern_of(self.declaration, args, kwargs)
+            if pattern is not None:
+                return cast("JobCall[R]", pattern)
         try:
             wire = encoder.encode(args, kwargs, is_whole=self._is_whole)
         except WrongValueError as wrong:

@@ -9,7 +9,7 @@ import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
@@ -22,6 +22,7 @@ from ojs_aws.worker.reservations import NO_IDS, Pulse
 if TYPE_CHECKING:
     from ojs_aws.services.workers.heartbeat import Beat
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -35,22 +36,30 @@ class DirectReservations:
 
     :ivar visibility_timeout_ms: by how much a heartbeat extends; default: the job's own.
     :ivar claimed: the job as it was claimed, to save reading it.
+    :ivar has_message: whether a report also deletes the message that delivered the job.
     """
 
     backend: Backend
     worker_id: str
     visibility_timeout_ms: int | None = None
     claimed: JobRecord | None = None
+    has_message: bool = False
 
     def __post_init__(self) -> None:
         """Start from the job as it was claimed."""
         self._known = self.claimed
 
+    async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a service in a thread."""
+        return await asyncio.to_thread(call, *args, **kwargs)
+
     async def ack(self, job_id: str, result: RawJson | None, *, reservation_id: str = "") -> None:
         """Complete a job."""
         which = self._which(job_id, reservation_id)
         ack = self.backend.jobs.ack
-        await asyncio.to_thread(ack, job_id, self.worker_id, result, which=which, has_message=False)
+        await self._run(
+            ack, job_id, self.worker_id, result, which=which, has_message=self.has_message
+        )
 
     async def fail(
         self,
@@ -90,19 +99,19 @@ class DirectReservations:
         self, service: Callable[..., R], job_id: str, said: object, reservation_id: str
     ) -> R:
         """Report something of a job, starting from the job as last seen."""
-        return await asyncio.to_thread(
+        return await self._run(
             service,
             job_id,
             self.worker_id,
             said,
             which=self._which(job_id, reservation_id),
             start=self._start(job_id),
-            has_message=False,
+            has_message=self.has_message,
         )
 
     async def checkpoint(self, job_id: str, state: RawJson, *, reservation_id: str = "") -> None:
         """Save a checkpoint."""
-        saved = await asyncio.to_thread(
+        saved = await self._run(
             self.backend.outcomes.checkpoints.save,
             job_id,
             self.worker_id,
@@ -140,7 +149,7 @@ class DirectReservations:
 
     async def _extend(self, job_id: str, reservation_id: str) -> Beat:
         start, self._known = self._start(job_id), None
-        beat, self._known = await asyncio.to_thread(
+        beat, self._known = await self._run(
             self.backend.workers.heartbeat.extend,
             self.worker_id,
             job_id,

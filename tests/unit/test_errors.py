@@ -39,8 +39,8 @@ INTERNAL = {
 }
 """What parts of the backend raise for each other; no handler or caller meets it."""
 
-ELSEWHERE = {"BundleError", "StartError"}
-"""What only the constructs and the local server raise, when they start."""
+ELSEWHERE = {"BundleError", "DrainError", "StartError"}
+"""What only the constructs and the local server raise when they start, and tests of jobs."""
 
 
 def classes() -> Iterator[type[BaseException]]:

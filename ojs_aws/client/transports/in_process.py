@@ -11,9 +11,8 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
 
-from ojs_aws.bootstrap import aws_clients, build_backend
 from ojs_aws.client.errors import error_in
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.answers import Answer
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
     from ojs_aws.transport.http.calls import Call, Server
 
 _SERVER_ERROR: Final = 500
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class InProcessTransport:
@@ -58,33 +60,39 @@ class InProcessTransport:
 
         :param settings: of the deployment; default: the environment.
         """
+        from ojs_aws.bootstrap import aws_clients, build_backend  # imports botocore
+
         chosen = settings or Settings.from_env(os.environ)
         return cls(build_backend(chosen, aws_clients(endpoint_url, region)))
 
+    async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the services in a thread."""
+        return await asyncio.to_thread(call, *args, **kwargs)
+
     async def ask(self, request: RouteRequest) -> Answer:
-        """Call the handler of the operation, in a thread."""
-        return await asyncio.to_thread(self._answer, request)
+        """Call the handler of the operation."""
+        return await self._run(self._answer, request)
 
     async def push(self, job: Job) -> Stored:
         """Store one job."""
         self._check_size(job)
-        return _stored(await asyncio.to_thread(self._backend.jobs.push, job))
+        return _stored(await self._run(self._backend.jobs.push, job))
 
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         """Store several jobs, all or none."""
         for job in jobs:
             self._check_size(job)
-        return [_stored(one) for one in await asyncio.to_thread(self._backend.jobs.push.all, jobs)]
+        return [_stored(one) for one in await self._run(self._backend.jobs.push.all, jobs)]
 
     async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
         """Prepare one job for a transaction of the caller's."""
         self._check_size(job)
-        prepared = await asyncio.to_thread(self._backend.jobs.transact, job)
+        prepared = await self._run(self._backend.jobs.transact, job)
         return _stored(prepared.pushed), prepared.actions
 
     async def get(self, job_id: str) -> Job:
         """Read a job."""
-        return _job_of(await asyncio.to_thread(self._backend.jobs.info, job_id))
+        return _job_of(await self._run(self._backend.jobs.info, job_id))
 
     async def cancel(self, job_id: str) -> Job:
         """Cancel a job."""
@@ -96,7 +104,7 @@ class InProcessTransport:
 
     async def _change(self, change: Callable[[str], JobChange], job_id: str) -> Job:
         """Change a job, then read it: the change itself does not read large documents."""
-        changed = await asyncio.to_thread(change, job_id)
+        changed = await self._run(change, job_id)
         job = await self.get(job_id)
         job["previous_state"] = str(changed.before.state)
         return job

@@ -21,8 +21,9 @@ class Transport(Protocol):
     stored before.
     """
 
-    max_wait_s: float
-    """The longest wait for a result that one request may ask for."""
+    @property
+    def max_wait_s(self) -> float:
+        """Return the longest wait for a result that one request may ask for."""
 
     async def ask(self, request: RouteRequest) -> Answer:
         """Ask for an operation of the route table, and return its answer.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.ports import Backlog, Message, ReceivedMessage
+from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
 from ojs_aws.testing.memory.clock import FakeClock
 
 
@@ -88,3 +88,42 @@ class MemoryQueue:
         waiting = [held for held in entries if held.visible_at > self.clock.at]
         hidden = sum(held.received > 0 for held in waiting)
         return Backlog(len(entries) - len(waiting), hidden, len(waiting) - hidden)
+
+
+@dataclass(frozen=True)
+class NoMessages:
+    """Stands for queues that lose every message: who asks finds the jobs in the store.
+
+    :ivar queues: those that there are.
+    """
+
+    queues: Collection[str]
+
+    def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
+        """Lose a message."""
+        if queue not in self.queues:
+            raise QueueMissingError
+
+    def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
+        """Lose messages."""
+        if queue not in self.queues:
+            raise QueueMissingError
+
+    def receive(
+        self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
+    ) -> list[ReceivedMessage]:
+        """Return no messages."""
+        return []
+
+    def reject(self, queue: str, body: str) -> None:
+        """Do nothing."""
+
+    def delete(self, queue: str, handles: Sequence[str]) -> None:
+        """Do nothing."""
+
+    def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
+        """Do nothing."""
+
+    def backlog(self, queue: str) -> Backlog:
+        """Count nothing."""
+        return Backlog()

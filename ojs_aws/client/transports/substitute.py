@@ -1,0 +1,159 @@
+"""Let tests take the place of the backend: clients ask at each call whether one does.
+
+Nothing here is used in production but the question itself, which reads one empty list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from ojs_aws.client.results import Stored
+    from ojs_aws.client.transports.answers import Answer
+    from ojs_aws.client.transports.requests import RouteRequest
+    from ojs_aws.client.transports.transport import Transport
+    from ojs_aws.domain.envelope import Job
+
+
+class Substitute(Protocol):
+    """Declares what takes the place of the backend.
+
+    :ivar is_active: false once its test has ended.
+    :ivar outer: the one in whose scope it began.
+    """
+
+    is_active: bool
+    outer: Substitute | None
+
+    @property
+    def transport(self) -> Transport:
+        """Return the way to it."""
+
+    @property
+    def client(self) -> object:
+        """Return a client of it."""
+
+    @property
+    def sync_client(self) -> object:
+        """Return a client of it for code that is not asynchronous."""
+
+    def note_declaration(self, declaration: object) -> None:
+        """Learn that a typed job is made from a declaration."""
+
+    def pattern_of(
+        self, declaration: object, args: Sequence[object], keywords: Mapping[str, object]
+    ) -> object | None:
+        """Return what stands for all calls that are like this one; None if it is just one call."""
+
+
+_OWN: Final[ContextVar[Substitute | None]] = ContextVar("ojs_aws_substitute", default=None)
+"""The substitute of the running task or thread."""
+
+_ACTIVE: Final[list[Substitute]] = []
+"""Those of the whole process, the newest last."""
+
+
+def current_substitute() -> Substitute | None:
+    """Return what takes the place of the backend here and now; None for nothing.
+
+    It is the innermost one of the caller's own context. A thread that has none, such as one of a
+    server, finds the newest of the process.
+    """
+    if not _ACTIVE:
+        return None
+    found = _OWN.get()
+    while found is not None and not found.is_active:
+        found = found.outer
+    return found or next(iter(_ACTIVE[-1:]), None)
+
+
+def activate(substitute: Substitute) -> None:
+    """Let a substitute take the place of the backend, for this context and the process."""
+    substitute.outer = _OWN.get()
+    substitute.is_active = True
+    _OWN.set(substitute)
+    _ACTIVE.append(substitute)
+
+
+def deactivate(substitute: Substitute) -> None:
+    """End a substitute, wherever it was activated."""
+    substitute.is_active = False
+    _ACTIVE[:] = [each for each in _ACTIVE if each is not substitute]
+    if _OWN.get() is substitute:
+        _OWN.set(substitute.outer)
+
+
+@contextmanager
+def acting(substitute: Substitute) -> Iterator[None]:
+    """Let a substitute be the innermost one of this context, until the block ends."""
+    token = _OWN.set(substitute)
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
+class ReplaceableTransport:
+    """Carries requests to the backend, or to the substitute that has taken its place."""
+
+    def __init__(self, own: Transport | None = None) -> None:
+        """Reach the backend by this transport; without one, only substitutes."""
+        self._own = own
+
+    @property
+    def target(self) -> Transport:
+        """Return the transport to use now.
+
+        :raises ValueError: nothing says where the server is.
+        """
+        substitute = current_substitute()
+        if substitute is not None:
+            return substitute.transport
+        if self._own is None:
+            raise ValueError(NO_SERVER)
+        return self._own
+
+    @property
+    def max_wait_s(self) -> float:
+        """Return the longest wait for a result that one request may ask for."""
+        return self.target.max_wait_s
+
+    async def ask(self, request: RouteRequest) -> Answer:
+        """Ask for an operation of the route table."""
+        return await self.target.ask(request)
+
+    async def push(self, job: Job) -> Stored:
+        """Store one job."""
+        return await self.target.push(job)
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        """Store several jobs, all or none."""
+        return await self.target.push_all(jobs)
+
+    async def get(self, job_id: str) -> Job:
+        """Read a job."""
+        return await self.target.get(job_id)
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job."""
+        return await self.target.cancel(job_id)
+
+    async def activate(self, job_id: str) -> Job:
+        """Make a pending job available."""
+        return await self.target.activate(job_id)
+
+    async def close(self) -> None:
+        """Close the connections to the backend; a substitute stays."""
+        if self._own is not None:
+            await self._own.close()
+
+
+NO_SERVER: Final = "Set OJS_URL to the URL of an OJS server, or OJS_TABLE to the table."
+
+
+def target_of(transport: Transport) -> Transport:
+    """Return what a transport leads to now."""
+    return transport.target if isinstance(transport, ReplaceableTransport) else transport

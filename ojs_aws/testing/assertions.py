@@ -1,0 +1,197 @@
+"""Asserts which jobs a test enqueued, executed and finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+
+from ojs_aws.testing import reports
+from ojs_aws.testing.jobs import EnqueuedJob, JobKind
+from ojs_aws.testing.matching import Criteria
+
+if TYPE_CHECKING:
+    from ojs_aws.typed_jobs.calls import JobCall
+    from ojs_aws.typed_jobs.senders import Sender
+
+R = TypeVar("R")
+
+
+class JobCriteria(TypedDict, total=False):
+    """Lists what an assertion may say of a job, beside its type or call.
+
+    :ivar args: all arguments, as they are on the wire; ``ANY`` stands for any value.
+    :ivar queue: its queue.
+    :ivar meta: members of its metadata; it may have others.
+    :ivar priority: its priority.
+    :ivar tags: all its tags.
+    :ivar scheduled_at: when it becomes available, as the backend shows it.
+    :ivar state: its state now.
+    :ivar attempt: how often it was executed.
+    """
+
+    args: Sequence[Any]
+    queue: str
+    meta: Mapping[str, Any]
+    priority: int
+    tags: Sequence[str]
+    scheduled_at: Any
+    state: str
+    attempt: int
+
+
+class CountedCriteria(JobCriteria, total=False):
+    """Lists what an assertion may say of jobs.
+
+    :ivar count: how many there must be; default: one or more.
+    """
+
+    count: int
+
+
+def criteria_of(kind: JobKind[Any], given: Mapping[str, Any]) -> Criteria:
+    """Return the criteria that a caller gave.
+
+    :raises TypeError: there is no such criterion.
+    """
+    attributes = dict(given)
+    unknown = attributes.keys() - CountedCriteria.__annotations__.keys()
+    if unknown:
+        known = ", ".join(CountedCriteria.__annotations__)
+        raise TypeError(f"An assertion takes {known}, and not {min(unknown)!r}.")
+    attributes.pop("count", None)
+    args, meta = attributes.pop("args", None), attributes.pop("meta", None)
+    return Criteria(kind=kind, args=args, meta=meta, attributes=attributes)
+
+
+class Assertions:
+    """Asserts what happened to the jobs of a test. What fails is an ``AssertionError``."""
+
+    def _jobs(self) -> list[EnqueuedJob[Any]]:
+        """Return all jobs, in the order in which they were enqueued."""
+        raise NotImplementedError
+
+    def _assert(
+        self,
+        claim: str,
+        kind: JobKind[Any],
+        given: Mapping[str, Any],
+        holds: Callable[[EnqueuedJob[Any]], bool] = lambda _: True,
+        nothing: str = "Nothing was enqueued.",
+    ) -> list[EnqueuedJob[Any]]:
+        """Return the jobs that are meant, of those for which something holds."""
+        __tracebackhide__ = True
+        criteria, count = criteria_of(kind, given), given.get("count")
+        jobs = [job for job in self._jobs() if holds(job)]
+        matching = [job for job in jobs if not criteria.differences(job)]
+        if count is not None and len(matching) != count:
+            raise AssertionError(reports.wrong_count(claim, criteria, count, matching, jobs))
+        if count is None and not matching:
+            raise AssertionError(reports.not_found(claim, criteria, jobs, nothing=nothing))
+        return matching
+
+    def _refute(
+        self,
+        claim: str,
+        kind: JobKind[Any],
+        given: Mapping[str, Any],
+        holds: Callable[[EnqueuedJob[Any]], bool] = lambda _: True,
+    ) -> None:
+        """Fail if there is a job that is meant, and for which something holds."""
+        __tracebackhide__ = True
+        criteria = criteria_of(kind, given)
+        jobs = [job for job in self._jobs() if holds(job)]
+        matching = [job for job in jobs if not criteria.differences(job)]
+        if matching:
+            raise AssertionError(reports.unexpected(claim, criteria, matching))
+
+    @overload
+    def assert_enqueued(
+        self, kind: str, /, **criteria: Unpack[CountedCriteria]
+    ) -> list[EnqueuedJob[Any]]: ...
+    @overload
+    def assert_enqueued(
+        self, kind: Sender[..., R] | JobCall[R], /, **criteria: Unpack[CountedCriteria]
+    ) -> list[EnqueuedJob[R]]: ...
+    def assert_enqueued(
+        self, kind: JobKind[Any], /, **criteria: Unpack[CountedCriteria]
+    ) -> list[EnqueuedJob[Any]]:
+        """Assert that a job was enqueued, whatever became of it.
+
+        Example::
+
+            ojs.assert_enqueued("email.send", args=["a@b.c", ANY], queue="email")
+            [job] = ojs.assert_enqueued(send_email.call("a@b.c", ANY), count=1)
+            assert job.arguments["order"].number == 42
+
+        :param kind: a job type, a typed job, or a call of one, in which ``ANY`` of
+            ``unittest.mock`` stands for any value.
+        :param criteria: see :class:`JobCriteria`; ``count`` is how many there must be.
+        :returns: the jobs that match, in the order in which they were enqueued.
+        :raises AssertionError: there is none, or another number; the message has the nearest ones,
+            and in what they differ.
+        """
+        __tracebackhide__ = True
+        return self._assert("was enqueued", kind, criteria)
+
+    def refute_enqueued(self, kind: JobKind[Any], /, **criteria: Unpack[JobCriteria]) -> None:
+        """Assert that no such job was enqueued; see :meth:`assert_enqueued`.
+
+        Example::
+
+            ojs.refute_enqueued(build_report)
+            ojs.refute_enqueued("email.send", args=["blocked@example.com"])
+
+        :raises AssertionError: there is one.
+        """
+        __tracebackhide__ = True
+        self._refute("was enqueued", kind, criteria)
+
+    @overload
+    def all_enqueued(
+        self, kind: str | None = None, /, **criteria: Unpack[JobCriteria]
+    ) -> list[EnqueuedJob[Any]]: ...
+    @overload
+    def all_enqueued(
+        self, kind: Sender[..., R] | JobCall[R], /, **criteria: Unpack[JobCriteria]
+    ) -> list[EnqueuedJob[R]]: ...
+    def all_enqueued(
+        self, kind: JobKind[Any] | None = None, /, **criteria: Unpack[JobCriteria]
+    ) -> list[EnqueuedJob[Any]]:
+        """Return the jobs that were enqueued, in their order, as they are now.
+
+        :param kind: as for :meth:`assert_enqueued`; default: all of them.
+        """
+        chosen = criteria_of(ANY_TYPE if kind is None else kind, criteria)
+        return [
+            job
+            for job in self._jobs()
+            if not [
+                each for each in chosen.differences(job) if kind is not None or each.place != "type"
+            ]
+        ]
+
+    def assert_job_state(self, job: EnqueuedJob[Any] | str, expected_state: str) -> None:
+        """Assert that a job is in a state.
+
+        Example::
+
+            [job] = ojs.assert_enqueued(send_email)
+            await ojs.drain()
+            ojs.assert_job_state(job, "completed")
+
+        :param job: the job, a handle of it, or its id.
+        :raises AssertionError: it is in another state, or there is no such job.
+        """
+        __tracebackhide__ = True
+        job_id = job if isinstance(job, str) else job.id
+        found = next((each for each in self._jobs() if each.id == job_id), None)
+        if found is None:
+            raise AssertionError(f"There is no job {job_id}.")
+        if found.state != expected_state:
+            why = f"; its error: {found.error}" if found.error else ""
+            raise AssertionError(
+                f"Expected the state {expected_state!r}: {reports.headline(found)}{why}"
+            )
+
+
+ANY_TYPE = "any"

@@ -1,0 +1,289 @@
+"""Runs the real services over the store in memory, in one process and by an explicit clock."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, ParamSpec, TypeVar
+
+from ojs_aws.client.timer import UuidV7
+from ojs_aws.config import Settings
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.middleware.chain.enqueue import EnqueueChain
+from ojs_aws.middleware.enqueuer import Enqueuer
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.backend.ports import Ports
+from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.testing.changes import Changes
+from ojs_aws.testing.memory import (
+    FakeClock,
+    MemoryAlarms,
+    MemoryClientBuckets,
+    MemoryCron,
+    MemoryEvents,
+    MemoryLimits,
+    MemoryMarks,
+    MemoryRegistry,
+    MemorySchemas,
+    MemoryUniqueJobs,
+    MemoryWorkers,
+    MemoryWorkflows,
+)
+from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
+from ojs_aws.testing.memory.indexed_jobs import IndexedStore
+from ojs_aws.testing.memory.messages import NoMessages
+from ojs_aws.testing.memory.queue_settings import (
+    MemoryDepths,
+    MemoryPressures,
+    MemorySettings,
+    MemoryTallies,
+)
+from ojs_aws.testing.memory.watched import Watched
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+WORKER_ID: Final = "test"
+MAX_QUEUES: Final = 100
+MAX_FIRED: Final = 10_000
+"""Times that cron jobs may fire while the clock is moved once."""
+
+STAGED_JOBS: Final = 100
+"""Jobs in one part of a large batch."""
+
+
+def settings_for_tests(settings: Settings | None = None) -> Settings:
+    """Return the settings of a deployment, without what only saves calls of AWS."""
+    return replace(settings or Settings(), queue_settings_age_ms=0, fetch_wait_ms=0)
+
+
+class MemoryBackend:
+    """Holds the services and what they keep. Any thread may call it; one at a time is served."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        """Start empty, at the time of this machine."""
+        self.clock = FakeClock(_machine_ms())
+        self._ahead_ms = 0
+        self._is_frozen = False
+        self.changes = Changes(self.clock, lambda: self.services)
+        self.order: dict[str, int] = {}
+        self._lock = threading.RLock()
+        self.store = IndexedStore(clock=self.clock, changed=self._job_changed)
+        self.registry = MemoryRegistry(store=self.store)
+        self.cron = MemoryCron(entries=Watched(self.changes.note))
+        self.alarms = MemoryAlarms(self.clock)
+        self.workflows = MemoryWorkflows(self.store, kept=Watched(self.changes.note))
+        self.event_log = MemoryEvents()
+        self.unique = MemoryUniqueJobs(self.store)
+        self.batches = MemoryBatches(part_jobs=STAGED_JOBS)
+        self.services = Backend(settings_for_tests(settings), self._ports())
+
+    def _ports(self) -> Ports:
+        store = self.store
+        book = MemorySettings(store, kept=Watched(self.changes.note))
+        return Ports(
+            store=store,
+            messages=NoMessages(self.registry.infos),
+            queues=self.registry,
+            workers=_once(MemoryWorkers),
+            marks=_once(MemoryMarks),
+            events=lambda: self.event_log,
+            cron=lambda: self.cron,
+            alarms=lambda: self.alarms,
+            schemas=_once(MemorySchemas),
+            unique=lambda: self.unique,
+            workflows=lambda: self.workflows,
+            limits=_once(lambda: MemoryLimits(store)),
+            client_buckets=_once(MemoryClientBuckets),
+            batches=lambda: self.batches,
+            bulk=_once(MemoryBulkRequests),
+            settings_book=lambda: book,
+            depths=_once(lambda: MemoryDepths(store)),
+            tallies=_once(MemoryTallies),
+            pressures=_once(lambda: MemoryPressures(reports=Watched(self.changes.note))),
+            clock=self.clock,
+            ids=UuidV7(),
+            new_reservation_id=lambda: secrets.token_hex(6),
+            enqueuing=lambda: Enqueuer(EnqueueChain()),
+            both=in_turn,
+        )
+
+    def _job_changed(self, job_id: str, before: JobRecord | None, after: JobRecord | None) -> None:
+        if before is None:
+            self.order.setdefault(job_id, len(self.order))
+        self.changes.note(job_id, before, after)
+
+    # ------------------------------------------------------------------------------- calls
+    def call(self, service: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a service, alone, and do what follows from the changes that it makes."""
+        with self._lock:
+            try:
+                return service(*args, **kwargs)
+            finally:
+                self.changes.follow()
+                self._ring()
+
+    def _ring(self) -> None:
+        """Let cron jobs begin whose earlier run has ended."""
+        if not self.alarms.alarms:
+            return
+        for name in dict.fromkeys(self.alarms.ringing()):
+            self.services.cron.scheduler.fire(name)
+        self.changes.follow()
+
+    # -------------------------------------------------------------------------------- jobs
+    def records(self) -> list[JobRecord]:
+        """Return all jobs as of now, in the order in which they were enqueued."""
+        with self._lock:
+            self._settle()
+            self.changes.follow()
+            jobs = self.store.jobs
+            return [jobs[job_id] for job_id in self.order if job_id in jobs]
+
+    def record(self, job_id: str) -> JobRecord | None:
+        """Return one job as of now; None if there is none."""
+        with self._lock:
+            job = self.store.jobs.get(job_id)
+            return None if job is None else self.services.changer.settled(job, self.clock.now())
+
+    def _settle(self) -> None:
+        """Make the transitions that are due by time."""
+        now, changer = self.clock.now(), self.services.changer
+        for job in list(self.store.jobs.values()):
+            if not job.state.is_terminal and deadlines.settle_once(job, now) is not None:
+                changer.settled(job, now)
+
+    def claim(self, queue: str = "") -> JobRecord | None:
+        """Claim the job that a worker would get first; None if there is none.
+
+        Among queues, the one comes first whose first job is ready for longer.
+
+        :param queue: of the job; empty for any.
+        """
+        with self._lock:
+            self._settle()
+            queues = [queue] if queue else self._queues_in_turn()
+            for begin in range(0, len(queues), MAX_QUEUES):
+                some = tuple(queues[begin : begin + MAX_QUEUES])
+                request = FetchRequest(some, worker_id=WORKER_ID)
+                for job in self.call(self.services.jobs.fetch, request):
+                    return job
+            return None
+
+    def _queues_in_turn(self) -> list[str]:
+        heads = []
+        for info in self.registry.all():
+            head = self.store.head(info.name, 1)
+            if head.jobs and not head.is_paused:
+                heads.append((head.jobs[0].sort_key.partition("#")[2], info.name))
+        return [name for _, name in sorted(heads)]
+
+    def next_due(self, queue: str = "") -> Instant | None:
+        """Return when the next job that waits for its time becomes due; None if there is none."""
+        with self._lock:
+            now = self.clock.now()
+            names = [queue] if queue else [info.name for info in self.registry.all()]
+            dues = [
+                row.due
+                for name in names
+                if name not in self.store.paused
+                for row in self.store.due(name, Instant(now + 1), _FAR, 1).jobs
+            ]
+            return min(dues, default=None)
+
+    def clear(self) -> None:
+        """Remove all jobs, workflows and events; queues, cron jobs and schemas stay."""
+        with self._lock:
+            self.store.clear()
+            self.workflows.kept.clear()
+            self.workflows.plans.clear()
+            self.workflows.left.clear()
+            self.unique.locks.clear()
+            self.event_log.log.clear()
+            self.order.clear()
+            self.changes.clear()
+
+    # -------------------------------------------------------------------------------- time
+    def move_to(self, moment: Instant) -> None:
+        """Move the clock, and do what time brings: jobs become due, and cron jobs fire.
+
+        :raises RuntimeError: cron jobs fire too often on the way.
+        """
+        with self._lock:
+            fired = self._tick()
+            while (due := self._next_cron()) is not None and due <= moment:
+                self.clock.at = due
+                self._settle()
+                fired += self._tick()
+                if fired > MAX_FIRED:
+                    raise RuntimeError(
+                        f"Cron jobs fired {fired} times on the way to another time: move the "
+                        "clock in shorter steps, or pause them."
+                    )
+            self.clock.at = max(self.clock.at, moment)
+            self._settle()
+            self.changes.follow()
+
+    def set_time(self, moment: Instant) -> None:
+        """Stop the clock at a moment; it may lie in the past."""
+        with self._lock:
+            self._is_frozen = True
+            self.clock.at = min(self.clock.at, moment)
+            self.move_to(moment)
+
+    def advance(self, milliseconds: int) -> None:
+        """Move the clock forward."""
+        with self._lock:
+            self._ahead_ms += milliseconds
+            self.move_to(Instant(self.clock.at + milliseconds))
+
+    def catch_up(self) -> None:
+        """Let the clock be no later than code that asks this machine for the time.
+
+        A job that is enqueued for "in ten minutes, by my clock" must be due when the clock of the
+        test has been moved by ten minutes.
+        """
+        with self._lock:
+            machine = Instant(_machine_ms() + self._ahead_ms)
+            if not self._is_frozen and machine > self.clock.at:
+                self.move_to(machine)
+
+    def _tick(self) -> int:
+        """Fire the cron jobs that are due; return how often."""
+        if not self.cron.entries:
+            return 0
+        return self.call(self.services.cron.scheduler.tick).cron_fired
+
+    def _next_cron(self) -> Instant | None:
+        """Return when a cron job becomes due next."""
+        moments = [
+            at
+            for entry in self.cron.entries.values()
+            for at in (entry.next_run_at, entry.gap_at)
+            if at is not None and at > self.clock.at
+        ]
+        return min(moments, default=None)
+
+
+_FAR: Final = Instant(2**62)
+
+
+def _once(make: Callable[[], R]) -> Callable[[], R]:
+    """Return a function that makes something at its first call and keeps it."""
+    made: list[R] = []
+
+    def get() -> R:
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return get
+
+
+def _machine_ms() -> int:
+    return time.time_ns() // 1_000_000

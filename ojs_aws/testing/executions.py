@@ -1,0 +1,128 @@
+"""Executes claimed jobs as a worker does, and keeps how each execution ended."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from ojs_aws.client.timer import SystemTimer
+from ojs_aws.domain.envelope import Job
+from ojs_aws.services.jobs.render import render_job
+from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
+from ojs_aws.testing.jobs import EnqueuedJob
+from ojs_aws.worker.active import ActiveJob
+from ojs_aws.worker.contexts import WorkerContext
+from ojs_aws.worker.directly import DirectReservations
+from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
+from ojs_aws.worker.registry import NoHandlerError
+from ojs_aws.worker.reports import Reporter
+from ojs_aws.worker.tracebacks import own_traceback
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.worker.executor import Executor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Says how one execution of a job ended.
+
+    :ivar job: the job as it was claimed.
+    :ivar outcome: ``completed``, ``failed``, ``snoozed`` or ``cancelled``.
+    :ivar error: what the handler, or a middleware, raised; None unless it failed.
+    :ivar is_injected: it failed on purpose, by ``fail_next`` or ``fail_all``.
+    :ivar failure: the error object that the backend got.
+    """
+
+    job: Job
+    outcome: str
+    error: BaseException | None = None
+    is_injected: bool = False
+    failure: dict[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_failure(self) -> bool:
+        """Return True if it failed, and not on purpose."""
+        return self.outcome == "failed" and not self.is_injected
+
+    def __str__(self) -> str:
+        """Name the job, its arguments and the attempt, with the traceback of the error."""
+        job = self.job
+        of = f" of {job.max_attempts}" if job.max_attempts else ""
+        first = f"{job.type} {job.id}, attempt {job.attempt}{of}, args={job.args!r}: {self.outcome}"
+        if self.error is None:
+            message = self.failure.get("message")
+            return f"{first}: {message}" if message else first
+        if isinstance(self.error, NoHandlerError):
+            return f"{first}: {str(self.error).partition(' The job is discarded.')[0]}"
+        error = self.error
+        lines = traceback.format_exception(type(error), error, own_traceback(error))
+        return first + "\n" + "".join(lines).rstrip()
+
+
+class MemoryReservations(DirectReservations):
+    """Reports to the backend of a test, without threads."""
+
+    def __init__(self, memory: MemoryBackend, claimed: JobRecord) -> None:
+        """Hold one claimed job."""
+        super().__init__(memory.services, WORKER_ID, claimed=claimed, has_message=True)
+        self._memory = memory
+
+    async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a service here and now."""
+        return self._memory.call(call, *args, **kwargs)
+
+
+@dataclass(slots=True)
+class JobRunner:
+    """Executes jobs of a test, one by one.
+
+    :ivar is_injected: tells errors on purpose from others.
+    :ivar log: every execution so far.
+    """
+
+    backend: MemoryBackend
+    is_injected: Callable[[BaseException | None], bool]
+    log: list[Execution] = field(default_factory=list)
+
+    async def run(self, record: JobRecord, executor: Executor) -> Execution:
+        """Execute a claimed job, and report its outcome."""
+        held = MemoryReservations(self.backend, record)
+        job: EnqueuedJob[Any] = EnqueuedJob.from_members(render_job(record))
+        plain = Job.from_members(render_job(record))
+        reservation_id = str(plain.get("reservation_id") or "")
+        ctx = WorkerContext(
+            plain,
+            extend=functools.partial(_extend, held),
+            held=held,
+            reservation_id=reservation_id,
+            timer=SystemTimer(),
+        )
+        outcome = await ActiveJob(ctx, reservation_id).execute(executor)
+        if outcome is not None:
+            await Reporter(SystemTimer()).report(held, plain, outcome, reservation_id)
+        execution = self._execution(job, outcome)
+        self.log.append(execution)
+        return execution
+
+    def _execution(self, job: Job, outcome: Outcome | None) -> Execution:
+        if isinstance(outcome, Succeeded):
+            return Execution(job, "completed")
+        if isinstance(outcome, Snoozed):
+            return Execution(job, "snoozed", failure=outcome.error)
+        if isinstance(outcome, Failed):
+            problem = outcome.problem
+            return Execution(job, "failed", problem, self.is_injected(problem), outcome.error)
+        return Execution(job, "cancelled")
+
+
+async def _extend(held: DirectReservations, job_id: str) -> bool:
+    pulse = await held.heartbeat([job_id], "running")
+    return job_id not in pulse.cancelled | pulse.lost

@@ -1,0 +1,155 @@
+"""Finds the handlers of a test's jobs, and lets some of them fail on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.middleware.chain.execution import ExecutionChain
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.testing.faults import FaultyHandlers
+from ojs_aws.typed_jobs.jobs import Jobs, all_jobs
+from ojs_aws.worker.executor import Executor
+from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
+from ojs_aws.worker.typed_handlers import typed_handler
+
+if TYPE_CHECKING:
+    from ojs_aws.typed_jobs.declarations import JobDeclaration
+    from ojs_aws.typed_jobs.resources import Resource
+    from ojs_aws.worker.base import BaseWorker
+
+
+class DeclaredHandlers(HandlerRegistry):
+    """Finds the handlers of typed jobs in all :class:`~ojs_aws.Jobs` of the process.
+
+    Two of them may declare the same type. Then the one counts that the test sent a job by.
+    """
+
+    def __init__(self, jobs: Jobs | None = None) -> None:
+        """Look in all collections, or in one."""
+        super().__init__()
+        self._only = jobs
+        self._sent: dict[str, JobDeclaration] = {}
+        self._registries: dict[int, tuple[int, Jobs, HandlerRegistry]] = {}
+
+    def _collections(self) -> list[Jobs]:
+        return all_jobs() if self._only is None else [self._only]
+
+    def note(self, declaration: JobDeclaration) -> None:
+        """Remember a declaration that the test made a job from."""
+        self._sent[declaration.type] = declaration
+
+    def declaration(self, job_type: str) -> JobDeclaration | None:
+        """Return the declaration of a type, if it is known which one counts."""
+        sent = self._sent.get(job_type)
+        if sent is not None and (self._only is None or any(each is sent for each in self._only)):
+            return sent
+        found = [each for jobs in self._collections() for each in jobs if each.type == job_type]
+        return found[0] if len({id(each.clients) for each in found}) == 1 else None
+
+    def jobs_of(self, job_type: str) -> Jobs | None:
+        """Return the collection that declares a type; None if there is none.
+
+        :raises NoHandlerError: there are several, and no job was sent by any of them.
+        """
+        sent = self._sent.get(job_type)
+        declaring = [
+            jobs for jobs in self._collections() if any(each.type == job_type for each in jobs)
+        ]
+        if sent is not None and self._only is None:
+            return next((jobs for jobs in declaring if any(each is sent for each in jobs)), None)
+        if len(declaring) > 1:
+            modules = sorted({each.function.__module__ for jobs in declaring for each in jobs})
+            raise NoHandlerError(
+                f"{job_type!r} is declared by several Jobs, in {', '.join(modules)}: say which "
+                "one to run, by Ojs.fake(jobs=...) or Ojs.fake(worker=...)."
+            )
+        return declaring[0] if declaring else None
+
+    def find(self, job_type: str, version: JsonValue = None) -> Handler:
+        """Return the handler of a type.
+
+        :raises NoHandlerError: no typed job has this type, or it is remote.
+        """
+        jobs = self.jobs_of(job_type)
+        if jobs is not None and any(e.type == job_type and not e.is_remote for e in jobs):
+            return self._registry(jobs).find(job_type, version)
+        if jobs is not None:
+            raise NoHandlerError(
+                f"{job_type!r} is remote: a worker elsewhere runs it. In a test, run it by "
+                f"ojs.handle({job_type!r}, function)."
+            )
+        known = HandlerRegistry()
+        for each in {each.type for jobs in self._collections() for each in jobs}:
+            known.add(each, _nothing)
+        return known.find(job_type, version)
+
+    def _registry(self, jobs: Jobs) -> HandlerRegistry:
+        """Return the handlers of a collection, also of jobs that were declared just now."""
+        count, _, registry = self._registries.get(id(jobs), (-1, jobs, HandlerRegistry()))
+        if count != len(jobs):
+            registry = registry_of(jobs)
+            self._registries[id(jobs)] = (len(jobs), jobs, registry)
+        return registry
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the types of all typed jobs."""
+        return iter(dict.fromkeys(each.type for jobs in self._collections() for each in jobs))
+
+
+def registry_of(jobs: Jobs) -> HandlerRegistry:
+    """Return the handlers of the typed jobs of one collection."""
+    registry = HandlerRegistry()
+    for declaration in jobs:
+        if not declaration.is_remote:
+            handler = typed_handler(declaration)
+            handler.prepare()
+            registry.add_handler(handler)
+    return registry
+
+
+class JobHandlers:
+    """Finds what runs the jobs of a test: handlers, the chain around them, and resources.
+
+    :ivar faults: the handlers as the test wants them.
+    """
+
+    def __init__(self, worker: BaseWorker | None = None, jobs: Jobs | None = None) -> None:
+        """Run the jobs by a worker, or the typed jobs of a collection, or all typed jobs.
+
+        :raises ValueError: both a worker and jobs.
+        """
+        if worker is not None and jobs is not None:
+            raise ValueError("The handlers are those of a worker or of jobs, and not both.")
+        self._worker = worker
+        self._jobs = worker.jobs if worker is not None else jobs
+        self._declared = DeclaredHandlers(self._jobs)
+        self.faults = FaultyHandlers(worker.registry if worker is not None else self._declared)
+        self.note = self._declared.note
+        self.declaration = self._declared.declaration
+
+    @cached_property
+    def _chain(self) -> ExecutionChain:
+        return ExecutionChain.default()
+
+    def executor(self) -> Executor:
+        """Return what executes jobs."""
+        if self._worker is None:
+            return Executor(self.faults, self._chain)
+        executor = self._worker.freeze()
+        return Executor(self.faults, executor.chain, executor.hooks)
+
+    def resources_of(self, job_type: str) -> tuple[Resource[Any], ...]:
+        """Return what a worker opens before it runs jobs of this type."""
+        jobs = self._jobs
+        if jobs is None:
+            with suppress(NoHandlerError):
+                jobs = self._declared.jobs_of(job_type)
+        return () if jobs is None else jobs.resources
+
+
+def _nothing(_ctx: JobContext, *_: object) -> None:
+    """Do nothing."""

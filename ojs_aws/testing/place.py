@@ -1,0 +1,62 @@
+"""Takes the place of the backend, for the clients and the typed jobs of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from ojs_aws.client.client import Client
+from ojs_aws.client.sync import SyncClient
+from ojs_aws.testing.patterns import CallPattern, has_any
+
+if TYPE_CHECKING:
+    from ojs_aws.client.transports.substitute import Substitute
+    from ojs_aws.client.transports.transport import Transport
+    from ojs_aws.testing.handlers import JobHandlers
+    from ojs_aws.typed_jobs.declarations import JobDeclaration
+
+
+class Place:
+    """Is the substitute of one test.
+
+    :ivar is_active: false once the test has ended.
+    :ivar outer: the substitute in whose scope it began.
+    """
+
+    def __init__(
+        self, transport: Transport, handlers: JobHandlers, make_client: Callable[[], Client]
+    ) -> None:
+        """Lead to a transport, by clients that are made like this."""
+        self.is_active = False
+        self.outer: Substitute | None = None
+        self.transport = transport
+        self._handlers = handlers
+        self._make_client = make_client
+
+    @cached_property
+    def client(self) -> Client:
+        """Return a client that enqueues here, whatever else is active."""
+        return self._make_client()
+
+    @cached_property
+    def sync_client(self) -> SyncClient:
+        """Return a client for code that is not asynchronous."""
+        return SyncClient(client=self._make_client())
+
+    def close(self) -> None:
+        """Close the clients."""
+        if (client := self.__dict__.pop("sync_client", None)) is not None:
+            client.close()
+
+    def note_declaration(self, declaration: object) -> None:
+        """Remember by which declaration a job is sent: a drain runs that one."""
+        self._handlers.note(cast("JobDeclaration", declaration))
+
+    def pattern_of(
+        self, declaration: object, args: Sequence[object], keywords: Mapping[str, object]
+    ) -> CallPattern[Any] | None:
+        """Return what stands for all calls that are like this one; None without ANY."""
+        if not any(map(has_any, (*args, *keywords.values()))):
+            return None
+        return CallPattern(cast("JobDeclaration", declaration), args, keywords)

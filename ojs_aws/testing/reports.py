@@ -1,0 +1,108 @@
+"""Words the messages of assertions: the nearest job first, and in what it differs."""
+
+from __future__ import annotations
+
+import difflib
+import pprint
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ojs_aws.testing.jobs import EnqueuedJob
+from ojs_aws.testing.matching import Criteria, Difference
+
+MAX_SHOWN: Final = 10
+LONG: Final = 60
+"""Characters of a value beyond which its difference is shown line by line."""
+
+
+def not_found(
+    claim: str, criteria: Criteria, jobs: Sequence[EnqueuedJob[Any]], *, nothing: str
+) -> str:
+    """Return the message that no job is as expected.
+
+    :param claim: what was expected of a job: ``was enqueued``.
+    :param nothing: said where there are no jobs at all.
+    """
+    first = f"No job {criteria} {claim}."
+    if not jobs:
+        return f"{first} {nothing}"
+    ranked = sorted(jobs, key=lambda job: _distance(criteria, job))
+    return "\n".join([first, "", *_listing(criteria, ranked)])
+
+
+def wrong_count(
+    claim: str,
+    criteria: Criteria,
+    count: int,
+    matching: Sequence[EnqueuedJob[Any]],
+    jobs: Sequence[EnqueuedJob[Any]],
+) -> str:
+    """Return the message that other than ``count`` jobs are as expected."""
+    found = len(matching)
+    lines = [f"Expected {jobs_of(count)} {criteria} that {claim}, and found {found}:", ""]
+    lines += [f"  {headline(job)}" for job in matching[:MAX_SHOWN]]
+    lines += _more(found)
+    ids = {job.id for job in matching}
+    others = [job for job in jobs if job.id not in ids]
+    if found < count and others:
+        ranked = sorted(others, key=lambda job: _distance(criteria, job))
+        lines += ["", "The others differ:", *_listing(criteria, ranked)]
+    return "\n".join(lines)
+
+
+def unexpected(claim: str, criteria: Criteria, matching: Sequence[EnqueuedJob[Any]]) -> str:
+    """Return the message that jobs are as they must not be."""
+    shown = [f"  {headline(job)}  args={job.args!r}" for job in matching[:MAX_SHOWN]]
+    first = f"{jobs_of(len(matching)).capitalize()} {criteria} {claim}, and none should:"
+    return "\n".join([first, "", *shown, *_more(len(matching))])
+
+
+def jobs_of(count: int) -> str:
+    """Return a number of jobs in words."""
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def headline(job: EnqueuedJob[Any]) -> str:
+    """Return one line about a job."""
+    attempt = f", attempt {job.attempt}" if job.attempt else ""
+    return f"{job.type} {job.id} on {job.queue!r} ({job.state}{attempt})"
+
+
+def _listing(criteria: Criteria, ranked: Sequence[EnqueuedJob[Any]]) -> list[str]:
+    lines = ["There is:" if len(ranked) == 1 else f"There are {len(ranked)}, the nearest first:"]
+    for job in ranked[:MAX_SHOWN]:
+        lines.append(f"  {headline(job)}")
+        for difference in criteria.differences(job):
+            lines += _difference(difference)
+    return lines + _more(len(ranked))
+
+
+def _more(count: int) -> list[str]:
+    left = count - MAX_SHOWN
+    return [f"  ... and {left} more"] if left > 0 else []
+
+
+def _difference(found: Difference) -> list[str]:
+    expected, actual = repr(found.expected), repr(found.actual)
+    if len(expected) + len(actual) <= LONG * 2:
+        return [f"      {found.place}: expected {expected}, is {actual}"]
+    lines = difflib.ndiff(_lines(found.expected), _lines(found.actual))
+    return [f"      {found.place} (- expected, + is):", *(f"        {line}" for line in lines)]
+
+
+def _lines(value: object) -> list[str]:
+    text = value if isinstance(value, str) else pprint.pformat(value, width=70)
+    return text.splitlines()
+
+
+def _distance(criteria: Criteria, job: EnqueuedJob[Any]) -> tuple[bool, int, float]:
+    """Return how far a job is from what was expected, to sort by."""
+    differences = criteria.differences(job)
+    is_other = any(each.place == "type" for each in differences)
+    likeness = sum(_likeness(each) for each in differences)
+    return is_other, len(differences), len(differences) - likeness
+
+
+def _likeness(found: Difference) -> float:
+    expected, actual = repr(found.expected)[:200], repr(found.actual)[:200]
+    return difflib.SequenceMatcher(None, expected, actual).ratio()
