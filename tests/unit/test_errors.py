@@ -39,14 +39,17 @@ INTERNAL = {
 }
 """What parts of the backend raise for each other; no handler or caller meets it."""
 
-ELSEWHERE = {"BundleError", "DrainError", "StartError"}
-"""What only the constructs and the local server raise when they start, and tests of jobs."""
+ELSEWHERE = {"BundleError", "ResetError", "StartError"}
+"""What only the constructs and the local server raise, when they start."""
+
+APART = ("ojs_aws.cdk", "ojs_aws.testing")
+"""Packages that export their own errors."""
 
 
 def classes() -> Iterator[type[BaseException]]:
     """Yield the exceptions of the package."""
     for module in pkgutil.walk_packages(ojs_aws.__path__, "ojs_aws."):
-        if module.name.endswith("__main__") or module.name.startswith("ojs_aws.cdk"):
+        if module.name.endswith("__main__") or module.name.startswith(APART):
             continue
         for each in vars(importlib.import_module(module.name)).values():
             is_own = inspect.isclass(each) and each.__module__ == module.name

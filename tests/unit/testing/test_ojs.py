@@ -27,7 +27,12 @@ def ojs() -> Iterator[Ojs]:
 async def test_a_typed_job_is_kept_and_does_not_run(ojs: Ojs) -> None:
     handle = await send_mail.enqueue("a@b.c", 1)
     [job] = ojs.all_enqueued()
-    assert (job.id, job.type, job.queue, job.args) == (handle.id, "orders.mail", "mail", ["a@b.c", 1])
+    assert (job.id, job.type, job.queue, job.args) == (
+        handle.id,
+        "orders.mail",
+        "mail",
+        ["a@b.c", 1],
+    )
     assert job.state == "available"
     assert (job.attempt, job.max_attempts) == (0, 3)
 
