@@ -209,7 +209,15 @@ def cron_queue_name(prefix: str) -> str:
 
 
 CORS_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-CORS_HEADERS: Final = ("content-type", "accept", "authorization", "x-request-id", "ojs-version")
+CORS_HEADERS: Final = (
+    "content-type",
+    "accept",
+    "authorization",
+    "x-request-id",
+    "ojs-version",
+    "last-event-id",
+    "cache-control",
+)
 CORS_EXPOSED: Final = (
     "x-request-id",
     "ojs-version",

@@ -14,6 +14,7 @@ from ojs_aws.config import Settings
 from ojs_aws.local import aws, functions
 from ojs_aws.local.application import Application
 from ojs_aws.local.cors import Cors, Serve
+from ojs_aws.local.event_streams import HEARTBEAT_S, REMOTE_POLL_S, EventStreams
 from ojs_aws.local.lambdas import Handler
 from ojs_aws.local.messages import EmbeddedMessages
 from ojs_aws.local.options import LocalOptions, check_port, load_worker
@@ -195,7 +196,9 @@ class LocalServer:
 
         reset = self.reset if settings.test_mode else None
         authorizer = _function("authorizer") if self.options.has_auth else None
-        application: Serve = Page(Application(handlers, group_of, reset, authorizer))
+        elsewhere = self.options.endpoint_url or self._environ.get(DYNAMODB_ELSEWHERE)
+        streams = EventStreams(REMOTE_POLL_S if elsewhere else HEARTBEAT_S)
+        application: Serve = Page(Application(handlers, group_of, reset, authorizer, streams))
         if self.options.cors_origins:
             application = Cors(application, self.options.cors_origins)
         self._server = make_server(
@@ -206,6 +209,7 @@ class LocalServer:
             request_handler=Quiet,
         )
         self._stack.callback(self._server.server_close)
+        self._stack.callback(streams.close)
 
     @property
     def url(self) -> str:

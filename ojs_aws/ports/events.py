@@ -19,6 +19,7 @@ class EventQuery:
     :ivar since: events that happened earlier are left out.
     :ivar cursor: of the page before; outweighs ``since`` as the place to begin.
     :ivar after_id: id of the last event seen, for who kept no cursor.
+    :ivar sees: says whether the caller may see an event; None for all events.
     """
 
     types: frozenset[str] = field(default_factory=frozenset)
@@ -29,6 +30,7 @@ class EventQuery:
     limit: int = 100
     cursor: str = ""
     after_id: str = ""
+    sees: Callable[[Event], bool] | None = None
 
     def matches(self, event: Event) -> bool:
         """Return whether an event is wanted."""
@@ -37,11 +39,13 @@ class EventQuery:
             and (not self.queues or event.queue in self.queues)
             and (not self.job_types or event.job_type in self.job_types)
             and (not self.job_ids or event.subject in self.job_ids)
-            and (not self.types or any(_is_named(event.type, name) for name in self.types))
+            and (not self.types or any(is_named(event.type, name) for name in self.types))
+            and (self.sees is None or self.sees(event))
         )
 
 
-def _is_named(kind: str, name: str) -> bool:
+def is_named(kind: str, name: str) -> bool:
+    """Return whether a filter names an event type: by its name, or by its beginning and ``*``."""
     return kind.startswith(name[:-1]) if name.endswith("*") else kind == name
 
 
@@ -51,11 +55,19 @@ class EventPage:
 
     :ivar has_more: there may be more right now; the page may be empty all the same, when what was
         looked through for it held nothing wanted.
+    :ivar places: of a page that was read forward: for each event the cursor behind it. They sort
+        as texts in the order of the log.
+    :ivar end: of such a page: the cursor behind it, in the same form.
+    :ivar has_gap: the log holds no events right behind the place where reading began, but later
+        ones: those between have expired.
     """
 
     events: tuple[Event, ...]
     cursor: str = ""
     has_more: bool = False
+    places: tuple[str, ...] = ()
+    end: str = ""
+    has_gap: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +98,9 @@ class EventLog(Protocol):
 
         Without a cursor, ``after_id`` or ``since`` the page ends with the newest event.
         """
+
+    def end(self) -> str:
+        """Return the cursor behind the newest event, in the form of :attr:`EventPage.places`."""
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
         """Store a change that makes no events; may be repeated."""

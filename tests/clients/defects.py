@@ -15,9 +15,11 @@ from tests.clients.results import SERVERS
 _EVERYWHERE: Final = frozenset(SERVERS)
 _WITH_KEYS: Final = frozenset({"local-keys", "deployed-keys"})
 
-_NO_STREAM: Final = (
-    "Events are read page by page (GET /events); a server-sent stream would keep a Lambda function "
-    "running for each reader."
+_DEPLOYED: Final = frozenset({"deployed", "deployed-keys"})
+
+_ENDS: Final = (
+    "It does not come back when the stream ends, as ojs-realtime, section 9.3, asks. Behind API "
+    "Gateway each answer ends with what there is; a client that comes back misses nothing."
 )
 
 
@@ -64,12 +66,27 @@ EXPLANATIONS: Final = (
         reason="It has the button for 'active' workflows; ojs-workflows calls them 'running'.",
         source="src/components/workflows/WorkflowTable.tsx: WorkflowTable",
     ),
-    Explanation(client="python", call="subscribe_queue", reason=_NO_STREAM, is_ours=True),
-    Explanation(client="javascript", call="subscribeQueue", reason=_NO_STREAM, is_ours=True),
     Explanation(
-        client="ruby", call="SSESubscription.subscribe_queue", reason=_NO_STREAM, is_ours=True
+        client="python",
+        call="subscribe_queue",
+        reason=_ENDS,
+        source="src/ojs/subscribe.py: subscribe",
+        servers=_DEPLOYED,
     ),
-    Explanation(client="cli", call="events", reason=_NO_STREAM, is_ours=True),
+    Explanation(
+        client="javascript",
+        call="subscribeQueue",
+        reason=_ENDS,
+        source="src/subscribe.ts: readStream",
+        servers=_DEPLOYED,
+    ),
+    Explanation(
+        client="ruby",
+        call="SSESubscription.subscribe_queue",
+        reason=_ENDS,
+        source="lib/ojs/subscribe.rb: SSESubscription.subscribe",
+        servers=_DEPLOYED,
+    ),
     Explanation(
         client="cli",
         call="system maintenance",

@@ -40,10 +40,10 @@ def test_a_failure_without_a_reason_is_named() -> None:
 
 def test_the_table_counts_and_explains() -> None:
     """A row for each client, and one below for each call that fails."""
-    outcomes = [Outcome("events", is_ok=False), Outcome("health", is_ok=True)]
+    outcomes = [Outcome("webhooks list", is_ok=False), Outcome("health", is_ok=True)]
     table = rendered({"cli": {"local": outcomes, "deployed": outcomes}}, TITLES)
     assert "| ojs-cli | 1 of 2 | not run | 1 of 2 | not run |" in table
-    assert "| ojs-cli | `events` | everywhere | Not offered." in table
+    assert "| ojs-cli | `webhooks list` | everywhere | Not offered." in table
     assert replaced(f"before {BEGIN} old {END} after", table) == f"before {table} after"
 
 

@@ -94,6 +94,42 @@ def test_a_cursor_of_an_empty_log_sees_all_that_follows(log: DynamoEventLog) -> 
     assert log.read(EventQuery(cursor=page.cursor)).events == (event(1),)
 
 
+def test_each_event_has_a_place_from_which_reading_goes_on(log: DynamoEventLog) -> None:
+    """The places sort as texts, whatever was filtered out; the end is the place behind them."""
+    assert log.end() == "000000000000000-000000"
+    before = log.end()
+    log.append([event(1), event(2, kind="job.started"), event(3)], NOW)
+    log.append([event(4)], NOW)
+    page = log.read(EventQuery(cursor=before, types=frozenset({"job.enqueued"})))
+    assert page.events == (event(1), event(3), event(4))
+    assert list(page.places) == sorted(set(page.places))
+    assert (page.end, page.has_gap) == (log.end(), False)
+    for number, place in enumerate(page.places, 1):
+        rest = log.read(EventQuery(cursor=place, types=frozenset({"job.enqueued"})))
+        assert rest.events == page.events[number:]
+    assert log.read(EventQuery(cursor=log.end())).events == ()
+
+
+def test_a_reader_learns_that_events_expired_before_it_came_back(
+    aws: EmbeddedAws, log: DynamoEventLog
+) -> None:
+    """The chunk that it would go on with is gone, and a later one is there."""
+    for number in range(3):
+        log.append([event(number)], NOW)
+    first = log.read(EventQuery(cursor="000000000000000-000000", limit=1)).places[0]
+    chunks = aws.clients.dynamodb.query(
+        TableName=aws.settings.table,
+        KeyConditionExpression="pk = :pk",
+        ExpressionAttributeValues={":pk": {"S": "events"}},
+    )["Items"]
+    for chunk in chunks[:2]:
+        key = {"pk": chunk["pk"], "sk": chunk["sk"]}
+        aws.clients.dynamodb.delete_item(TableName=aws.settings.table, Key=key)
+    page = log.read(EventQuery(cursor=first))
+    assert (page.events, page.has_gap) == ((event(2),), True)
+    assert not log.read(EventQuery(cursor=page.end)).has_gap
+
+
 def test_writers_whose_clocks_disagree_lose_nothing_for_a_reader(
     aws: EmbeddedAws, log: DynamoEventLog
 ) -> None:

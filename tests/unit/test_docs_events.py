@@ -24,9 +24,20 @@ def test_every_type_that_is_told_stands_in_the_table_with_its_data() -> None:
 def test_every_parameter_is_explained() -> None:
     """Those of the route, no more and no less."""
     (route,) = [route for route in ROUTES if route.operation == "list_events"]
-    section = TEXT.partition("## Reading the log over HTTP")[2].partition("Without a place")[0]
+    section = TEXT.partition("## Reading the log over HTTP")[2].partition("\n## ")[0]
     explained: set[str] = set()
     for line in section.splitlines():
         if line.startswith("| `"):
             explained |= set(re.findall(r"`(\w+)`", line.split(" | ")[0]))
     assert explained == {name.replace("event_", "") for name in route.query}
+
+
+def test_every_parameter_of_a_stream_is_explained() -> None:
+    """Of the three routes together."""
+    routes = [route for route in ROUTES if route.media_type == "text/event-stream"]
+    section = TEXT.partition("## Following events in a browser")[2].partition("\n## ")[0]
+    explained: set[str] = set()
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            explained |= set(re.findall(r"`(\w+)`", line.split(" | ")[0]))
+    assert explained == {name for route in routes for name in route.query}

@@ -110,6 +110,8 @@ def _enqueued(before: JobRecord | None, after: JobRecord) -> JobEvents:
     has_failed = _was_active(before) and not is_requeue(before, after)
     events = _failed(before, after) if has_failed else []
     data: Data = {"attempt": encode(after.attempt), "priority": encode(after.priority)}
+    if before is not None:
+        data["previous_state"] = encode(str(before.state))
     if after.scheduled_at is not None:
         data["scheduled_at"] = _instant(after.scheduled_at)
     return [*events, ("job.enqueued", after.enqueued_at or after.created_at, data)]
@@ -193,6 +195,8 @@ def _discarded(before: JobRecord | None, after: JobRecord) -> JobEvents:
             "expired_at": _instant(ended),
             "ttl_ms": encode(max(0, (after.expires_at or ended) - after.created_at)),
         }
+        if before is not None:
+            data["previous_state"] = encode(str(before.state))
         return [("job.expired", ended, data)]
     events = _failed(before, after)
     data = {

@@ -64,6 +64,15 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "types": Parameter(
         "types", "Only these event types, separated by commas; job.* means all of jobs.", MAX_CURSOR
     ),
+    "channel": Parameter("channel", "job:<id>, queue:<name>, or all (the default).", 300),
+    "event_types": Parameter(
+        "event_types",
+        "Only these: job.state_changed, job.progress, or types of events.",
+        MAX_CURSOR,
+    ),
+    "last_event_id": Parameter(
+        "last_event_id", "The same as the header Last-Event-ID.", MAX_CURSOR
+    ),
     "queues": Parameter("queues", "Only these queues, separated by commas.", MAX_CURSOR),
     "job_types": Parameter("job_types", "Only these job types, separated by commas.", MAX_CURSOR),
     "job_type": Parameter("job_type", "Only this job type.", 255),

@@ -369,6 +369,7 @@ await call('DurableContext.checkpoint and complete', async () => {
 });
 await call('subscribeQueue', async () => {
   let received;
+  await client.enqueue('js.event', [], { queue: `${queue}-events` }); // only one that exists is followed
   const subscription = subscribeQueue({ url, auth: key }, `${queue}-events`, (event) => {
     received = event;
   });

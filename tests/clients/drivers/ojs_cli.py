@@ -11,6 +11,7 @@ import os
 import secrets
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -368,6 +369,17 @@ def system() -> None:
     override = ("rate-limits", "--override", key, "--concurrency", "5")
     call("rate-limits --override", lambda: says("concurrency=5")(*override))
     inspected = says(f"Key {key}", "Concurrency 5", "Active 0", "Available 5")
+
+    def followed() -> None:
+        """It goes on until it is interrupted, where the server holds the stream."""
+        threading.Timer(2, push).start()
+        try:
+            shown = ojs("events", seconds=5)
+        except subprocess.TimeoutExpired as running:
+            shown = (running.stdout or b"").decode()
+            holds("cli.job: job.enqueued (job=" in shown, shown)
+        holds("Following events" in shown, shown)
+
     call("rate-limits --inspect", lambda: inspected("rate-limits", "--inspect", key))
     call("rate-limits", lambda: says(f"{key} 5 0 5")("rate-limits"))
     clear = ("rate-limits", "--override", key, "--clear")
@@ -375,7 +387,7 @@ def system() -> None:
     call("system config", lambda: says("ojs-aws")("system", "config"))
     call("system maintenance", lambda: says("DISABLED")("system", "maintenance"))
     call("webhooks list", lambda: says("0 total")("webhooks", "list"))
-    call("events", lambda: says("Following events")("events"))
+    call("events", followed)
     call("doctor", lambda: says("5 passed, 0 warnings, 0 failed")("doctor", "--verbose"))
 
     def monitored() -> None:

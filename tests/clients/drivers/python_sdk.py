@@ -609,6 +609,7 @@ async def events(client: Any) -> None:
 
     async def received() -> None:
         queue = f"{QUEUE}-events"
+        await client.enqueue("py.event", [], queue=queue)  # only a queue that exists is followed
         stream = subscribe_queue(URL, queue, auth=KEY or None)
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(1)

@@ -284,6 +284,7 @@ call("DurableContext: replay after a crash") do
 end
 call("SSESubscription.subscribe_queue") do
   received = nil
+  client.enqueue("rb.event", {}, queue: "#{QUEUE}-events") # only a queue that exists is followed
   subscription = OJS::SSESubscription.subscribe_queue(URL, "#{QUEUE}-events", auth: KEY.empty? ? nil : KEY) { |event| received = event }
   sleep 1
   client.enqueue("rb.event", {}, queue: "#{QUEUE}-events")

@@ -134,6 +134,10 @@ REASONS: Final = {
     "resume_cron": f"{_OTHERS} change_cron.",
     "post_workflow_cancel": f"{_OTHERS} cancel_workflow.",
     "delete_schema": "schemas.delete removes a version by its type and number.",
+    **dict.fromkeys(
+        ("stream_events", "stream_job_events", "stream_queue_events"),
+        "events.follow reads the same log, and goes on by its cursor.",
+    ),
     "show_middleware": "It concerns the deployment's own code; `ojs-aws middleware` shows a chain.",
     "show_gauges": "Monitoring scrapes it.",
     "metrics": "Monitoring scrapes it.",

@@ -164,6 +164,10 @@ class DynamoEventLog(InTable):
         """Run a few queries at most; chunks that expired but still exist are shown."""
         return EventReader(self.client, self.table).read(query)
 
+    def end(self) -> str:
+        """Run one query of one row."""
+        return EventReader(self.client, self.table).end()
+
     def set_aside(self, change: SetAside, now: Instant) -> None:
         """Make one put."""
         self.put_item(

@@ -31,6 +31,7 @@ SKEW_MS: Final = 60_000
 """How far apart the clocks may be of who decides on a job and of who appends its event."""
 
 _NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
+_SORTED: Final = re.compile(r"(\d{15})-(\d{6})", re.ASCII)
 _EVENT_ID: Final = re.compile(r"evt_([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-.{17}", re.ASCII)
 
 
@@ -44,6 +45,11 @@ class _Place(NamedTuple):
     def cursor(self) -> str:
         return encode_cursor(str(self.position), str(self.seen))
 
+    @property
+    def sorted_cursor(self) -> str:
+        """Return a cursor that sorts as text in the order of the log."""
+        return f"{chunk_key(self.position)}-{self.seen:06d}"
+
 
 @dataclass(slots=True)
 class _Found:
@@ -51,6 +57,7 @@ class _Found:
 
     query: EventQuery
     events: list[Event] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     size: int = 0
 
@@ -58,12 +65,24 @@ class _Found:
     def is_full(self) -> bool:
         return len(self.events) >= self.query.limit or self.size >= MAX_PAGE_BYTES
 
-    def add(self, event: Event) -> None:
-        """Add a wanted event; a repeated one is left out."""
+    def add(self, event: Event, behind: _Place) -> None:
+        """Add a wanted event, and the place behind it; a repeated one is left out."""
         if self.query.matches(event) and event.id not in self.ids:
             self.ids.add(event.id)
             self.events.append(event)
+            self.places.append(behind.sorted_cursor)
             self.size += len(event.data)
+
+    def page(self, end: _Place, *, has_more: bool, has_gap: bool) -> EventPage:
+        """Return the page that was read forward to a place."""
+        return EventPage(
+            tuple(self.events),
+            end.cursor,
+            has_more=has_more,
+            places=tuple(self.places),
+            end=end.sorted_cursor,
+            has_gap=has_gap,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +104,20 @@ class EventReader(InTable):
         return self._latest(query)
 
     def _forward(self, query: EventQuery, place: _Place) -> EventPage:
-        found = _Found(query)
+        found, begin = _Found(query), place
+        has_gap = False
         for chunk in self._chunks_from(place):
             if chunk is None:
-                return EventPage(tuple(found.events), place.cursor, has_more=True)
+                return found.page(place, has_more=True, has_gap=has_gap)
             position, events = chunk
+            has_gap = has_gap or (place is begin and 0 < begin.position < position)
             seen = place.seen if position == place.position else 0
             for number, event in enumerate(events[seen:], seen):
                 if found.is_full:
-                    cursor = _Place(position, number).cursor
-                    return EventPage(tuple(found.events), cursor, has_more=True)
-                found.add(event)
+                    return found.page(_Place(position, number), has_more=True, has_gap=has_gap)
+                found.add(event, _Place(position, number + 1))
             place = _Place(position + 1)
-        return EventPage(tuple(found.events), place.cursor)
+        return found.page(place, has_more=False, has_gap=has_gap)
 
     def _chunks_from(self, place: _Place) -> Iterator[tuple[int, list[Event]] | None]:
         """Yield the chunks from a place to the end, or to the maximum that a page may read.
@@ -131,10 +151,15 @@ class EventReader(InTable):
             end = max(end, _Place(position + 1))
             for event in reversed(events):
                 if not found.is_full:
-                    found.add(event)
+                    found.add(event, _Place(position))
             if found.is_full:
                 break
         return EventPage(tuple(reversed(found.events)), end.cursor)
+
+    def end(self) -> str:
+        """Return the cursor behind the newest event: one query of one row."""
+        last, _ = self._query("", limit=1, forward=False, project=True)
+        return _Place(position_of(last[0]) + 1 if last else 0).sorted_cursor
 
     def _newest(self) -> Iterator[tuple[int, list[Event]]]:
         """Yield chunks from the end backwards, as many as a page may read."""
@@ -207,6 +232,8 @@ class EventReader(InTable):
 
 
 def _place(cursor: str) -> _Place:
+    if match := _SORTED.fullmatch(cursor):
+        return _Place(int(match[1]), int(match[2]))
     parts = decode_cursor(cursor, 2)
     if not all(_NUMBER.fullmatch(part) for part in parts):
         message = "The 'cursor' parameter is not one that this server gave out."

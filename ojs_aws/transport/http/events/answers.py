@@ -23,6 +23,14 @@ class Event(TypedDict, total=False):
     timestamp: Timestamp
 
 
+class StreamedEvent(TypedDict, total=False):
+    """Describes one server-sent event of a stream; ``data`` is the text of a JSON object."""
+
+    id: str
+    event: str
+    data: str
+
+
 class EventsAnswer(TypedDict):
     """Shows a page of the event log; numbered pages have ``items`` too."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.events import Event, render_event
 from ojs_aws.domain.json_text import assemble, assemble_array, encode, stored_texts
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.events.queries import latest_query, read_events
+from ojs_aws.transport.http.events.queries import latest_query, read_events, seen_by
 from ojs_aws.transport.http.json_of import JsonOf, array_of
 from ojs_aws.transport.http.pages import requested_page
 
@@ -25,7 +26,7 @@ def list_events(call: Call) -> Answer[EventsAnswer]:
     query = call.request.query
     if query.get("page") or query.get("per_page"):
         return _numbered_page(call)
-    page = read_events(call.backend.events, query)
+    page = read_events(call.backend.events, query, call.request.caller)
     wanted, shown = requested_page(query), len(page.events)
     pagination = wanted.pagination(shown + page.has_more, "", is_exact=not page.has_more)
     body: EventsAnswer = {
@@ -41,7 +42,8 @@ def _numbered_page(call: Call) -> Answer[EventsAnswer]:
     """Return the newest events of the log, page by page; new events move the pages on."""
     wanted = requested_page(call.request.query)
     end = wanted.offset + wanted.limit
-    page = call.backend.events.read(latest_query(call.request.query, end + 1))
+    newest_first = latest_query(call.request.query, end + 1)
+    page = call.backend.events.read(replace(newest_first, sees=seen_by(call.request.caller)))
     newest = [*reversed(page.events)]
     has_more = len(newest) > end
     pagination = wanted.pagination(len(newest), "", is_exact=not has_more)

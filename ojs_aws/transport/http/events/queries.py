@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
+from ojs_aws.domain.access import Caller
 from ojs_aws.domain.attributes import check_job_id, check_queue, check_type
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.events import REQUIRED_DATA
+from ojs_aws.domain.events import REQUIRED_DATA, Event
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.ports import EventLog, EventPage, EventQuery
 from ojs_aws.transport.http.queries import names_of, number_of, text_of
@@ -52,12 +53,12 @@ def latest_query(query: Mapping[str, str], limit: int) -> EventQuery:
     return replace(wanted, types=types, limit=limit, cursor="", after_id="", since=None)
 
 
-def read_events(log: EventLog, parameters: Mapping[str, str]) -> EventPage:
-    """Read the page that the parameters ask for.
+def read_events(log: EventLog, parameters: Mapping[str, str], caller: Caller) -> EventPage:
+    """Read the page that the parameters ask for, of what the caller may see.
 
     :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
     """
-    query = event_query(parameters)
+    query = replace(event_query(parameters), sees=seen_by(caller))
     try:
         return log.read(query)
     except InvalidRequestError as problem:
@@ -65,6 +66,23 @@ def read_events(log: EventLog, parameters: Mapping[str, str]) -> EventPage:
             problem.message = problem.message.replace("'cursor'", "'after'")
             problem.details["field"] = "after"
         raise
+
+
+def seen_by(caller: Caller) -> Callable[[Event], bool] | None:
+    """Return which events a caller with bounds may see: those of its queues and job types.
+
+    Events that belong to no queue, such as those of workers, are left out; for a caller that is
+    bound to job types, so are those that belong to no job.
+    """
+    if not caller.is_bound:
+        return None
+
+    def sees(event: Event) -> bool:
+        if not event.queue or (caller.types and not event.job_type):
+            return False
+        return caller.may_touch(event.queue, event.job_type or None)
+
+    return sees
 
 
 def _names(
@@ -83,10 +101,18 @@ def _names(
 
 
 def _checked_type(name: str) -> str:
-    known: Iterable[str] = REQUIRED_DATA
+    return checked_type(name, REQUIRED_DATA, "types")
+
+
+def checked_type(name: str, known: Collection[str], field: str) -> str:
+    """Return an event type, or a beginning of some and ``*``, if it is known.
+
+    :param field: the parameter that names it, for the error.
+    :raises InvalidRequestError: there is none.
+    """
     stem = name[:-1] if name.endswith("*") else None
     if name in known or (stem is not None and any(each.startswith(stem) for each in known)):
         return name
     message = f"There is no event type {name[:60]!r}."
     hint = "Name types of ojs-events, section 3, or a beginning of them and '*', as in job.*"
-    raise field_error("types", message, hint, received=name[:60], allowed=list(known))
+    raise field_error(field, message, hint, received=name[:60], allowed=list(known))

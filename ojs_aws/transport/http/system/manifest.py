@@ -50,6 +50,7 @@ EXTENSIONS: Final = (
     "progress",
     "queue-config",
     "rate-limiting",
+    "realtime",
     "results",
     "retry",
     "schema-registry",
