@@ -5,13 +5,13 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Iterator
+from unittest.mock import ANY
 
 import pytest
 
-from ojs_aws import Jobs, UniquePolicy, chain
+from ojs_aws import Client, Jobs, UniquePolicy, chain
 from ojs_aws.errors import NotFoundError
-from ojs_aws.testing.server import OjsServer
-from ojs_aws.testing.server_child import ServerError
+from ojs_aws.testing.server import OjsServer, ServerError
 from tests.unit.testing.shop import count, follow_up, jobs, send_mail
 
 
@@ -26,7 +26,7 @@ def started() -> Iterator[OjsServer]:
 def server(started: OjsServer) -> Iterator[OjsServer]:
     """The server without anything of the test before."""
     started.reset()
-    with started.client.use():
+    with started.use():
         yield started
 
 
@@ -38,8 +38,7 @@ async def test_a_job_is_done_by_a_worker_in_the_tests_process(server: OjsServer)
 
 
 def test_code_without_async_uses_the_same_server(server: OjsServer) -> None:
-    with server.sync_client.use():
-        handle = count.enqueue_sync(2)
+    handle = count.enqueue_sync(2)
     with server.work(jobs):
         server.drain_sync()
     assert server.sync_client.get(handle.id)["result"] == 600
@@ -73,6 +72,38 @@ async def test_wait_ends_when_no_worker_runs(server: OjsServer) -> None:
         await server.drain("email", timeout="100ms")
 
 
+async def test_drain_names_the_jobs_that_failed(server: OjsServer) -> None:
+    """With their tracebacks."""
+    await send_mail.enqueue("nobody")
+    with server.work(jobs):
+        with pytest.raises(AssertionError, match=r"in send_mail(.|\n)*is no address") as seen:
+            await server.drain()
+        await server.drain(raise_errors=False)
+    assert "shop.send_mail" in str(seen.value)
+
+
+async def test_assertions_see_the_jobs_of_the_server(server: OjsServer) -> None:
+    """They are those of the fake, with types."""
+    await send_mail.enqueue("a@b.c")
+    await count.enqueue(2)
+    server.assert_enqueued(send_mail.call(ANY), queue="email", count=1)
+    server.refute_enqueued(follow_up)
+    with server.work(jobs):
+        await server.drain()
+    [job] = server.assert_enqueued(count.call(2), state="completed")
+    assert (job.returned, job.arguments) == (600, {"pages": 2})
+    server.assert_job_state(job, "completed")
+    with pytest.raises(AssertionError, match="expected 3, is 2"):
+        server.assert_enqueued(count.call(3))
+
+
+async def test_a_client_of_another_url_reaches_the_server(server: OjsServer) -> None:
+    """So the application's own clients need no setting."""
+    async with Client("https://jobs.example.com") as client:
+        await client.enqueue("a.b", [1])
+    server.assert_enqueued("a.b", args=[1])
+
+
 async def test_drain_waits_for_the_steps_of_a_workflow(server: OjsServer) -> None:
     flow = chain(count.call(2), send_mail.call("a@b.c"))
     with server.work(jobs):
@@ -84,9 +115,9 @@ async def test_drain_waits_for_the_steps_of_a_workflow(server: OjsServer) -> Non
 async def test_drain_with_scheduled_waits_for_retries(server: OjsServer) -> None:
     handle = await send_mail.enqueue("nobody")
     with server.work(jobs):
-        await server.drain()
+        await server.drain(raise_errors=False)
         assert (await server.client.get(handle.id)).state == "retryable"
-        await server.drain(with_scheduled=True)
+        await server.drain(with_scheduled=True, raise_errors=False)
     assert (await server.client.get(handle.id)).state == "discarded"
 
 

@@ -46,7 +46,7 @@ class ServerChild:
             [
                 sys.executable,
                 "-m",
-                "ojs_aws.testing.server_process",
+                "ojs_aws.testing.server.process",
                 json.dumps({"workers": [*workers]}),
             ],
             stdin=subprocess.PIPE,

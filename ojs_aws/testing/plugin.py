@@ -1,0 +1,122 @@
+"""Gives pytest the fixtures ``ojs``, ``ojs_inline`` and ``ojs_server``; pytest loads it by itself.
+
+Nothing else is imported before a test asks for one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from ojs_aws.testing.ojs import Ojs
+    from ojs_aws.testing.server import OjsServer
+    from ojs_aws.testing.server.worker_thread import Handlers
+
+WORKER_INI: Final = "ojs_worker"
+LAMBDA_WORKER_INI: Final = "ojs_lambda_worker"
+MAX_LOG: Final = 20_000
+"""Characters of the server's output that the report of a failed test shows: the last ones."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the settings of ``[tool.pytest.ini_options]``."""
+    parser.addini(
+        WORKER_INI,
+        "What runs the jobs of tests: the application's worker or Jobs, as module:attribute. "
+        "By default the typed jobs of all Jobs that the test has imported.",
+        default="",
+    )
+    parser.addini(
+        LAMBDA_WORKER_INI,
+        "A LambdaWorker that the server of the fixture ojs_server runs, as module:attribute.",
+        default="",
+    )
+
+
+@pytest.fixture(scope="session")
+def ojs_worker(pytestconfig: pytest.Config) -> Handlers | None:
+    """Return what runs the jobs of tests: a worker, or Jobs; None for all typed jobs.
+
+    Override it, or set ``ojs_worker = shop.jobs:worker`` in pytest's settings.
+    """
+    path = str(pytestconfig.getini(WORKER_INI))
+    if not path:
+        return None
+    from ojs_aws.testing.application import load_handlers
+
+    return load_handlers(path)
+
+
+@pytest.fixture
+def ojs(ojs_worker: Handlers | None) -> Iterator[Ojs]:
+    """Take the place of the backend: jobs are kept in memory, and run when the test drains."""
+    from ojs_aws.testing.application import handlers_of
+    from ojs_aws.testing.ojs import Ojs
+
+    with Ojs.fake(**handlers_of(ojs_worker)) as made:
+        yield made
+
+
+@pytest.fixture
+def ojs_inline(ojs_worker: Handlers | None) -> Iterator[Ojs]:
+    """Take the place of the backend: each job runs when it is enqueued, and its error is raised."""
+    from ojs_aws.testing.application import handlers_of
+    from ojs_aws.testing.ojs import Ojs
+
+    with Ojs.inline(**handlers_of(ojs_worker)) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def ojs_lambda_worker(pytestconfig: pytest.Config) -> str | None:
+    """Return the path of the Lambda worker that the server runs, as ``module:attribute``; or None.
+
+    Override it, or set ``ojs_lambda_worker = shop.jobs:lambda_worker`` in pytest's settings.
+    """
+    return str(pytestconfig.getini(LAMBDA_WORKER_INI)) or None
+
+
+@pytest.fixture(scope="session")
+def ojs_server_settings() -> Mapping[str, str]:
+    """Return settings of the server's backend, such as ``OJS_MAX_PAYLOAD_BYTES``; override it."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def ojs_server_process(
+    ojs_lambda_worker: str | None, ojs_server_settings: Mapping[str, str]
+) -> Iterator[OjsServer]:
+    """Start the server, once for the session: each process of pytest-xdist has its own."""
+    from ojs_aws.testing.server import OjsServer
+
+    workers = [ojs_lambda_worker] if ojs_lambda_worker else []
+    with OjsServer(lambda_workers=workers, settings=ojs_server_settings) as server:
+        yield server
+
+
+@pytest.fixture
+def ojs_server(ojs_server_process: OjsServer, ojs_worker: Handlers | None) -> Iterator[OjsServer]:
+    """Send this test's jobs to a real server, which knows nothing of the tests before."""
+    ojs_server_process.reset()
+    ojs_server_process.handlers = ojs_worker
+    with ojs_server_process.use():
+        yield ojs_server_process
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the server's output, and the jobs of a fake, with a test that failed."""
+    report = yield
+    fixtures: dict[str, Any] = getattr(item, "funcargs", {})
+    if report.when == "call" and report.failed:
+        if (server := fixtures.get("ojs_server")) is not None and (log := server.log):
+            report.sections.append(("Output of the OJS server", log[-MAX_LOG:]))
+        for name in ("ojs", "ojs_inline"):
+            if (made := fixtures.get(name)) is not None and (jobs := str(made)):
+                report.sections.append((f"Jobs of {name}", jobs))
+    return report

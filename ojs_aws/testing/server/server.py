@@ -1,0 +1,175 @@
+"""Runs tests against a real server: the local one, in a process of its own (ojs-testing, 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from ojs_aws.client import Client, SyncClient
+from ojs_aws.client.transports.connection import HttpConnection
+from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.substitute import Substitute, activate, deactivate
+from ojs_aws.testing.assertions import Assertions
+from ojs_aws.testing.jobs import EnqueuedJob
+from ojs_aws.testing.patterns import CallPattern, has_any
+from ojs_aws.testing.server.child import ServerChild, ServerError
+from ojs_aws.testing.server.transport import ThreadedTransport
+from ojs_aws.testing.server.waits import Waits
+from ojs_aws.testing.server.worker_thread import Handlers, WorkerThread, worker_for
+from ojs_aws.worker.polling import Worker
+
+if TYPE_CHECKING:
+    from ojs_aws.typed_jobs.declarations import JobDeclaration
+
+
+class OjsServer(Waits, Assertions):
+    """Starts the local server, and gives tests what they need of it (a context manager).
+
+    Everything is real: HTTP, the Lambda functions' code, DynamoDB and SQS as moto has them. The
+    server is a process of its own, so neither the AWS clients nor the environment of the tests
+    change.
+
+    Example::
+
+        with OjsServer() as server, server.use(), server.work(jobs):
+            handle = send_email.enqueue_sync("ada@example.com")
+            server.wait_sync(handle)
+
+    :ivar handlers: what :meth:`work` runs by default.
+    :ivar client: a client of the server, for any event loop.
+    :ivar sync_client: a client for code that is not asynchronous.
+    """
+
+    def __init__(
+        self,
+        *,
+        lambda_workers: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Describe the server; nothing is started yet.
+
+        :param lambda_workers: run in the server, as ``module:attribute``.
+        :param settings: of the backend, such as ``{"OJS_MAX_PAYLOAD_BYTES": "1000"}``.
+        """
+        self._lambda_workers = tuple(lambda_workers)
+        self._settings = dict(settings or {})
+        self._child: ServerChild | None = None
+        self._workers: list[WorkerThread] = []
+        self._declarations: dict[str, JobDeclaration] = {}
+        self.handlers: Handlers | None = None
+        self.is_active = False
+        self.outer: Substitute | None = None
+
+    def __enter__(self) -> Self:
+        """Start the server.
+
+        :raises ServerError: it does not start; the message says why.
+        """
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the workers and the server."""
+        self._stop()
+
+    def _start(self) -> None:
+        self._child = ServerChild(self._lambda_workers, self._settings)
+        self.transport = ThreadedTransport(HttpTransport(HttpConnection(self.url)))
+        self.client = Client(transport=self.transport)
+        self.sync_client = SyncClient(client=Client(transport=self.transport))
+
+    def _stop(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            self.sync_client.close()
+            self.transport.end()
+            child.close()
+
+    @property
+    def _running(self) -> ServerChild:
+        if self._child is None:
+            raise RuntimeError("The server has not been started: with OjsServer() as server: ...")
+        return self._child
+
+    @property
+    def url(self) -> str:
+        """Return where the server answers."""
+        return self._running.url
+
+    @property
+    def log(self) -> str:
+        """Return what the server, its functions and its Lambda workers have printed."""
+        return self._running.log
+
+    def reset(self) -> None:
+        """Forget everything: jobs, workflows, cron entries, settings and messages.
+
+        A Lambda worker may finish its jobs first. If it takes longer than five seconds, the server
+        is started again.
+        """
+        try:
+            self._running.reset()
+        except ServerError:
+            self._stop()
+            self._start()
+
+    @contextmanager
+    def use(self) -> Iterator[Self]:
+        """Let the application's clients reach this server, until the block ends.
+
+        That holds for typed jobs, and for every :class:`~ojs_aws.Client` whatever its URL is.
+        """
+        activate(self)
+        try:
+            yield self
+        finally:
+            deactivate(self)
+
+    def note_declaration(self, declaration: object) -> None:
+        """Remember by which declaration a job is sent."""
+        known = cast("JobDeclaration", declaration)
+        self._declarations[known.type] = known
+
+    def pattern_of(
+        self, declaration: object, args: Sequence[object], keywords: Mapping[str, object]
+    ) -> CallPattern[Any] | None:
+        """Return what stands for all calls that are like this one; None without ANY."""
+        if not any(map(has_any, (*args, *keywords.values()))):
+            return None
+        return CallPattern(cast("JobDeclaration", declaration), args, keywords)
+
+    def _jobs(self) -> list[EnqueuedJob[Any]]:
+        """Return all jobs, in the order in which they were enqueued."""
+        ids = [entry.id for entry in self._entries()]
+        jobs = [self._job(job_id) for job_id in sorted(ids)]
+        return sorted(jobs, key=lambda job: str(job.get("created_at")))
+
+    def _job(self, job_id: str) -> EnqueuedJob[Any]:
+        found = self.sync_client.get(job_id)
+        job: EnqueuedJob[Any] = EnqueuedJob.from_json(found.to_json())
+        job._declaration = self._declarations.get(job.type)  # noqa: SLF001 - as the fake does
+        return job
+
+    # ------------------------------------------------------------------------------- workers
+    @contextmanager
+    def work(
+        self, handlers: Handlers | None = None, *, queues: Sequence[str] = (), **options: Any
+    ) -> Iterator[Worker]:
+        """Run a worker in a thread of this process, until the block ends.
+
+        :param handlers: typed jobs, the application's worker (also a Lambda worker), or a registry;
+            default: what the fixture ``ojs_worker`` gives.
+        :param queues: default: those of the worker, or of the typed jobs.
+        :param options: others of :class:`~ojs_aws.Worker`, such as ``middleware``.
+        """
+        handlers = self.handlers if handlers is None else handlers
+        if handlers is None:
+            raise TypeError("Say what to run: server.work(jobs), or server.work(worker).")
+        thread = WorkerThread(worker_for(self.url, handlers, queues, **options))
+        self._workers.append(thread)
+        try:
+            yield thread.worker
+        finally:
+            self._workers.remove(thread)
+            thread.stop()
