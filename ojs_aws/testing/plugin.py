@@ -1,4 +1,4 @@
-"""Gives pytest the fixtures ``ojs``, ``ojs_inline`` and ``ojs_server``; pytest loads it by itself.
+"""Gives pytest the fixtures ``ojs`` and ``ojs_server``; pytest loads it by itself.
 
 Nothing else is imported before a test asks for one of them.
 """
@@ -60,16 +60,6 @@ def ojs(ojs_worker: Handlers | None) -> Iterator[Ojs]:
         yield made
 
 
-@pytest.fixture
-def ojs_inline(ojs_worker: Handlers | None) -> Iterator[Ojs]:
-    """Take the place of the backend: each job runs when it is enqueued, and its error is raised."""
-    from ojs_aws.testing.application import handlers_of
-    from ojs_aws.testing.ojs import Ojs
-
-    with Ojs.inline(**handlers_of(ojs_worker)) as made:
-        yield made
-
-
 @pytest.fixture(scope="session")
 def ojs_lambda_worker(pytestconfig: pytest.Config) -> str | None:
     """Return the path of the Lambda worker that the server runs, as ``module:attribute``; or None.
@@ -110,13 +100,10 @@ def ojs_server(ojs_server_process: OjsServer, ojs_worker: Handlers | None) -> It
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the server's output, and the jobs of a fake, with a test that failed."""
+    """Show the server's output with a test that failed."""
     report = yield
     fixtures: dict[str, Any] = getattr(item, "funcargs", {})
-    if report.when == "call" and report.failed:
-        if (server := fixtures.get("ojs_server")) is not None and (log := server.log):
-            report.sections.append(("Output of the OJS server", log[-MAX_LOG:]))
-        for name in ("ojs", "ojs_inline"):
-            if (made := fixtures.get(name)) is not None and (jobs := str(made)):
-                report.sections.append((f"Jobs of {name}", jobs))
+    server = fixtures.get("ojs_server")
+    if report.when == "call" and report.failed and server is not None and (log := server.log):
+        report.sections.append(("Output of the OJS server", log[-MAX_LOG:]))
     return report

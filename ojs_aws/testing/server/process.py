@@ -37,6 +37,8 @@ def main() -> None:
             server.stop()
     except StartError as problem:
         say({"error": str(problem)})
+    except ModuleNotFoundError as missing:
+        say({"error": f"{missing}: pip install 'ojs-aws[testing]'."})
 
 
 def _own_output() -> TextIO:

@@ -141,7 +141,9 @@ class OjsServer(Waits, Assertions):
 
     def _jobs(self) -> list[EnqueuedJob[Any]]:
         """Return all jobs, in the order in which they were enqueued."""
-        ids = [entry.id for entry in self._entries()]
+        ids: set[str] = set()
+        while not (found := {entry.id for entry in self._entries()}) <= ids:
+            ids |= found  # a list that a job leaves while it is read may not show it
         jobs = [self._job(job_id) for job_id in sorted(ids)]
         return sorted(jobs, key=lambda job: str(job.get("created_at")))
 
