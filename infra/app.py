@@ -8,9 +8,10 @@ and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam o
 (separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
 with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
 ``start`` (cold, snapstart, or how many executions to provision). How long the table's changes are
-gathered for one invocation: ``stream_window_s``. Traces in AWS X-Ray: ``tracing``
-(true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one of
-yours). An export of jobs that have ended: ``export_days`` (how long it is kept) and
+gathered for one invocation: ``stream_window_s``. The page for operators at the API's URL:
+``web_dashboard``; a dashboard of CloudWatch: ``dashboard``; traces in AWS X-Ray: ``tracing``
+(each true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one
+of yours). An export of jobs that have ended: ``export_days`` (how long it is kept) and
 ``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key`` (its
 ARN). After a restore: ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table``
 prints them.
@@ -93,6 +94,7 @@ def make_app(app: App | None = None) -> App:
         cors_origins=_listed(said("cors_origins", "")),
         start=_start(said("start", "cold")),
         stream_batching_window_s=_window(said("stream_window_s", "1")),
+        has_web_dashboard=_switch("web_dashboard", said("web_dashboard", "false")),
         has_dashboard=_switch("dashboard", said("dashboard", "false")),
         tracing=_switch("tracing", said("tracing", "false")),
         export=_export(said),

@@ -76,6 +76,8 @@ class OjsStack(Stack):
         }
         if backend.export is not None:
             outputs["ExportBucketName"] = backend.export.bucket.bucket_name
+        if backend.page is not None:
+            outputs["DashboardUrl"] = backend.api.url
         for name, value in outputs.items():
             CfnOutput(self, name, value=value)
 

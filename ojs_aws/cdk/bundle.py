@@ -56,8 +56,12 @@ _WHEEL_TAGS: Final = {"arm64": "aarch64", "x86_64": "x86_64"}
 _GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
 """The manylinux platforms that Amazon Linux 2023 (glibc 2.34) runs."""
 
-_NEEDLESS: Final = frozenset({_HERE.name, "dashboard"})
-"""The constructs and the page: no function needs them, and no bundle has them."""
+PAGE: Final = PACKAGE / "dashboard"
+"""The folder of the dashboard's page."""
+
+_NEEDLESS: Final = {PACKAGE: frozenset({_HERE.name, PAGE.name}), PAGE: frozenset({"web"})}
+"""What bundles leave out of a folder: the constructs, the page (it is a bundle of its own), and the
+sources that the page is built from."""
 
 _CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
@@ -94,6 +98,7 @@ class Target:
 class Bundle:
     """Lists what goes into a function's code.
 
+    :ivar lock: the packages to install with their hashes; None: no packages.
     :ivar packages: folders of Python packages, copied beside the installed ones by their names.
     :ivar code_dir: folder whose content is copied to the top; a ``requirements.txt`` in it is
         installed too, within the versions of the lock.
@@ -102,7 +107,7 @@ class Bundle:
     """
 
     target: Target = field(default_factory=Target)
-    lock: Path = LOCK
+    lock: Path | None = LOCK
     packages: tuple[Path, ...] = (PACKAGE,)
     code_dir: Path | None = None
     botocore_services: tuple[str, ...] | None = None
@@ -111,7 +116,7 @@ class Bundle:
         """Return a hash of everything that goes in."""
         parts = [_FORMAT, repr(self.target), repr(self.botocore_services)]
         parts.append(f"compiled: {_compiler(self.target) is not None}")
-        parts.append(self.lock.read_text())
+        parts.append(self.lock.read_text() if self.lock else "")
         folders = [*self.packages, *([self.code_dir] if self.code_dir else [])]
         for folder in folders:
             for path in _files(folder):
@@ -135,6 +140,11 @@ def backend_bundle(target: Target, *, tracing: bool = False) -> Bundle:
     )
 
 
+def page_bundle(target: Target) -> Bundle:
+    """Return the bundle of the function that serves the dashboard: the page, and nothing else."""
+    return Bundle(target=target, lock=None, packages=(PAGE,))
+
+
 def build(bundle: Bundle, store: Path | None = None) -> Path:
     """Return the folder of a bundle, which is made when it is not there yet.
 
@@ -156,7 +166,7 @@ def _check(bundle: Bundle) -> None:
     """
     folders = [*bundle.packages, *([bundle.code_dir] if bundle.code_dir else [])]
     for source in (bundle.lock, *folders):
-        if not source.exists():
+        if source is not None and not source.exists():
             raise BundlingError(f"{source} does not exist; a function's code is made from it.")
     for package in bundle.packages:
         if bundle.code_dir and (bundle.code_dir / package.name).exists():
@@ -168,10 +178,11 @@ def _check(bundle: Bundle) -> None:
 
 def _assemble(bundle: Bundle, store: Path, folder: Path) -> None:
     own = bundle.code_dir / "requirements.txt" if bundle.code_dir else None
-    # The user's packages first: where both name a file it is the same version, or the lock's.
-    if own and own.exists():
-        shutil.copytree(_installed(bundle, store, own), folder, dirs_exist_ok=True)
-    shutil.copytree(_installed(bundle, store, None), folder, dirs_exist_ok=True)
+    if bundle.lock is not None:
+        # The user's packages first: where both name a file it is the same version, or the lock's.
+        if own and own.exists():
+            shutil.copytree(_installed(bundle, bundle.lock, store, own), folder, dirs_exist_ok=True)
+        shutil.copytree(_installed(bundle, bundle.lock, store, None), folder, dirs_exist_ok=True)
     for package in bundle.packages:
         shutil.copytree(package, folder / package.name, ignore=_left_out)
     if bundle.code_dir:
@@ -179,13 +190,13 @@ def _assemble(bundle: Bundle, store: Path, folder: Path) -> None:
     _precompile(bundle.target, folder)
 
 
-def _installed(bundle: Bundle, store: Path, requirements: Path | None) -> Path:
+def _installed(bundle: Bundle, lock: Path, store: Path, requirements: Path | None) -> Path:
     """Return the folder of installed wheels: the lock's, or a user's own within its versions."""
     text = "\n".join(
         [
             _FORMAT,
             repr((bundle.target, bundle.botocore_services)),
-            bundle.lock.read_text(),
+            lock.read_text(),
             requirements.read_text() if requirements else "",
         ]
     )
@@ -193,10 +204,10 @@ def _installed(bundle: Bundle, store: Path, requirements: Path | None) -> Path:
 
     def install(folder: Path) -> None:
         if requirements is None:
-            _pip(bundle.target, folder, "--no-deps", "--require-hashes", "-r", str(bundle.lock))
+            _pip(bundle.target, folder, "--no-deps", "--require-hashes", "-r", str(lock))
         else:
             with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
-                constraints.write("\n".join(_versions(bundle.lock.read_text())))
+                constraints.write("\n".join(_versions(lock.read_text())))
                 constraints.flush()
                 _pip(bundle.target, folder, "-c", constraints.name, "-r", str(requirements))
         _slim(folder, bundle.botocore_services)
@@ -268,5 +279,5 @@ def _files(folder: Path) -> list[Path]:
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
     """Return those of the names in a folder that do not go into a bundle."""
-    needless = _NEEDLESS if Path(folder).resolve() == _HERE.parent else frozenset()
+    needless = _NEEDLESS.get(Path(folder).resolve(), frozenset())
     return {*_CACHED_OR_HIDDEN(folder, names), *needless}

@@ -11,6 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
+from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps
 from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
@@ -49,6 +50,7 @@ class JobBackend(Construct):
     :ivar stream: the function that reads the table's changes.
     :ivar export: what writes jobs that have ended to S3, where that is wanted.
     :ivar api: the HTTP API.
+    :ivar page: the page for operators at the API's URL, where that is wanted.
     :ivar alarms: those that watch the whole; ``schedule`` and ``changes`` have their own.
     :ivar environment: the settings of a function that uses the backend directly.
     :ivar grant: gives a principal exactly some permissions on the backend.
@@ -118,6 +120,7 @@ class JobBackend(Construct):
         )
         self.export = None if props.export is None else self._export(props.export, made)
         self.api = self._http_api()
+        self.page = self._page() if props.has_web_dashboard else None
         self._watch()
 
     def _http_api(self) -> OjsHttpApi:
@@ -134,6 +137,19 @@ class JobBackend(Construct):
                 rate_limit_per_s=props.rate_limit_per_s,
                 burst_limit=props.burst_limit,
                 access_log_retention=props.log_retention if props.access_log else None,
+            ),
+        )
+
+    def _page(self) -> DashboardPage:
+        props = self.props
+        return DashboardPage(
+            self,
+            "Page",
+            DashboardPageProps(
+                api=self.api.api,
+                target=props.target,
+                log_retention=props.log_retention,
+                log_level=props.log_level,
             ),
         )
 
@@ -164,6 +180,8 @@ class JobBackend(Construct):
                 functions["authorizer"] = self.authorizer
             if self.export is not None:
                 functions["export"] = self.export.function
+            if self.page is not None:
+                functions["page"] = self.page.function
             BackendDashboard(
                 self,
                 "Overview",

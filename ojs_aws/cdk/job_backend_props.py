@@ -64,6 +64,8 @@ class JobBackendProps:
     :ivar queue_alarms: declared queues that have alarms of their own, beside those for all jobs.
     :ivar old_job_minutes: how long a job may be available before an alarm rings.
     :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.
+    :ivar has_web_dashboard: serve the page for operators at the API's URL, to everybody; it asks
+        for a key or token, and has no rights of its own.
     :ivar has_dashboard: make a CloudWatch dashboard, which costs $3 a month.
     """
 
@@ -99,6 +101,7 @@ class JobBackendProps:
     queue_alarms: Sequence[str] = ()
     old_job_minutes: int = 15
     concurrency_alarm: int = 800
+    has_web_dashboard: bool = False
     has_dashboard: bool = False
 
 

@@ -15,6 +15,7 @@ except ModuleNotFoundError as missing:  # pragma: no cover - depends on the inst
 from ojs_aws.cli import (
     cost,
     cron,
+    dashboard,
     dead_letters,
     doctor,
     enqueue,
@@ -51,6 +52,7 @@ app.add_typer(restore.documents_app)
 job_views.register(app)
 events.register(app)
 monitor.register(app)
+dashboard.register(app)
 doctor.register(app)
 readiness.register(app)
 cost.register(app)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import pytest
 
+from ojs_aws.cli.dashboard_server import DashboardServer, Upstream
+from ojs_aws.client.transports.credentials import ApiKey
 from ojs_aws.dashboard.files import answer_file
 from tests.dashboard.conftest import Tab
 from tests.dashboard.jobs import push, push_text
@@ -188,6 +190,45 @@ def test_a_change_that_a_key_may_not_make_asks_for_another(
     tab.says("The queue demo is paused.")
     assert [each for each in tab.complaints if "401" not in each and "403" not in each] == []
     context.close()
+
+
+def test_a_gateway_that_asks_for_signatures_is_explained(browser: Any, server: str) -> None:
+    """A browser cannot sign; the command that does so is named."""
+    context = browser.new_context()
+    tab = Tab(context.new_page(), server)
+    refused = '{"message":"Forbidden"}'
+    tab.page.route("**/ojs/v1/**", lambda route: route.fulfill(status=403, body=refused))
+    tab.open("queues")
+    dialog = tab.page.get_by_role("dialog", name="Sign in")
+    dialog.get_by_text(f"ojs-aws dashboard --url {server}").wait_for()
+    assert [each for each in tab.complaints if "403" not in each] == []
+    context.close()
+
+
+def test_the_command_line_shows_the_page_with_its_own_key(
+    browser: Any, closed_server: tuple[str, dict[str, str]]
+) -> None:
+    """Nobody signs in, and the commands name the server itself."""
+    address, keys = closed_server
+    job = {"type": "report.build", "args": [], "options": {"queue": "own-key"}}
+    producer = {"Authorization": f"Bearer {keys['producer']}"}
+    httpx.post(f"{address}/ojs/v1/jobs", json=job, headers=producer).raise_for_status()
+    own = DashboardServer(Upstream(address, ApiKey(keys["operator"])), 0)
+    thread = Thread(target=own.serve)
+    thread.start()
+    context = browser.new_context()
+    tab = Tab(context.new_page(), own.url.rstrip("/"))
+    page = tab.open("queues/own-key", "Queue own-key")
+    page.get_by_role("button", name="Drain").click()
+    command = page.get_by_role("dialog").get_by_label("Command line").inner_text()
+    assert command == f"ojs-aws queues drain own-key --url {address}"
+    tab.confirm("Drain")
+    tab.says("The queue own-key is draining.")
+    tab.check()
+    context.close()
+    own.stop()
+    thread.join()
+    own.close()
 
 
 @pytest.fixture

@@ -19,8 +19,10 @@ EXTENSIONS = {
     "enqueue_middleware": "policies:chain",
     "hooks": "policies:hooks",
     "auth": "api-key",
+    "web_dashboard": "true",
 }
-"""Context of the app: middleware and hooks of a user, and the credentials that are the default."""
+"""Context of the app: middleware and hooks of a user, the credentials that are the default, and
+the page for operators."""
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bundles import measure
-from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, backend_bundle, build
+from ojs_aws.cdk.bundle import BACKEND_SERVICES, LOCK, Bundle, Target, backend_bundle, build
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -104,9 +104,7 @@ def test_a_users_requirements_are_installed_within_the_lock(tmp_path: Path) -> N
     bundle = Bundle(target=Target.host(), code_dir=code, botocore_services=BACKEND_SERVICES)
     folder = build(bundle, tmp_path / "store")
     assert (folder / "iniconfig").is_dir()
-    locked = [
-        line for line in bundle.lock.read_text().splitlines() if line.startswith("pydantic==")
-    ]
+    locked = [line for line in LOCK.read_text().splitlines() if line.startswith("pydantic==")]
     version = locked[0].split("==")[1].split()[0]
     assert [path.name for path in folder.glob("pydantic-*.dist-info")] == [
         f"pydantic-{version}.dist-info"

@@ -34,7 +34,7 @@ def backend_with_options(app: App) -> Stack:
 
 
 def backend_with_extras(app: App) -> Stack:
-    """What is off unless it is asked for: the export, snapshots, backups, alarms, traces."""
+    """What is off unless it is asked for: export, snapshots, backups, alarms, traces, the page."""
     stack = Stack(app, "Jobs", env=Environment(account="123456789012", region="eu-west-1"))
     topic = sns.Topic(stack, "Told", enforce_ssl=True)
     props = JobBackendProps(
@@ -43,6 +43,7 @@ def backend_with_extras(app: App) -> Stack:
         document_backup_days=35,
         alarm_topic=topic,
         tracing=True,
+        has_web_dashboard=True,
     )
     JobBackend(stack, "Backend", props)
     return stack

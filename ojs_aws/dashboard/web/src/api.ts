@@ -2,9 +2,11 @@
 
 import { signal } from "@preact/signals";
 import { PAGE } from "./address";
+import { SERVER } from "./quoting";
 import { noteServerTime } from "./times";
 
-const STORED = "ojs-credential";
+/** `ojs-aws dashboard` shows several servers at one address: each has its own credential. */
+const STORED = `ojs-credential ${SERVER}`;
 
 /** Why the credential is asked for; empty while nobody asks. */
 export const signInReason = signal("");
@@ -85,7 +87,8 @@ function refused(response: Response, text: string): ApiError {
     // A gateway answers in a form of its own.
   }
   const message = report.message ?? `The server answers ${response.status}.`;
-  if (response.status === 401) signInReason.value = message;
+  // The gateway's own refusals have no code: one of unsigned requests is a 403.
+  if (response.status === 401 || (response.status === 403 && !report.code)) signInReason.value = message;
   const wait = Number(response.headers.get("Retry-After"));
   const id = report.request_id ?? response.headers.get("X-Request-Id") ?? "";
   return new ApiError(message, response.status, report.code ?? "", id, Number.isFinite(wait) ? wait : 0);

@@ -16,8 +16,8 @@ export function pythonText(text: string): string {
   return `'${escaped}'`;
 }
 
-/** The server's address without a slash at its end. */
-export const SERVER = PAGE.href.replace(/\/$/, "");
+/** The server's address without a slash at its end. `ojs-aws dashboard` names the server that it passes requests to. */
+export const SERVER = (document.querySelector<HTMLMetaElement>("meta[name=ojs-server]")?.content || PAGE.href).replace(/\/$/, "");
 
 /** Return an `ojs-aws` command line; the credential is left to the environment. */
 export function ojsAws(...words: readonly string[]): string {

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { credential, keepCredential, signInReason } from "./api";
 import { refresh } from "./polling";
+import { SERVER } from "./quoting";
 
 export function SignIn() {
   return signInReason.value ? <SignInDialog reason={signInReason.value} /> : null;
@@ -32,6 +33,7 @@ function SignInDialog({ reason }: { reason: string }) {
           <input type="password" autocomplete="off" spellcheck={false} required value={text} onInput={(event) => setText(event.currentTarget.value)} />
         </label>
         <p class="quiet">It stays in this tab until the tab is closed, and is sent in the Authorization header only.</p>
+        <p class="quiet">If the server asks for AWS credentials (IAM), this signs each request: <code>{`ojs-aws dashboard --url ${SERVER}`}</code></p>
         <div class="buttons">
           <button type="button" onClick={close}>Cancel</button>
           <button type="submit" class="main">Sign in</button>

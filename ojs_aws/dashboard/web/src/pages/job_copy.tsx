@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { open } from "../address";
-import { API, call, JsonText, credential } from "../api";
+import { call, JsonText, credential } from "../api";
 import { type Source, at, indented, readSource } from "../json_source";
 import { newJobId } from "../job_id";
 import { Code, ErrorNote } from "../parts";
@@ -98,7 +98,7 @@ function safely(body: string, write: (job: Source) => string): string {
 /** Return the curl command that enqueues an envelope, byte for byte. */
 export function curlOf(body: string): string {
   const key = credential.value ? ` \\\n  -H "Authorization: Bearer $OJS_API_KEY"` : "";
-  return `curl -s ${shellWord(new URL("jobs", API).href)} -H 'Content-Type: application/json'${key} \\\n  -d ${shellWord(body)}`;
+  return `curl -s ${shellWord(`${SERVER}/ojs/v1/jobs`)} -H 'Content-Type: application/json'${key} \\\n  -d ${shellWord(body)}`;
 }
 
 /** Return a Python program that enqueues an envelope, byte for byte. */
