@@ -11,6 +11,7 @@ from ojs_aws.middleware.results import EnqueueResult
 if TYPE_CHECKING:
     from ojs_aws.client.areas.outcomes import JobProgress
     from ojs_aws.client.single_jobs import SingleJobs
+    from ojs_aws.domain.job_durations import Duration
 
 
 class JobHandle:
@@ -19,7 +20,7 @@ class JobHandle:
     Example::
 
         handle = client.job(await client.enqueue("report.make", ["daily"]))
-        report = await handle.result(timeout_s=120)
+        report = await handle.result(timeout="2m")
     """
 
     def __init__(self, client: SingleJobs, job_id: str) -> None:
@@ -31,9 +32,17 @@ class JobHandle:
         """Read the job; see :meth:`Client.get`."""
         return await self._client.get(self.id)
 
-    async def result(self, *, timeout_s: float | None = 60.0, poll_s: float = 0.2) -> JsonValue:
+    async def result(
+        self,
+        *,
+        timeout_s: float | None = 60.0,
+        poll_s: float = 0.2,
+        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how the job was
+    ) -> JsonValue:
         """Wait for its result; see :meth:`Client.result`."""
-        return await self._client.result(self.id, timeout_s=timeout_s, poll_s=poll_s)
+        return await self._client.result(
+            self.id, timeout_s=timeout_s, poll_s=poll_s, timeout=timeout
+        )
 
     async def progress(self) -> JobProgress:
         """Return its latest progress; see :meth:`Client.progress`."""

@@ -9,19 +9,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
-from typing import Final, Literal, Never, TypeAlias
+from typing import Final, Literal, Never
 
 from ojs_aws.client.retry_schedule import RetrySchedule, schedule_of
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue
+from ojs_aws.domain.job_durations import Duration
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import duration_ms, format_duration
 from ojs_aws.domain.uniqueness import parse_unique_policy
-
-Duration: TypeAlias = str | timedelta
-"""``"30s"``, ``"10m"``, ``"PT1H"``, or a timedelta."""
 
 _RETRY_NAMES: Final[Mapping[str, str]] = {
     "attempts": "max_attempts",

@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ojs_aws.client.areas.attributes import Areas
+from ojs_aws.client.timer import wait_s
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job_durations import Duration
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
@@ -55,13 +57,19 @@ class SingleJobs(Areas):
         return Outcomes(self._transport, self._timer)
 
     async def result(
-        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+        self,
+        job_id: str,
+        *,
+        timeout_s: float | None = 60.0,
+        poll_s: float = 0.2,
+        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how the job was
     ) -> JsonValue:
         """Wait until a job has ended, and return its result.
 
         :param timeout_s: seconds to wait at most; None waits as long as it takes.
         :param poll_s: seconds between the first two requests; the interval grows up to 5 s. A
             server that waits by itself is not asked more often.
+        :param timeout: instead of ``timeout_s``, a duration: ``"30s"``, ``"5m"`` or a timedelta.
         :raises JobFailedError: it was discarded; the error says why.
         :raises JobExpiredError: it expired before any worker executed it; a JobFailedError, too.
         :raises JobCancelledError: it was cancelled.
@@ -69,13 +77,18 @@ class SingleJobs(Areas):
         :raises ResultPrunedError: it has ended, and its outcome is not kept any more.
         :raises NotFoundError: there is no such job.
         """
-        return await self._outcomes.wait(job_id, timeout_s, poll_s)
+        return await self._outcomes.wait(job_id, wait_s(timeout, timeout_s), poll_s)
 
     async def wait(
-        self, job_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+        self,
+        job_id: str,
+        *,
+        timeout_s: float | None = 60.0,
+        poll_s: float = 0.2,
+        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how the job was
     ) -> JsonValue:
         """Do the same as :meth:`result`."""
-        return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s)
+        return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s, timeout=timeout)
 
     async def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:
         """Return the outcomes of up to 100 jobs, as of now; None for one that does not exist.

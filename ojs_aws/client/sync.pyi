@@ -49,6 +49,7 @@ from ojs_aws.domain.cron.bodies import CronOptions
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job_attributes import JobAttributes
+from ojs_aws.domain.job_durations import Duration
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaVersion
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
@@ -268,11 +269,12 @@ class SyncWorkflows:
         :raises ConflictError: it has completed or failed.
         """
 
-    def wait(self, workflow_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> WorkflowStatus:
+    def wait(self, workflow_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2, timeout: Duration | None=None) -> WorkflowStatus:
         """Wait until a workflow has completed.
 
         :param timeout_s: seconds to wait at most; None waits as long as it takes.
         :param poll_s: seconds between the first two requests; the interval grows up to 5 s.
+        :param timeout: instead of ``timeout_s``, a duration: ``"30s"``, ``"5m"`` or a timedelta.
         :raises WorkflowFailedError: it failed or was cancelled; the error says why.
         :raises WorkflowWaitTimeoutError: it has not ended in time.
         """
@@ -534,7 +536,7 @@ class SyncJobHandle:
     def get(self) -> Job:
         """Read the job; see :meth:`Client.get`."""
 
-    def result(self, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> JsonValue:
+    def result(self, *, timeout_s: float | None=60.0, poll_s: float=0.2, timeout: Duration | None=None) -> JsonValue:
         """Wait for its result; see :meth:`Client.result`."""
 
     def progress(self) -> JobProgress:
@@ -692,12 +694,13 @@ class SyncClient:
         :raises ConflictError: it is not pending.
         """
 
-    def result(self, job_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> JsonValue:
+    def result(self, job_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2, timeout: Duration | None=None) -> JsonValue:
         """Wait until a job has ended, and return its result.
 
         :param timeout_s: seconds to wait at most; None waits as long as it takes.
         :param poll_s: seconds between the first two requests; the interval grows up to 5 s. A
             server that waits by itself is not asked more often.
+        :param timeout: instead of ``timeout_s``, a duration: ``"30s"``, ``"5m"`` or a timedelta.
         :raises JobFailedError: it was discarded; the error says why.
         :raises JobExpiredError: it expired before any worker executed it; a JobFailedError, too.
         :raises JobCancelledError: it was cancelled.
@@ -706,7 +709,7 @@ class SyncClient:
         :raises NotFoundError: there is no such job.
         """
 
-    def wait(self, job_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2) -> JsonValue:
+    def wait(self, job_id: str, *, timeout_s: float | None=60.0, poll_s: float=0.2, timeout: Duration | None=None) -> JsonValue:
         """Do the same as :meth:`result`."""
 
     def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:

@@ -12,6 +12,9 @@ from typing import Final, Protocol
 
 import uuid_utils
 
+from ojs_aws.domain.job_durations import Duration
+from ojs_aws.domain.timestamps import duration_ms
+
 POLL_GROWTH: Final = 1.5
 MAX_POLL_S: Final = 5.0
 
@@ -81,6 +84,14 @@ class Waiting:
         self._asked = self._timer.monotonic()
         self._interval_s = min(self._interval_s * POLL_GROWTH, self._longest_s)
         return True
+
+
+def wait_s(timeout: Duration | None, timeout_s: float | None) -> float | None:
+    """Return the seconds that a caller waits, who named them in one form or the other.
+
+    :raises InvalidRequestError: ``timeout`` is no duration.
+    """
+    return timeout_s if timeout is None else duration_ms(timeout, "timeout") / 1000
 
 
 async def first_of(*waits: Awaitable[object]) -> None:

@@ -19,8 +19,7 @@ from ojs_aws.domain.timestamps import format_instant, instant_of
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "at": "scheduled_at",
     "attempts": 'retry={"max_attempts": ...}',
-    "countdown": 'scheduled_at="+PT10S"',
-    "delay": 'scheduled_at="+PT10S"',
+    "countdown": 'delay="10s"',
     "delay_until": "scheduled_at",
     "eta": "scheduled_at",
     "expires": "expires_at",
@@ -32,13 +31,10 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     "metadata": "meta",
     "payload": "args",
     "queue_name": "queue",
-    "result_ttl": "result_ttl_s",
     "retries": 'retry={"max_attempts": ...}',
     "run_at": "scheduled_at",
-    "timeout": "timeout_s",
     "timeout_ms": "timeout_s",
     "unique_key": 'custom_attributes={"unique_key": ...}',
-    "visibility_timeout": "visibility_timeout_s",
     "visibility_timeout_ms": "visibility_timeout_s",
 }
 """What other libraries, and the wire, call what a parameter of ours means."""
@@ -177,7 +173,10 @@ def visibility_timeout(seconds: object) -> dict[str, JsonValue]:
     :raises TypeError: it is no number.
     """
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
-        raise TypeError(f"visibility_timeout_s must be a number, not {_kind(seconds)}.")
+        raise TypeError(
+            f"visibility_timeout_s must be a number of seconds, not {_kind(seconds)}; "
+            'visibility_timeout="30s" takes a duration.'
+        )
     whole = int(seconds)
     if whole == seconds:
         return {"visibility_timeout": whole}

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from ojs_aws.domain import job_arguments as given
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job_durations import JobDurations, without_durations
 
 
-class JobAttributes(TypedDict, total=False):
+class JobAttributes(JobDurations, total=False):
     """Lists the attributes of a job beside its type and arguments, in the order of the envelope.
 
-    What is left out takes the specification's default.
+    What is left out takes the specification's default. ``timeout="10m"`` and the other durations of
+    :class:`~ojs_aws.domain.job_durations.JobDurations` are written with their unit; a name that
+    ends in ``_s`` takes a number of seconds.
 
     :ivar id: a lowercase UUIDv7; the client makes one when it is left out.
     :ivar priority: -100 to 100, or ``"high"``, ``"normal"``, ``"low"``.
     :ivar timeout_s: execution timeout in whole seconds.
-    :ivar scheduled_at: when it becomes available: aware datetime, RFC 3339, or ``+PT10S``.
+    :ivar scheduled_at: when it becomes available: aware datetime, RFC 3339, or ``+10s``.
     :ivar expires_at: when it is no longer worth executing; the same forms.
     :ivar retry: retry policy; a partial one keeps the other defaults.
     :ivar pending: hold the job back until it is activated.
@@ -79,7 +82,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
 PARAMETERS: Final[Mapping[str, str]] = {
     name.removesuffix(_UNITS): name
     for name in ("type", "args", *EnvelopeAttributes.__annotations__)
-    if name != "custom_attributes"
+    if name not in {"custom_attributes", *JobDurations.__annotations__}
 }
 """The parameter of :class:`~ojs_aws.Job` for each attribute of the envelope."""
 
@@ -92,7 +95,9 @@ def read_attributes(attributes: Mapping[str, Any]) -> dict[str, JsonValue]:
     """
     for name in attributes:
         if name not in EnvelopeAttributes.__annotations__:
-            raise given.unknown_attribute(name, PARAMETERS.values())
+            names = (*PARAMETERS.values(), *JobDurations.__annotations__)
+            raise given.unknown_attribute(name, names)
+    attributes = without_durations(attributes)
     values: dict[str, JsonValue] = {}
     for attribute, parameter in PARAMETERS.items():
         value: Any = attributes.get(parameter)

@@ -17,7 +17,7 @@ from ojs_aws.typed_jobs.argument_keys import with_places
 from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
 from ojs_aws.typed_jobs.clients import Clients
 from ojs_aws.typed_jobs.decoder import ArgumentDecoder
-from ojs_aws.typed_jobs.options import JobOptions, attributes_of, check_values
+from ojs_aws.typed_jobs.options import JobOptions, check_values
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.signature import JobSignature
 from ojs_aws.typed_jobs.values import Codec, codec_of
@@ -59,7 +59,7 @@ class JobDeclaration:
         :raises ValueError: a policy has a member that there is not.
         :raises InvalidRequestError: a value that a job cannot have.
         """
-        job = Job(self.type, (), **attributes_of(options))  # type: ignore[arg-type]
+        job = Job(self.type, (), **options)
         check_values(job)
         return job
 

@@ -3,54 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any, cast
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job_arguments import UNIQUE_MEMBERS
 from ojs_aws.domain.job_attributes import PARAMETERS, JobAttributes
+from ojs_aws.domain.job_durations import replaced
 from ojs_aws.domain.jobs.validation import read_envelope
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.timestamps import Instant, duration_ms, format_duration
+from ojs_aws.domain.timestamps import Instant
 
 
 class JobOptions(JobAttributes, total=False):
-    """Lists the attributes of a job, and ``delay``.
-
-    :ivar delay: how long it waits before it may run: ``"10m"``, ``"PT10M"`` or a timedelta.
-    """
-
-    delay: str | timedelta
-
-
-def attributes_of(options: JobOptions) -> JobAttributes:
-    """Return the attributes that some options set.
-
-    :raises TypeError: ``delay`` is given beside ``scheduled_at``.
-    :raises InvalidRequestError: ``delay`` is no duration.
-    """
-    if "delay" not in options:
-        return options
-    if "scheduled_at" in options:
-        raise TypeError("A job is given a delay or scheduled_at, and not both.")
-    attributes: dict[str, Any] = dict(options)
-    attributes["scheduled_at"] = "+" + format_duration(
-        duration_ms(attributes.pop("delay"), "delay")
-    )
-    return cast("JobAttributes", attributes)
+    """Lists the attributes of a job, which its declaration and each call may set."""
 
 
 def merged(options: Mapping[str, Any], others: Mapping[str, Any]) -> JobOptions:
     """Return options with others in their place, where both say something.
 
-    A delay takes the place of ``scheduled_at``, and the other way round.
+    A delay takes the place of ``scheduled_at``, ``timeout`` that of ``timeout_s``, and the other
+    way round.
     """
-    kept = dict(options)
-    if {"delay", "scheduled_at"} & others.keys():
-        kept.pop("delay", None)
-        kept.pop("scheduled_at", None)
-    return cast("JobOptions", kept | dict(others))
+    return cast("JobOptions", replaced(options, others))
 
 
 def check_values(job: Job) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ojs_aws.client.areas.area import Area
-from ojs_aws.client.timer import Waiting
+from ojs_aws.client.timer import Waiting, wait_s
 from ojs_aws.client.transports.answers import (
     Values,
     entry_of,
@@ -16,6 +16,7 @@ from ojs_aws.client.transports.answers import (
     unwrapped,
 )
 from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
+from ojs_aws.domain.job_durations import Duration
 
 if TYPE_CHECKING:
     from ojs_aws.domain.json_text import RawJson
@@ -152,16 +153,22 @@ class WorkflowOperations(Area):
         return await self.get(workflow_id)
 
     async def wait(
-        self, workflow_id: str, *, timeout_s: float | None = 60.0, poll_s: float = 0.2
+        self,
+        workflow_id: str,
+        *,
+        timeout_s: float | None = 60.0,
+        poll_s: float = 0.2,
+        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how it was
     ) -> WorkflowStatus:
         """Wait until a workflow has completed.
 
         :param timeout_s: seconds to wait at most; None waits as long as it takes.
         :param poll_s: seconds between the first two requests; the interval grows up to 5 s.
+        :param timeout: instead of ``timeout_s``, a duration: ``"30s"``, ``"5m"`` or a timedelta.
         :raises WorkflowFailedError: it failed or was cancelled; the error says why.
         :raises WorkflowWaitTimeoutError: it has not ended in time.
         """
-        waiting = Waiting(self._timer, timeout_s, poll_s)
+        waiting = Waiting(self._timer, wait_s(timeout, timeout_s), poll_s)
         while True:
             status = await self.get(workflow_id)
             if status.state == "completed":

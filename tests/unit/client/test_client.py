@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import httpx
 import pytest
 
 from ojs_aws.client import JobCancelledError, JobFailedError, WaitTimeoutError
-from ojs_aws.domain.errors import ConflictError, NotFoundError
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from tests.unit.client.doubles import JOB_ID, FakeServer, FakeTimer, answer, answered_job, error
 
 
@@ -112,3 +114,26 @@ async def test_wait_gives_up_in_time() -> None:
     assert sum(timer.slept) == pytest.approx(3.0)
     assert isinstance(raised.value, TimeoutError)
     assert str(raised.value).endswith(f"of waiting. To see why: ojs-aws why {JOB_ID}")
+
+
+@pytest.mark.parametrize("span", ["3s", "PT3S", timedelta(seconds=3)])
+@pytest.mark.parametrize("how", ["result", "wait", "handle"])
+async def test_a_wait_may_be_a_duration(span: str | timedelta, how: str) -> None:
+    """As typed jobs have it; it takes the place of ``timeout_s``."""
+    server, timer = FakeServer(), FakeTimer()
+    server.script = [answered_job("retryable") for _ in range(20)]
+    client = server.client(timer=timer)
+    calls = {
+        "result": lambda: client.result(JOB_ID, timeout=span),
+        "wait": lambda: client.wait(JOB_ID, timeout=span),
+        "handle": lambda: client.job(JOB_ID).result(timeout=span),
+    }
+    with pytest.raises(WaitTimeoutError, match="after 3 s"):
+        await calls[how]()
+    assert sum(timer.slept) == pytest.approx(3.0)
+
+
+async def test_a_number_is_no_duration_of_a_wait() -> None:
+    """It has no unit; ``timeout_s`` takes it."""
+    with pytest.raises(InvalidRequestError, match='needs a unit: "3s"'):
+        await FakeServer().client().result(JOB_ID, timeout=3)  # type: ignore[arg-type]

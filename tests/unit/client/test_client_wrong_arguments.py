@@ -11,7 +11,9 @@ import pytest
 
 from ojs_aws.client import Client, SyncClient, batch, chain, dag, group
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job_attributes import PARAMETERS, JobAttributes
+from ojs_aws.domain.job_durations import JobDurations
 from tests.simulation.world import World
 from tests.unit.client.doubles import FakeServer
 
@@ -33,8 +35,12 @@ MISTAKES: dict[str, tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]
     "args-none": ((None,), {}, TypeError, "must be a list"),
     "qeue": (([],), {"qeue": "email"}, TypeError, "did you mean `queue`?"),
     "max_attempts": (([],), {"max_attempts": 3}, TypeError, 'retry={"max_attempts": ...}'),
-    "delay": (([],), {"delay": 10}, TypeError, 'scheduled_at="+PT10S"'),
-    "timeout": (([],), {"timeout": 10}, TypeError, "did you mean `timeout_s`?"),
+    "delay": (([],), {"delay": 10}, InvalidRequestError, '"10s" or "10m"'),
+    "timeout": (([],), {"timeout": 10}, InvalidRequestError, '"10s" or "10m"'),
+    "timeout-part": (([],), {"timeout": "1500ms"}, InvalidRequestError, "must be whole seconds"),
+    "timeout-twice": (([],), {"timeout": "9s", "timeout_s": 9}, TypeError, "and not both"),
+    "timeout-text": (([],), {"timeout_s": "9s"}, InvalidRequestError, 'timeout="30s"'),
+    "countdown": (([],), {"countdown": 10}, TypeError, 'delay="10s"'),
     "metadata": (([],), {"metadata": {}}, TypeError, "did you mean `meta`?"),
     "unlike-any": (([],), {"zzzz": 1}, TypeError, "custom_attributes={...}"),
     "retry-member": (([],), {"retry": {"max_attempt": 3}}, ValueError, "`max_attempts`?"),
@@ -145,7 +151,8 @@ def test_attributes_that_are_assigned_are_checked_as_well() -> None:
 def test_each_parameter_of_a_job_is_one_of_enqueue() -> None:
     """What a misspelt name is compared with is what there is."""
     assert set(PARAMETERS.values()) == (
-        {"type", "args", "specversion", *JobAttributes.__annotations__} - {"custom_attributes"}
+        {"type", "args", "specversion", *JobAttributes.__annotations__}
+        - {"custom_attributes", *JobDurations.__annotations__}
     )
     assert PARAMETERS["timeout"] == "timeout_s"
     assert PARAMETERS["expires_at"] == "expires_at"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -70,6 +70,20 @@ def test_meta_is_there_to_be_written_to() -> None:
     job = Job("a.b")
     job.meta["k"] = 1
     assert job.members()["meta"] == '{"k":1}'
+
+
+@pytest.mark.parametrize("span", ["90s", "PT1M30S", timedelta(seconds=90), "1.5m"])
+def test_durations_of_a_job_are_written_with_their_unit(span: str | timedelta) -> None:
+    """Each says the same as the parameter in seconds, or from now on."""
+    job = Job("a.b", timeout=span, visibility_timeout=span, result_ttl=span, delay=span)
+    seconds = Job("a.b", timeout_s=90, visibility_timeout_s=90, result_ttl_s=90)
+    seconds.scheduled_at = "+PT90S"
+    assert decode(job.to_json()) == decode(seconds.to_json())
+    assert job.timeout == 90
+
+
+def test_a_reservation_may_have_parts_of_a_second() -> None:
+    assert Job("a.b", visibility_timeout="1500ms")["visibility_timeout_ms"] == 1500
 
 
 def test_a_job_says_what_the_specification_says() -> None:

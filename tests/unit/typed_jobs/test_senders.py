@@ -213,6 +213,14 @@ def test_a_delay_is_a_duration() -> None:
         send.options(delay="1m", scheduled_at=at)
 
 
+def test_either_form_of_a_timeout_replaces_the_other() -> None:
+    """What a call says counts, however the declaration says it."""
+    seconds = send.options(timeout_s=60, result_ttl_s=60)
+    later = seconds.options(timeout="5m", result_ttl=timedelta(days=1)).call("x").to_job()
+    assert (later["timeout"], later["result_ttl"]) == (300, 86_400)
+    assert send.options(timeout="5m").options(timeout_s=60).call("x").to_job()["timeout"] == 60
+
+
 def test_what_a_job_changes_in_its_options_is_its_own() -> None:
     first, second = send.call("x").to_job(), send.call("x").to_job()
     first.meta["team"] = "other"

@@ -104,6 +104,8 @@ async def test_waiting_ends_with_the_workflow(client: Client, world: World) -> N
     started = await client.workflow(group(Job("a", retry={"max_attempts": 1})))
     with pytest.raises(WorkflowWaitTimeoutError):
         await client.workflows.wait(started.id, timeout_s=3)
+    with pytest.raises(WorkflowWaitTimeoutError, match="after 3 s"):
+        await client.workflows.wait(started.id, timeout="3s")
     [job] = world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     world.backend.jobs.fail(job.id, "w", _error())
     with pytest.raises(WorkflowFailedError, match="Broken: it broke") as caught:
