@@ -42,7 +42,7 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
-_EVERYTHING: Final = frozenset(Permission)
+_ALL: Final = frozenset(Permission)
 
 GRANTS: Final[Mapping[Scope, frozenset[Permission]]] = {
     Scope.PRODUCER: frozenset({Permission.ENQUEUE}),
@@ -51,7 +51,7 @@ GRANTS: Final[Mapping[Scope, frozenset[Permission]]] = {
     Scope.OPERATOR: frozenset(
         {Permission.ENQUEUE, Permission.CANCEL, Permission.INSPECT, Permission.OPERATE}
     ),
-    Scope.ADMIN: _EVERYTHING,
+    Scope.ADMIN: _ALL,
 }
 """What each scope allows, beside what everybody may who is known."""
 
@@ -61,6 +61,30 @@ _SESSION: Final = re.compile(
 """The id of a caller that has assumed a role; what follows the role names the session."""
 
 _FREE: Final = frozenset({Permission.PUBLIC, Permission.KNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Says which queues and job types somebody may see.
+
+    :ivar queues: names, or beginnings that end in ``*``; empty: all.
+    :ivar types: the same for job types.
+    """
+
+    queues: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+    def shows(self, queue: str, job_type: str | None = None) -> bool:
+        """Return whether it includes a queue, and the job type if one is given."""
+        return _matches(self.queues, queue) and (job_type is None or self.shows_type(job_type))
+
+    def shows_type(self, job_type: str) -> bool:
+        """Return whether it includes a job type."""
+        return _matches(self.types, job_type)
+
+
+UNBOUND: Final = View()
+"""What callers without bounds see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +100,7 @@ class Caller:
 
     id: str = ""
     name: str = ""
-    permissions: frozenset[Permission] = _EVERYTHING
+    permissions: frozenset[Permission] = _ALL
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
 
@@ -95,13 +119,18 @@ class Caller:
         """Return whether it may use only some queues or job types."""
         return bool(self.queues or self.types)
 
+    @property
+    def view(self) -> View:
+        """Return what its bounds include."""
+        return View(self.queues, self.types)
+
     def may(self, permission: Permission) -> bool:
         """Return whether the scopes allow an operation that needs this permission."""
         return permission in _FREE or permission in self.permissions
 
     def may_touch(self, queue: str, job_type: str | None = None) -> bool:
         """Return whether its bounds include a queue, and the job type if one is given."""
-        return _matches(self.queues, queue) and (job_type is None or _matches(self.types, job_type))
+        return self.view.shows(queue, job_type)
 
     def check(self, permission: Permission, operation: str) -> None:
         """Refuse an operation that its scopes do not allow.
@@ -126,8 +155,17 @@ class Caller:
         """
         if not _matches(self.queues, queue):
             raise _outside("queue", queue, field)
-        if job_type is not None and not _matches(self.types, job_type):
-            raise _outside("type", job_type, field.removesuffix("queue") + "type")
+        if job_type is not None:
+            self.check_type(job_type, field.removesuffix("queue") + "type")
+
+    def check_type(self, job_type: str, field: str = "type") -> None:
+        """Refuse a job type outside its bounds.
+
+        :param field: where it stood, for the error.
+        :raises PermissionDeniedError: naming what was asked for, never what is allowed.
+        """
+        if not _matches(self.types, job_type):
+            raise _outside("type", job_type, field)
 
     def check_unbound(self, operation: str) -> None:
         """Refuse a bound caller an operation that concerns more than single queues.
@@ -139,6 +177,19 @@ class Caller:
                 f"These credentials are bound to queues or job types; '{operation}' is about more.",
                 details={"operation": operation},
                 hint="Use credentials that are bound to nothing.",
+            )
+
+    def check_untyped(self, operation: str) -> None:
+        """Refuse a caller that is bound to job types an operation on queues as a whole.
+
+        :raises PermissionDeniedError: the credentials are bound to job types.
+        """
+        if self.types:
+            raise PermissionDeniedError(
+                f"These credentials are bound to job types; '{operation}' is about queues with all "
+                "of their jobs.",
+                details={"operation": operation},
+                hint="Use credentials that are bound to queues alone, or to nothing.",
             )
 
 

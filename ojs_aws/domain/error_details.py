@@ -19,6 +19,16 @@ def not_found(
     return NotFoundError(message, details=details, hint=hint)
 
 
+def unknown_cron(name: str) -> NotFoundError:
+    """Return the error about a cron job that does not exist."""
+    return not_found("cron", name[:255], f"Cron job '{name[:80]}' not found.")
+
+
+def unknown_workflow(workflow_id: str) -> NotFoundError:
+    """Return the error about a workflow that does not exist."""
+    return not_found("workflow", workflow_id, f"Workflow '{workflow_id}' not found.")
+
+
 def wrong_state(
     kind: str, name: str, state: str, message: str, hint: str = "", **more: JsonValue
 ) -> ConflictError:

@@ -5,8 +5,10 @@ Through the real authorizer, with real keys, over the model in memory.
 
 from __future__ import annotations
 
+import base64
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -129,11 +131,18 @@ class Foreign:
         send("POST /ojs/v1/cron", {"name": f"{CANARY}-cron", "cron": "0 9 * * *", **envelope})
         flow = {"type": "chain", "name": f"{CANARY}-flow", "steps": [envelope, envelope]}
         self.workflow = str(send("POST /ojs/v1/workflows", flow)["id"])
+        beat = {"worker_id": f"{CANARY}-worker", "queues": [FOREIGN_QUEUE], "active_jobs": []}
+        send("POST /ojs/v1/workers/heartbeat", beat)
+        schema = {"type": FOREIGN_TYPE, "version": 1, "schema": {"type": "array"}}
+        send("POST /ojs/v1/schemas", schema)
+        limits = fuzzed.world.backend.limits
+        limits.override(f"queue:{FOREIGN_QUEUE}", {"concurrency": 50})
+        limits.override(f"{CANARY}-limit", {"concurrency": 50})
         self.jobs = kept
 
     @staticmethod
     def _send(label: str, body: dict[str, Any]) -> Any:
-        scope = Scope.WORKER if "/workers/" in label else Scope.OPERATOR
+        scope = Scope.WORKER if "/workers/" in label else Scope.ADMIN
         case = fuzzed.named(label).Case(body=body, media_type="application/json")
         answer = case.call(headers=SCOPED[scope])
         assert answer.status_code in {200, 201}, answer.text
@@ -147,6 +156,7 @@ class Foreign:
             world.cron.entries.get(f"{CANARY}-cron"),
             world.workflows.kept.get(self.workflow),
             world.registry.load(FOREIGN_QUEUE),
+            world.workers.load(f"{CANARY}-worker", world.clock.now()),
         )
 
 
@@ -162,6 +172,8 @@ BOUND: Final[Mapping[str, Mapping[str, str]]] = {
     "worker": headers_of(Scope.WORKER, queues=[OWN_QUEUE]),
     "operator": headers_of(Scope.OPERATOR, Scope.READ_ONLY, queues=[OWN_QUEUE]),
     "operator of a type": headers_of(Scope.OPERATOR, types=["own.*"]),
+    "administrator": headers_of(Scope.ADMIN, queues=[OWN_QUEUE]),
+    "administrator of a type": headers_of(Scope.ADMIN, queues=[OWN_QUEUE], types=["own.*"]),
 }
 
 
@@ -193,6 +205,12 @@ def aimed(case: Case[Any], foreign: Foreign, queue: str, chance: random.Random) 
         path = dict.fromkeys(path, foreign.workflow)
     if "/cron/" in case.path:
         path = dict.fromkeys(path, f"{CANARY}-cron")
+    if "/admin/workers/" in case.path:
+        path = dict.fromkeys(path, f"{CANARY}-worker")
+    if "/rate-limits/" in case.path:
+        path = dict.fromkeys(path, chance.choice([f"queue:{FOREIGN_QUEUE}", f"{CANARY}-limit"]))
+    if "/schemas/" in case.path:
+        path |= {name: FOREIGN_TYPE for name in ("name", "type") if name in path}
     has_body = isinstance(case.body, dict | list)
     made: Case[Any] = case.operation.Case(
         path_parameters=path,
@@ -202,6 +220,24 @@ def aimed(case: Case[Any], foreign: Foreign, queue: str, chance: random.Random) 
         media_type=case.media_type,
     )
     return made
+
+
+NAMES: Final = (
+    FOREIGN_QUEUE,
+    FOREIGN_TYPE,
+    *(f"{CANARY}-{what}" for what in ("cron", "worker", "limit")),
+)
+
+
+def opened(text: str) -> str:
+    """What the cursors of an answer say: base64, some of it within another."""
+    found, left = "", re.findall(r'cursor": ?"([\w-]+)"', text)
+    while left:
+        cursor = left.pop()
+        inner = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode(errors="replace")
+        found += inner
+        left += re.findall(r"[\w-]{16,}", inner)
+    return found
 
 
 def said(case: Case[Any]) -> str:
@@ -227,10 +263,11 @@ def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
                 request = aimed(case, foreign, queue, chance)
                 answer = checked(request, headers)
                 told = answer.text
-                for word in (f"{CANARY}-queue", f"{CANARY}-cron", *foreign.jobs, foreign.workflow):
+                for word in (*NAMES, *foreign.jobs, foreign.workflow):
                     if word in said(request):
                         told = told.replace(word, "")
                 assert CANARY not in told, f"{answer.status_code}: {told[:500]}"
+                assert not any(each in opened(told) for each in (CANARY, *foreign.jobs))
                 if answer.status_code < 400:  # it was done, or read: then not of theirs
                     assert not any(job in told for job in foreign.jobs)
     assert foreign.snapshot() == before

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, PayloadTooLargeError
@@ -60,18 +61,24 @@ class BulkChanges:
     transactions: Callable[[], UniqueJobs]
 
     def named(
-        self, action: BulkAction, job_ids: Sequence[str], *, is_atomic: bool = False
+        self,
+        action: BulkAction,
+        job_ids: Sequence[str],
+        *,
+        is_atomic: bool = False,
+        view: View = UNBOUND,
     ) -> BulkReport:
         """Change the jobs with these ids.
 
         :param is_atomic: all of them or none; up to 100, and no deletion.
+        :param view: what the caller may see; a job beyond it is not found.
         :raises PayloadTooLargeError: too many ids.
         :raises InvalidRequestError: no ids, a malformed one, or one that is named twice.
         """
         ids = _checked(job_ids, MAX_ATOMIC if is_atomic else MAX_ITEMS)
-        jobs = self.engine.changer.find_many(ids)
         if is_atomic:
-            return BulkReport(self._together(action, ids, jobs))
+            return BulkReport(self._together(action, ids, view))
+        jobs = self._seen(ids, view)
         return BulkReport(self.engine.change(action, STATES[action], jobs, ids))
 
     def matching(
@@ -87,14 +94,20 @@ class BulkChanges:
         return BulkReport(self.engine.change(action, STATES[action], jobs), page.cursor)
 
     # ------------------------------------------------------------------ all or none
+    def _seen(self, ids: Sequence[str], view: View) -> dict[str, JobRecord]:
+        """Read jobs; those beyond the view are left out."""
+        jobs = self.engine.changer.find_many(ids)
+        return {each: job for each, job in jobs.items() if view.shows(job.queue, job.type)}
+
     def _together(
-        self, action: BulkAction, ids: Sequence[str], jobs: Mapping[str, JobRecord]
+        self, action: BulkAction, ids: Sequence[str], view: View
     ) -> tuple[BulkOutcome, ...]:
         if action is BulkAction.DELETE:
             message = "Jobs are deleted one by one; there is no atomic deletion."
             raise field_error("atomicity", message, received="atomic", expected="partial")
         changer = self.engine.changer
         for _ in range(TOGETHER_TRIES):
+            jobs = self._seen(ids, view)
             changes: list[Admission] = []
             now = changer.clock.now()
             outcomes = [self._decided(action, each, jobs, now, changes) for each in ids]
@@ -104,7 +117,6 @@ class BulkChanges:
             try:
                 self.transactions().admit(changes)
             except NotAdmittedError:  # another change came first, or was under way: look again
-                jobs = changer.find_many(ids)
                 continue
             available: list[JobRecord] = []
             for change in changes:

@@ -20,7 +20,7 @@ from ojs_aws.domain.cron.entry import (
 from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.cron.zones import check_timezone
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.error_details import unknown_cron
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     JsonValue,
@@ -222,7 +222,7 @@ def check_name(value: JsonValue) -> str:
 
 def _found(entry: CronEntry | None, name: str) -> CronEntry:
     if entry is None:
-        raise not_found("cron", name[:255], f"Cron job '{name[:80]}' not found.")
+        raise unknown_cron(name)
     return entry
 
 

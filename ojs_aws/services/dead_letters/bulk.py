@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobState
@@ -35,9 +36,12 @@ class DeadLetterBulk:
         chosen: DeadLetterFilter | Sequence[str],
         limit: int = MAX_BULK,
         cursor: str = "",
+        *,
+        view: View = UNBOUND,
     ) -> BulkReport:
         """Change the dead letters of a filter, or the named ones.
 
+        :param view: what the caller may see; a named job beyond it is not found.
         :raises InvalidRequestError: too many ids, a bad id, limit or cursor.
         """
         check_limit(limit)
@@ -46,7 +50,8 @@ class DeadLetterBulk:
             jobs = {job.id: job for job in page.jobs}
             return BulkReport(self.engine.change(action, _DISCARDED, jobs), page.cursor)
         ids = _checked(chosen)
-        named = self.engine.changer.store.load_many(ids) if ids else {}
+        loaded = self.engine.changer.store.load_many(ids) if ids else {}
+        named = {each: job for each, job in loaded.items() if view.shows(job.queue, job.type)}
         outcomes = self.engine.change(action, _DISCARDED, named, ids)
         return BulkReport(
             tuple(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
@@ -27,6 +28,7 @@ class DeadLetterFilter:
     :ivar error_type: type, code or class of the latest failure.
     :ivar since: discarded at this instant or later.
     :ivar until: discarded at this instant or earlier.
+    :ivar view: what the caller may see of them.
     """
 
     queue: str = ""
@@ -34,6 +36,7 @@ class DeadLetterFilter:
     error_type: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    view: View = field(default=UNBOUND, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a filter that can match nothing.
@@ -59,7 +62,11 @@ class DeadLetterFilter:
     @property
     def is_by_row(self) -> bool:
         """Return whether the index alone decides what matches, so that rows count as jobs."""
-        return not self.type and not self.error_type
+        return not self.type and not self.error_type and not self.view.types
+
+    def accepts_row(self, queue: str, job_type: str) -> bool:
+        """Return whether jobs of a queue and a type may match."""
+        return self.view.shows(queue, job_type) and self.type in ("", job_type)
 
     def accepts(self, job: JobRecord) -> bool:
         """Return whether a job matches, apart from its queue and its time."""
@@ -68,7 +75,7 @@ class DeadLetterFilter:
         return (
             job.state is JobState.DISCARDED
             and job.is_dead_letter
-            and (not self.type or job.type == self.type)
+            and self.accepts_row(job.queue, job.type)
             and (not self.error_type or self.error_type in names)
         )
 
@@ -82,7 +89,8 @@ class DeadLetterSearch:
 
     def names(self, wanted: DeadLetterFilter) -> list[str]:
         """Return the queues to search."""
-        return [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
+        names = [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
+        return [name for name in names if wanted.view.shows(name)]
 
     def find(self, wanted: DeadLetterFilter, limit: int, cursor: str, skip: int = 0) -> FoundJobs:
         """Return up to ``limit`` matching dead letters.
@@ -93,7 +101,7 @@ class DeadLetterSearch:
         """
 
         def accepted(rows: Sequence[ListedJob]) -> dict[str, JobRecord]:
-            ids = [row.id for row in rows if not wanted.type or row.type == wanted.type]
+            ids = [row.id for row in rows if wanted.accepts_row(row.queue, row.type)]
             jobs = self.store.load_many(ids) if ids else {}
             return {job_id: job for job_id, job in jobs.items() if wanted.accepts(job)}
 
@@ -104,6 +112,7 @@ class DeadLetterSearch:
             ],
             accepted=accepted,
             queue=wanted.queue,
+            hides_others=bool(wanted.view.types),
             max_bytes=MAX_BYTES,
         )
         return walk.find(limit, cursor, skip=skip, first=PAGE if wanted.error_type else None)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error, not_found, wrong_state
 from ojs_aws.domain.errors import JsonValue
@@ -118,14 +119,17 @@ class DeadLetters:
             raise not_found("dead_letter", job_id, message, current_state=job.state)
         return self.store.fill(job)
 
-    def stats(self) -> DeadLetterStats:
+    def stats(self, view: View = UNBOUND) -> DeadLetterStats:
         """Return counts by queue and by type of the latest error, and the time range.
 
         Of the first fifty queues by name; it is not exact where there are more.
+
+        :param view: what the caller may see.
         """
+        wanted = DeadLetterFilter(view=view)
         by_queue: dict[str, int] = {}
         instants: list[int] = []
-        names = self.rows.names(EVERYTHING)
+        names = self.rows.names(wanted)
         is_exact = len(names) <= MAX_COUNTED_QUEUES
         for name in names[:MAX_COUNTED_QUEUES]:
             counted = self.store.count(name, JobList.DEAD_LETTER)
@@ -136,7 +140,7 @@ class DeadLetters:
             for newest_first in (True, False):
                 page = self.store.listed(name, JobList.DEAD_LETTER, 1, newest_first=newest_first)
                 instants += [int(row.sort_key) for row in page.jobs]
-        sample = self.rows.find(EVERYTHING, MAX_SAMPLED, "").jobs if by_queue else ()
+        sample = self.rows.find(wanted, MAX_SAMPLED, "").jobs if by_queue else ()
         types = Counter(job.type for job in sample)
         kinds = Counter(job.failures[-1].type if job.failures else "Unknown" for job in sample)
         return DeadLetterStats(

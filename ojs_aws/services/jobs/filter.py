@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
@@ -59,6 +60,7 @@ class JobFilter:
     :ivar since: created at this instant or later.
     :ivar until: created at this instant or earlier.
     :ivar as_of: in their state since this instant or earlier.
+    :ivar view: what the caller may see of them.
     """
 
     queue: str = ""
@@ -67,6 +69,7 @@ class JobFilter:
     since: Instant | None = None
     until: Instant | None = None
     as_of: Instant | None = None
+    view: View = field(default=UNBOUND, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a filter that can match nothing.
@@ -88,7 +91,11 @@ class JobFilter:
     @property
     def is_by_list(self) -> bool:
         """Return whether the lists alone decide what matches, so that rows count as jobs."""
-        return not self.type and (self.since, self.until, self.as_of) == (None, None, None)
+        return (
+            not self.type
+            and not self.view.types
+            and (self.since, self.until, self.as_of) == (None, None, None)
+        )
 
     def wants(self, state: JobState) -> bool:
         """Return whether jobs in a state match."""
@@ -115,6 +122,10 @@ class JobFilter:
             return None
         return Between(self.since or Instant(0), END if self.as_of is None else self.as_of)
 
+    def accepts_row(self, queue: str, job_type: str) -> bool:
+        """Return whether jobs of a queue and a type may match."""
+        return self.view.shows(queue, job_type) and self.accepts_type(job_type)
+
     def accepts_type(self, job_type: str) -> bool:
         """Return whether jobs of a type match."""
         if self.type.endswith("*"):
@@ -126,7 +137,7 @@ class JobFilter:
         return (
             self.wants(job.state)
             and (not self.queue or job.queue == self.queue)
-            and self.accepts_type(job.type)
+            and self.accepts_row(job.queue, job.type)
             and (self.since is None or job.created_at >= self.since)
             and (self.until is None or job.created_at <= self.until)
             and (self.as_of is None or deadlines.last_change(job) <= self.as_of)

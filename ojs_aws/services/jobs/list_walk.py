@@ -9,7 +9,7 @@ nothing is sorted across lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.attributes import check_queue
@@ -20,6 +20,9 @@ from ojs_aws.ports import Between, JobList, JobStore, ListedJob, Page
 PAGE: Final = 100
 MAX_EXAMINED: Final = 1000
 """Rows that one walk looks at."""
+
+MAX_SIFTED: Final = 5000
+"""The same where rows of others are passed by: they are not read, but for their row."""
 
 MAX_QUERIES: Final = 200
 """Queries of the index that one walk makes, empty lists included."""
@@ -89,6 +92,8 @@ class ListWalk:
     :ivar accepted: gives the wanted jobs among some rows, by id.
     :ivar queue: the only queue that a cursor may name; empty for any.
     :ivar max_bytes: a page ends where its documents grow beyond so many.
+    :ivar hides_others: the lists have jobs that the caller may not see: a cursor may then name
+        only a job that was found.
     :ivar scope: says in the error of a wrong cursor what it was given out for.
     """
 
@@ -98,6 +103,7 @@ class ListWalk:
     queue: str = ""
     newest_first: bool = True
     max_bytes: float = float("inf")
+    hides_others: bool = False
     scope: str = ""
 
     def find(
@@ -107,11 +113,11 @@ class ListWalk:
 
         :param skip: jobs to leave out first.
         :param first: rows of the first page of each list; by default as many as are wanted.
-        :raises InvalidRequestError: not a cursor that this server gave out for these lists.
+        :raises InvalidRequestError: not a cursor that this server gave out for these lists, or
+            too many jobs of others and none of the caller's.
         """
         stops, place = self._ahead(cursor)
-        found: list[JobRecord] = []
-        examined = queries = size = 0
+        search = _Search(self, stops, limit, skip)
         for position, stop in enumerate(stops):
             for page in stop.pages(
                 self.store,
@@ -119,24 +125,10 @@ class ListWalk:
                 first=first or max(limit + skip, 1),
                 newest_first=self.newest_first,
             ):
-                queries += 1
-                jobs = self.accepted(page.jobs) if page.jobs else {}
-                for row in page.jobs:
-                    examined += 1
-                    job = jobs.get(row.id)
-                    if job is not None and skip > 0:
-                        skip -= 1
-                    elif job is not None:
-                        found.append(job)
-                        size += job.document_bytes
-                    if len(found) == limit or size >= self.max_bytes or examined >= MAX_EXAMINED:
-                        is_last = row is page.jobs[-1]
-                        here = page.cursor if is_last else self.store.place_of(row, stop.name)
-                        return FoundJobs(tuple(found), _mark(stops, position, here), examined)
-                if queries >= MAX_QUERIES:
-                    return FoundJobs(tuple(found), _mark(stops, position, page.cursor), examined)
+                if (following := search.look_at(position, page)) is not None:
+                    return FoundJobs(tuple(search.found), following, search.examined)
             place = ""
-        return FoundJobs(tuple(found), "", examined)
+        return FoundJobs(tuple(search.found), "", search.examined)
 
     def _ahead(self, cursor: str) -> tuple[Sequence[ListStop], str]:
         """Return the lists from where the cursor leads on, and the place in the first of them."""
@@ -161,6 +153,74 @@ class ListWalk:
         ahead = [each for each in self.stops if (each.queue, labels.index(each.label)) >= here]
         is_there = bool(ahead) and (ahead[0].queue, ahead[0].label) == (queue, label)
         return ahead, rest.removeprefix(label) if is_there else ""
+
+
+@dataclass(slots=True)
+class _Search:
+    """Collects the jobs of one walk.
+
+    :ivar behind: the cursor behind the last job that matches or list that ended; empty for none.
+    """
+
+    walk: ListWalk
+    stops: Sequence[ListStop]
+    limit: int
+    skip: int
+    found: list[JobRecord] = field(default_factory=list)
+    examined: int = 0
+    queries: int = 0
+    size: int = 0
+    behind: str = ""
+
+    def look_at(self, position: int, page: Page) -> str | None:
+        """Look at the rows of a page; return where to go on if the walk ends with it.
+
+        :raises InvalidRequestError: too many jobs of others and none of the caller's.
+        """
+        self.queries += 1
+        jobs = self.walk.accepted(page.jobs) if page.jobs else {}
+        most = MAX_SIFTED if self.walk.hides_others else MAX_EXAMINED
+        for row in page.jobs:
+            self.examined += 1
+            is_last = row is page.jobs[-1]
+            here = page.cursor if is_last else self._place_of(row, position)
+            job = jobs.get(row.id)
+            if job is not None:
+                self._take(job)
+                self.behind = _mark(self.stops, position, here)
+                if len(self.found) == self.limit or self.size >= self.walk.max_bytes:
+                    return self.behind
+            if self.examined >= most:
+                return self._end(position, here)
+        if not page.cursor:
+            self.behind = _mark(self.stops, position, "")
+        return self._end(position, page.cursor) if self.queries >= MAX_QUERIES else None
+
+    def _place_of(self, row: ListedJob, position: int) -> str:
+        return self.walk.store.place_of(row, self.stops[position].name)
+
+    def _take(self, job: JobRecord) -> None:
+        if self.skip > 0:
+            self.skip -= 1
+        else:
+            self.found.append(job)
+            self.size += job.document_bytes
+
+    def _end(self, position: int, here: str) -> str:
+        """Return where a walk goes on that has looked at enough.
+
+        :raises InvalidRequestError: only behind a job that the caller may not see.
+        """
+        if not self.walk.hides_others:
+            return _mark(self.stops, position, here)
+        if not self.behind:
+            message = "None of the jobs that one request looks at are of the caller's job types."
+            raise InvalidRequestError(
+                message,
+                details={"field": "queue", "max_examined": MAX_SIFTED},
+                hint="Name a queue, a state or a time.",
+            )
+        return self.behind
 
 
 def _mark(stops: Sequence[ListStop], position: int, place: str) -> str:

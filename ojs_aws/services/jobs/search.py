@@ -59,6 +59,7 @@ class JobSearch:
             stops=stops,
             accepted=accepted,
             queue=wanted.queue,
+            hides_others=bool(wanted.view.types),
             newest_first=newest_first,
             scope=" for this filter",
         )
@@ -85,12 +86,13 @@ class JobSearch:
         return Count(sum(each.rows for each in counts), all(each.is_exact for each in counts))
 
     def _names(self, wanted: JobFilter) -> list[str]:
-        return [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
+        names = [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
+        return [name for name in names if wanted.view.shows(name)]
 
     def _accepted(self, rows: Sequence[ListedJob], wanted: JobFilter) -> dict[str, JobRecord]:
         """Return the matching jobs among some rows: one read for all."""
         now = self.clock.now()
-        ids = [row.id for row in rows if wanted.accepts_type(row.type)]
+        ids = [row.id for row in rows if wanted.accepts_row(row.queue, row.type)]
         jobs = self.store.load_many(ids) if ids else {}
         return {
             job_id: job

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
@@ -25,6 +26,7 @@ from ojs_aws.domain.limits.policies import (
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, JobList, JobStore, Limits
+from ojs_aws.services.limits.seen import SeenLimits, is_seen
 from ojs_aws.services.queues.service import Queues
 
 MAX_TYPES: Final = 1_000
@@ -70,28 +72,32 @@ class LimitAdmin:
     queues: Queues
     clock: Clock
 
-    def get(self, key: str) -> Counted:
-        """Return one limit.
+    def get(self, key: str, view: View = UNBOUND) -> Counted:
+        """Return one limit, if the caller may see it.
 
         :raises NotFoundError: no job has named it, and no operator has set a policy for it.
         """
-        bucket = self.limits.load(key)
+        bucket = self.limits.load(key) if is_seen(key, view) else None
         now = self.clock.now()
         if bucket is None or not _is_known(bucket, now):
             raise _unknown(key)
         return self._counted(bucket, _Waiting(self.store, self.queues), now)
 
-    def page(self, after: str, limit: int, *, skip: int = 0) -> tuple[Sequence[Counted], str]:
+    def page(
+        self, after: str, limit: int, *, skip: int = 0, view: View = UNBOUND
+    ) -> tuple[Sequence[Counted], str]:
         """Return limits by key, and the key after which the next page begins; empty on the last.
 
         :param skip: how many limits to pass over first; they are read for that.
+        :param view: what the caller may see.
         """
+        read = self.limits.page if view == UNBOUND else SeenLimits(self.limits, view).page
         while skip > 0:
-            passed = self.limits.page(after, min(skip, SKIPPED_AT_ONCE))
+            passed = read(after, min(skip, SKIPPED_AT_ONCE))
             if not passed:
                 return (), ""
             after, skip = passed[-1].key, skip - len(passed)
-        found = self.limits.page(after, limit + 1)
+        found = read(after, limit + 1)
         shown = found[:limit]
         following = shown[-1].key if len(found) > limit else ""
         now, waiting = self.clock.now(), _Waiting(self.store, self.queues)

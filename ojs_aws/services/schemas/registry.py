@@ -13,6 +13,7 @@ from ojs_aws.domain.errors import (
     IncompatibleSchemaError,
     InvalidRequestError,
     JsonValue,
+    NotFoundError,
 )
 from ojs_aws.domain.jobs.validation import URI_PATTERN
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
@@ -225,10 +226,14 @@ T = TypeVar("T")
 
 def _known(found: T | None, name: str) -> T:
     if not found:
-        hint = "GET /ojs/v1/schemas lists those that are registered."
-        message = f"There is no schema '{name[:200]}'."
-        raise not_found("schema", name[:255], message, hint)
+        raise unknown_schema(name)
     return found
+
+
+def unknown_schema(name: str) -> NotFoundError:
+    """Return the error about a schema that does not exist."""
+    hint = "GET /ojs/v1/schemas lists those that are registered."
+    return not_found("schema", name[:255], f"There is no schema '{name[:200]}'.", hint)
 
 
 def _content(entry: SchemaEntry) -> tuple[object, ...]:

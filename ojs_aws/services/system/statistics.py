@@ -120,12 +120,14 @@ class Statistics:
         since: Instant | None = None,
         until: Instant | None = None,
         queue: str = "",
+        sees: Callable[[str], bool] = lambda _: True,
     ) -> list[Point]:
         """Return what was done in each period of a time range, oldest first.
 
         :param period: one of :data:`PERIODS`; points begin at its multiples.
         :param since: an hour ago by default.
         :param until: now by default.
+        :param sees: says which queues are meant.
         :raises InvalidRequestError: no such period, or too much for one request.
         """
         if period not in PERIODS:
@@ -136,7 +138,8 @@ class Statistics:
         step, now = PERIODS[period], self.clock.now()
         end = now if until is None else min(until, now)
         begin = (end - PERIODS["1h"] if since is None else since) // step * step
-        names = [check_queue(queue)] if queue else [info.name for info in self.queues.all()]
+        there = [check_queue(queue)] if queue else [info.name for info in self.queues.all()]
+        names = [name for name in there if sees(name)]
         points = max(0, -(-(end - begin) // step))
         if points > MAX_POINTS or points * step * len(names) > MAX_MINUTES * MINUTE_MS:
             raise InvalidRequestError(

@@ -7,13 +7,15 @@ that start later, those of the next deployment for one, do not get it.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.error_details import not_found, wrong_state
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord
@@ -98,20 +100,24 @@ class Workers:
     registry: WorkerRegistry
     changer: JobChanger
 
-    def list(self, limit: int = 50, cursor: str = "", offset: int = 0) -> WorkerPage:
+    def list(
+        self, limit: int = 50, cursor: str = "", offset: int = 0, view: View = UNBOUND
+    ) -> WorkerPage:
         """Return workers by id, with a summary of all of them.
 
         :param cursor: id of the last worker of the page before.
+        :param view: what the caller may see: workers all of whose queues it includes.
         """
         now = self.changer.clock.now()
         everybody = self.registry.page("", MAX_COUNTED + 1, now)
         is_exact = len(everybody) <= MAX_COUNTED
-        everybody = everybody[:MAX_COUNTED]
+        everybody = [each for each in everybody[:MAX_COUNTED] if is_seen(each, view)]
         states = Counter(state_of(worker, now) for worker in everybody)
+        rest: Sequence[WorkerInfo]
         if is_exact or not cursor:
             rest = [worker for worker in everybody if worker.id > cursor][offset:]
         else:
-            rest = self.registry.page(cursor, offset + limit + 1, now)[offset:]
+            rest = self._behind(cursor, offset + limit + 1, now, view)[offset:]
         shown = rest[:limit]
         return WorkerPage(
             workers=tuple(shown),
@@ -120,13 +126,20 @@ class Workers:
             is_exact=is_exact,
         )
 
-    def get(self, worker_id: str) -> WorkerInfo:
-        """Return one worker.
+    def _behind(self, cursor: str, count: int, now: Instant, view: View) -> Sequence[WorkerInfo]:
+        """Return the next workers of a list that is too long to be read at once."""
+        if view == UNBOUND:
+            return self.registry.page(cursor, count, now)
+        there = itertools.islice(self._all(cursor, now), MAX_COUNTED)
+        return [*itertools.islice((each for each in there if is_seen(each, view)), count)]
+
+    def get(self, worker_id: str, view: View = UNBOUND) -> WorkerInfo:
+        """Return one worker, if the caller may see it.
 
         :raises NotFoundError: it never beat, has ended, or has been silent for an hour.
         """
         worker = self.registry.load(worker_id, self.changer.clock.now())
-        if worker is None:
+        if worker is None or not is_seen(worker, view):
             raise unknown_worker(worker_id)
         return worker
 
@@ -205,6 +218,14 @@ class Workers:
 def state_of(worker: WorkerInfo, now: Instant) -> str:
     """Return the state to show: its own report, or ``stale`` after three missed heartbeats."""
     return STALE if worker.last_seen + silence_ms(worker) <= now else worker.state
+
+
+def is_seen(worker: WorkerInfo, view: View) -> bool:
+    """Return whether a view includes a worker: all of its queues, of which it must name some."""
+    if view == UNBOUND:
+        return True
+    queues = _texts(read_about(worker).get("queues"))
+    return bool(queues) and all(view.shows(queue) for queue in queues)
 
 
 def read_about(worker: WorkerInfo) -> dict[str, JsonValue]:

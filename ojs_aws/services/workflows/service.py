@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.error_details import unknown_workflow
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     DuplicateError,
     NotFoundError,
 )
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble
+from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.workflows import changes as workflow_changes
 from ojs_aws.domain.workflows.definition import ID_PATTERN, Definition
 from ojs_aws.domain.workflows.graph import Graph, dump_graph
@@ -158,6 +158,14 @@ class WorkflowService:
         results = self.workflows.results(workflow_id)
         return WorkflowView(workflow, graph, jobs, results, envelopes=plan.envelopes)
 
+    def jobs_of(self, workflow_id: str) -> list[tuple[str, str]]:
+        """Return the queue and the type of each job that a workflow has; none if there is none."""
+        plan = self.workflows.plan(workflow_id) if _ID.fullmatch(workflow_id) else None
+        if plan is None:
+            return []
+        jobs = [Job.from_members(stored_texts(text)) for text in plan.envelopes.values()]
+        return [(job.queue, job.type) for job in jobs]
+
     def _jobs(self, workflow: Workflow, graph: Graph) -> dict[int, JobRecord]:
         """Return the jobs of enqueued steps as of now, those that have not ended first."""
         running = workflow.outstanding(graph)
@@ -197,8 +205,7 @@ class WorkflowService:
     def _found(self, workflow_id: str) -> Workflow:
         workflow = self.workflows.load(workflow_id) if _ID.fullmatch(workflow_id) else None
         if workflow is None:
-            message = f"Workflow '{workflow_id}' not found."
-            raise not_found("workflow", workflow_id, message)
+            raise unknown_workflow(workflow_id)
         return workflow
 
     # ------------------------------------------------------------------ cancelling

@@ -18,8 +18,14 @@ class Bounds(StrEnum):
     """The path names a job: its queue and type. A foreign job is as if there were none."""
     QUEUE = "queue"
     """The path names a queue."""
-    QUERY = "query"
-    """The query must name a queue, and a type where the credentials are bound to types."""
+    WHOLE_QUEUE = "whole queue"
+    """The same, and all of its jobs are meant: refused to credentials bound to job types."""
+    QUEUES = "queues"
+    """The handler shows the queues within the bounds, with all of their jobs: the same."""
+    TYPES = "types"
+    """The handler shows job types within the bounds: refused to credentials without such bounds."""
+    FILTERED = "filtered"
+    """The handler shows or changes what is within the bounds; the query may name one of them."""
     BODY = "body"
     """The handler checks what the body names."""
     REFUSED = "refused"
@@ -45,13 +51,21 @@ WORKS_ON_JOB: Final = Access(Permission.DEQUEUE, Bounds.JOB)
 INSPECTS_JOB: Final = Access(Permission.INSPECT, Bounds.JOB)
 INSPECTS_QUEUE: Final = Access(Permission.INSPECT, Bounds.QUEUE)
 CANCELS_JOB: Final = Access(Permission.CANCEL, Bounds.JOB)
-OPERATES_QUEUE: Final = Access(Permission.OPERATE, Bounds.QUEUE)
+COUNTS_QUEUE: Final = Access(Permission.INSPECT, Bounds.WHOLE_QUEUE)
+COUNTS_QUEUES: Final = Access(Permission.INSPECT, Bounds.QUEUES)
+OPERATES_QUEUE: Final = Access(Permission.OPERATE, Bounds.WHOLE_QUEUE)
+EMPTIES_QUEUE: Final = Access(Permission.ADMIN, Bounds.WHOLE_QUEUE)
 ENQUEUES_JOB: Final = Access(Permission.ENQUEUE, Bounds.JOB)
 INSPECTS_NAMED: Final = Access(Permission.INSPECT, Bounds.BODY)
 OPERATES_JOB: Final = Access(Permission.OPERATE, Bounds.JOB)
+ADMINISTERS_JOB: Final = Access(Permission.ADMIN, Bounds.JOB)
 CANCELS: Final = Access(Permission.CANCEL)
-INSPECTS_QUERIED: Final = Access(Permission.INSPECT, Bounds.QUERY)
 OPERATES_NAMED: Final = Access(Permission.OPERATE, Bounds.BODY)
+INSPECTS_OWN: Final = Access(Permission.INSPECT, Bounds.FILTERED)
+OPERATES_OWN: Final = Access(Permission.OPERATE, Bounds.FILTERED)
+CANCELS_OWN: Final = Access(Permission.CANCEL, Bounds.FILTERED)
+INSPECTS_TYPES: Final = Access(Permission.INSPECT, Bounds.TYPES)
+ADMINISTERS_OWN: Final = Access(Permission.ADMIN, Bounds.FILTERED)
 
 
 def scopes_of(access: Access) -> tuple[Scope, ...]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.access import Caller, Permission
+from ojs_aws.domain.access import Caller
 from ojs_aws.domain.access_errors import PermissionDeniedError
 from ojs_aws.domain.attributes import check_job_id
+from ojs_aws.domain.error_details import unknown_cron, unknown_workflow
 from ojs_aws.domain.errors import JsonValue, NotFoundError
 from ojs_aws.services.jobs.change import found
 from ojs_aws.transport.http.access import Bounds
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
-    from ojs_aws.domain.cron.entry import CronDefinition
+    from ojs_aws.domain.cron.entry import CronDefinition, CronEntry
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.job import JobRecord
+
+_WHOLE: Final = frozenset({Bounds.WHOLE_QUEUE, Bounds.QUEUES})
+"""Where all jobs of queues are meant, also those of other types."""
 
 CALLER: Final = "caller"
 """Where the middleware of a request keep its caller."""
@@ -71,15 +75,30 @@ def check_bounds(call: Call, route: Route) -> None:
     caller = call.request.caller
     if not caller.is_bound:
         return
-    access, bounds = route.access, route.access.bounds
+    bounds = route.access.bounds
+    if bounds is Bounds.TYPES and not caller.types:
+        caller.check_unbound(route.operation)  # schemas of which types are whose nobody knows
+    if bounds in _WHOLE:
+        caller.check_untyped(route.operation)
     if bounds is Bounds.JOB:
         check_job(call, call.job_id)
-    elif bounds is Bounds.QUEUE:
+    elif bounds in {Bounds.QUEUE, Bounds.WHOLE_QUEUE}:
         caller.check_queue(call.named("queue"))
-        if caller.types and access.permission is not Permission.INSPECT:
-            caller.check_unbound(route.operation)  # a queue has jobs of other types, too
-    elif bounds is Bounds.QUERY:
-        _check_query(call)
+    elif bounds in {Bounds.QUEUES, Bounds.FILTERED}:
+        check_named(call, call.request.query)
+
+
+def check_named(call: Call, given: Mapping[str, JsonValue]) -> None:
+    """Refuse a filter that names a queue or a type outside the caller's bounds.
+
+    The beginning of types (``shop.*``) finds those within the bounds.
+    """
+    caller = call.request.caller
+    queue, job_type = given.get("queue"), given.get("type")
+    if isinstance(queue, str) and queue:
+        caller.check_queue(queue)
+    if isinstance(job_type, str) and job_type and not job_type.endswith("*"):
+        caller.check_type(job_type)
 
 
 def check_job(call: Call, job_id: str) -> None:
@@ -143,6 +162,42 @@ def check_cron_bounds(call: Call, known: CronDefinition) -> None:
         )
 
 
+def check_cron(call: Call) -> None:
+    """Refuse a cron job outside the caller's bounds: one read, only for callers with bounds.
+
+    :raises NotFoundError: as if there were no such cron job.
+    """
+    if call.request.caller.is_bound:
+        found_cron(call)
+
+
+def found_cron(call: Call) -> CronEntry:
+    """Return the cron job that the path names.
+
+    :raises NotFoundError: there is none within the caller's bounds.
+    """
+    name = call.named("name")
+    entry = call.backend.cron.service.get(name)
+    if not call.request.caller.may_touch(entry.definition.queue, entry.definition.type):
+        raise unknown_cron(name)
+    return entry
+
+
+def check_workflow(call: Call, workflow_id: str) -> None:
+    """Refuse a workflow with jobs outside the caller's bounds, or with none.
+
+    One more query, only for callers with bounds.
+
+    :raises NotFoundError: as if there were no such workflow.
+    """
+    caller = call.request.caller
+    if not caller.is_bound:
+        return
+    jobs = call.backend.workflows.service.jobs_of(workflow_id)
+    if not jobs or not all(caller.may_touch(*job) for job in jobs):
+        raise unknown_workflow(workflow_id)
+
+
 def check_override(call: Call, override: Mapping[str, JsonValue] | None) -> None:
     """Refuse to move a dead letter to a queue outside the caller's bounds."""
     queue = (override or {}).get("queue")
@@ -201,19 +256,6 @@ def _bind_unique(caller: Caller, job: Job, place: str) -> None:
     given = job.get(UNIQUE_KEY)
     if isinstance(given, str) and is_key(given):  # anything else is refused by PUSH
         job[UNIQUE_KEY] = bound_key(job, given)
-
-
-def _check_query(call: Call) -> None:
-    caller, query = call.request.caller, call.request.query
-    for name, bounds in (("queue", caller.queues), ("type", caller.types)):
-        if bounds and not query.get(name):
-            raise PermissionDeniedError(
-                f"These credentials are bound: say in the query which {name} is meant.",
-                details={"field": name},
-                hint=f"Add ?{name}=<name>.",
-            )
-    queue = query.get("queue", "")
-    caller.check_queue(queue, query.get("type") if caller.types else None)
 
 
 def _may_touch(caller: Caller, job: JobRecord) -> bool:

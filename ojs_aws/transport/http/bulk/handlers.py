@@ -22,7 +22,7 @@ from ojs_aws.services.bulk.enqueue import MAX_ITEMS, reading
 from ojs_aws.services.bulk.idempotency import StoredAnswer
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.filter import JobFilter
-from ojs_aws.transport.http.authorization import bind_jobs
+from ojs_aws.transport.http.authorization import bind_jobs, check_named
 from ojs_aws.transport.http.bulk.wire import (
     MARK,
     REFUSED,
@@ -112,7 +112,9 @@ def _change(call: Call, action: BulkAction) -> Answer[BulkChangeAnswer]:
 
     def work(_: Callable[[int], str] | None) -> StoredAnswer:
         if isinstance(ids, list):
-            done = call.backend.bulk.changes.named(action, [*map(str, ids)], is_atomic=is_atomic)
+            done = call.backend.bulk.changes.named(
+                action, [*map(str, ids)], is_atomic=is_atomic, view=call.request.caller.view
+            )
         else:
             done = _matching(call, action, given, values)
         call.backend.bulk.completion_events(
@@ -128,6 +130,7 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
         raise invalid("filter", "an object that names something", given)
     given = _with_age(call, given)
     check_known(given, sorted(_FILTER))
+    check_named(call, given)
     default = [JobState.AVAILABLE, JobState.SCHEDULED] if action is BulkAction.CANCEL else []
     named = given.get("state", [*map(str, default)])
     if named == [] and "state" in given:
@@ -144,6 +147,7 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
         type=text_in(given, "type"),
         states=states,
         until=before,
+        view=call.request.caller.view,
     )
     cursor = read_mark(MARK, text_in(values, "cursor"))
     accepts = functools.partial(_accepts, call, given, before, instant_in(given, "enqueued_after"))

@@ -5,7 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, CANCELS, ENQUEUES, OPERATES
+from ojs_aws.transport.http.access import (
+    ADMINISTERS_OWN,
+    CANCELS_OWN,
+    ENQUEUES,
+    OPERATES_OWN,
+)
 from ojs_aws.transport.http.route import BASE, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, home="bulk.handlers")
@@ -25,7 +30,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"POST {BASE}/jobs/bulk/cancel",
         operation="bulk_cancel",
-        access=CANCELS,
+        access=CANCELS_OWN,
         summary="Cancel many jobs that are not active",
         request="BulkChangeBody",
         statuses=(200, 207),
@@ -34,7 +39,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"POST {BASE}/jobs/bulk/retry",
         operation="bulk_retry",
-        access=OPERATES,
+        access=OPERATES_OWN,
         summary="Make many discarded or retryable jobs available",
         request="BulkChangeBody",
         statuses=(200, 207),
@@ -43,7 +48,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"POST {BASE}/jobs/bulk/delete",
         operation="bulk_delete",
-        access=ADMINISTERS,
+        access=ADMINISTERS_OWN,
         summary="Delete many jobs that have ended, for good",
         request="BulkChangeBody",
         statuses=(200, 207),

@@ -21,6 +21,7 @@ from ojs_aws.services.bulk.engine import BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.workers.service import directive_of
+from ojs_aws.transport.http.authorization import found_cron
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
 from ojs_aws.transport.http.queues.wire import purge_answer
@@ -100,7 +101,8 @@ def purge_old_dead_letters(call: Call) -> Answer[answers.DeadLettersPurgedAnswer
     """Remove up to a thousand dead letters for good: all, or only older ones."""
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
-    wanted = DeadLetterFilter(until=instant_or_age(age, "older_than", now) if age else None)
+    until = instant_or_age(age, "older_than", now) if age else None
+    wanted = DeadLetterFilter(until=until, view=call.request.caller.view)
     change = functools.partial(call.backend.dead_letters.bulk, BulkAction.DELETE, wanted)
     reports = _pages(lambda cursor: change(cursor=cursor))
     deleted = sum(report.done for report in reports)
@@ -119,7 +121,7 @@ def direct_workers(call: Call) -> Answer[DirectedAnswer]:
 # ---------------------------------------------------------------------------------------- cron
 def list_cron_runs(call: Call) -> Answer[answers.CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
-    entry = call.backend.cron.service.get(call.named("name"))
+    entry = found_cron(call)
     occurrences = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
     ids = [str(data["job_id"]) for data in occurrences if data.get("job_id")]
     now = call.backend.clock.now()

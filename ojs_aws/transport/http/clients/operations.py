@@ -5,7 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, CANCELS, INSPECTS, INSPECTS_JOB, OPERATES
+from ojs_aws.transport.http.access import (
+    ADMINISTERS_OWN,
+    CANCELS_OWN,
+    EMPTIES_QUEUE,
+    INSPECTS_JOB,
+    INSPECTS_OWN,
+    OPERATES,
+)
 from ojs_aws.transport.http.route import BASE, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, home="clients.handlers")
@@ -21,7 +28,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"POST {BASE}/queues/<queue>/purge",
         has_admin_path=True,
         operation="purge_jobs",
-        access=ADMINISTERS,
+        access=EMPTIES_QUEUE,
         summary="Purge up to a thousand jobs of a queue; the path confirms it",
         request="QueuePurgeBody",
     ),
@@ -37,7 +44,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"POST {BASE}/dead-letter/purge",
         has_admin_path=True,
         operation="purge_old_dead_letters",
-        access=ADMINISTERS,
+        access=ADMINISTERS_OWN,
         summary="Remove up to a thousand dead letters; the path confirms it",
         query=("older_than",),
     ),
@@ -45,7 +52,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"GET {BASE}/cron/<name>/history",
         more_paths=(f"{BASE}/crons/<name>/history",),
         operation="list_cron_runs",
-        access=INSPECTS,
+        access=INSPECTS_OWN,
         summary="List the latest runs of a cron job, the newest first",
         query=("limit",),
     ),
@@ -53,7 +60,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"POST {BASE}/workflows/<workflow_id>/cancel",
         operation="post_workflow_cancel",
         group=Group.PRODUCER,
-        access=CANCELS,
+        access=CANCELS_OWN,
         home="workflows.handlers",
         repeatable=True,
         summary="Cancel a workflow, as DELETE does",

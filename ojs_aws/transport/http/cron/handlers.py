@@ -10,8 +10,10 @@ from ojs_aws.domain.cron.schedule import rare_days
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.authorization import (
     bind_jobs,
+    check_cron,
     check_cron_bounds,
     check_replaced,
+    found_cron,
 )
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.cron import wire as shapes
@@ -48,7 +50,9 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
     """Return the cron jobs by name."""
     query = call.request.query
     wanted = requested_page(query)
-    entries = call.backend.cron.service.list(is_enabled=boolean_of(query, "enabled"))
+    there = call.backend.cron.service.list(is_enabled=boolean_of(query, "enabled"))
+    view = call.request.caller.view
+    entries = [each for each in there if view.shows(each.definition.queue, each.definition.type)]
     after = read_mark(_MARK, wanted.cursor)
     rest = [entry for entry in entries if entry.name > after][wanted.offset :]
     items: list[JsonOf[answers.Cron]] = []
@@ -67,12 +71,13 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
 
 def get_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Return one cron job."""
-    return Answer(shapes.entry_answer(call.backend.cron.service.get(call.named("name"))))
+    return Answer(shapes.entry_answer(found_cron(call)))
 
 
 def change_cron(call: Call) -> Answer[answers.CronAnswer]:
     """Enable or disable a cron job, or change the members that are named."""
     members = call.members()
+    check_cron(call)
     if set(members) == {"enabled"}:
         return _enabled(call, is_enabled=shapes.read_enabled(members["enabled"].value))
 
@@ -98,6 +103,7 @@ def resume_cron(call: Call) -> Answer[answers.CronAnswer]:
 
 
 def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
+    check_cron(call)
     return Answer(
         shapes.entry_answer(
             call.backend.cron.service.set_enabled(call.named("name"), is_enabled=is_enabled)
@@ -107,12 +113,14 @@ def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
 
 def delete_cron(call: Call) -> Answer[answers.CronDeletedAnswer]:
     """Remove a cron job."""
+    check_cron(call)
     entry = call.backend.cron.service.delete(call.named("name"))
     return Answer({**shapes.entry_answer(entry), "deleted": True})
 
 
 def trigger_cron(call: Call) -> Answer[answers.CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
+    check_cron(call)
     entry, occurrence = call.backend.cron.service.trigger(call.named("name"))
     body = shapes.trigger_answer(entry, occurrence)
     if occurrence.outcome is not Outcome.TRIGGERED:

@@ -16,7 +16,7 @@ from ojs_aws.domain.timestamps import format_duration, format_instant
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
-from ojs_aws.transport.http.authorization import check_override
+from ojs_aws.transport.http.authorization import check_named, check_override
 from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
 from ojs_aws.transport.http.json_of import JsonOf
@@ -45,7 +45,7 @@ def list_dead_letters(call: Call) -> Answer[answers.DeadLettersAnswer]:
     """Return the discarded jobs that a policy keeps, newest first within a queue."""
     query = call.request.query
     wanted = requested_page(query)
-    chosen = _filter({name: text_of(query, name) for name in (*_TEXTS, "since", "until")})
+    chosen = _filter(call, {name: text_of(query, name) for name in (*_TEXTS, "since", "until")})
     page = call.backend.dead_letters.service.list(
         chosen, wanted.limit, wanted.cursor, wanted.offset
     )
@@ -68,7 +68,8 @@ def get_dead_letter(call: Call) -> Answer[JobAnswer]:
 
 def dead_letter_stats(call: Call) -> Answer[answers.DeadLetterStatsAnswer]:
     """Return how many dead letters there are, and of what kind."""
-    stats, settings = call.backend.dead_letters.service.stats(), call.backend.settings
+    settings = call.backend.settings
+    stats = call.backend.dead_letters.service.stats(call.request.caller.view)
     body: answers.DeadLetterStatsAnswer = {
         "total": stats.total,
         "total_is_exact": stats.is_exact,
@@ -125,7 +126,8 @@ purge_dead_letters = delete_dead_letters
 def _change(call: Call, action: BulkAction, values: Values) -> BulkReport:
     limit = number_in(values, "limit", MAX_BULK, f"a whole number from 1 to {MAX_BULK}")
     cursor = text_in(values, "cursor")
-    return call.backend.dead_letters.bulk(action, _chosen(values), limit, cursor)
+    view, chosen = call.request.caller.view, _chosen(call, values)
+    return call.backend.dead_letters.bulk(action, chosen, limit, cursor, view=view)
 
 
 def _values(call: Call) -> dict[str, JsonValue]:
@@ -133,14 +135,14 @@ def _values(call: Call) -> dict[str, JsonValue]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _chosen(values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
+def _chosen(call: Call, values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
     """Return what a bulk operation is for, once confirmed (ojs-admin-api, section 4)."""
     check_confirmed(is_confirmed=values.get("confirm") is True)
     ids = values.get("ids", values.get("job_ids"))
     if ids is None:
         nested = object_in(values, "filter") or {}
         flat = {name: values[name] for name in (*_TEXTS, *_ALIASES, *_RANGE) if name in values}
-        return _filter({**flat, **nested})
+        return _filter(call, {**flat, **nested})
     if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids) or not ids:
         raise invalid("ids", "an array of job ids", ids)
     return [str(item) for item in ids]
@@ -149,8 +151,9 @@ def _chosen(values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]
 _RANGE: Final = ("since", "until")
 
 
-def _filter(given: Mapping[str, JsonValue]) -> DeadLetterFilter:
+def _filter(call: Call, given: Mapping[str, JsonValue]) -> DeadLetterFilter:
     """Return a client's filter (section 9.1); an unknown attribute would match too much."""
+    check_named(call, given)
     values = {_ALIASES.get(name, name): value for name, value in given.items() if value != ""}
     check_known(values, (*_TEXTS, *_RANGE), "The 'filter' object", is_listed=False)
     return DeadLetterFilter(
@@ -159,6 +162,7 @@ def _filter(given: Mapping[str, JsonValue]) -> DeadLetterFilter:
         error_type=text_in(values, "error_type"),
         since=instant_in(values, "since"),
         until=instant_in(values, "until"),
+        view=call.request.caller.view,
     )
 
 

@@ -6,12 +6,13 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import (
-    ADMINISTERS,
-    INSPECTS,
+    ADMINISTERS_JOB,
+    ADMINISTERS_OWN,
+    COUNTS_QUEUES,
     INSPECTS_JOB,
-    INSPECTS_QUERIED,
-    OPERATES,
+    INSPECTS_OWN,
     OPERATES_JOB,
+    OPERATES_OWN,
 )
 from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
@@ -23,7 +24,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/dead-letter",
         operation="list_dead_letters",
-        access=INSPECTS_QUERIED,
+        access=INSPECTS_OWN,
         summary="List the dead letters",
         query=(
             "queue",
@@ -37,7 +38,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"DELETE {BASE}/dead-letter",
         operation="delete_dead_letters",
-        access=ADMINISTERS,
+        access=ADMINISTERS_OWN,
         summary="Remove many dead letters for good",
         request="BulkBody",
         is_body_optional=True,
@@ -45,13 +46,13 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/dead-letter/stats",
         operation="dead_letter_stats",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="Count the dead letters by queue and by error",
     ),
     _operator(
         at=f"POST {BASE}/dead-letter/retry",
         operation="retry_dead_letters",
-        access=OPERATES,
+        access=OPERATES_OWN,
         summary="Enqueue many dead letters again",
         request="BulkBody",
         is_body_optional=True,
@@ -59,7 +60,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"POST {BASE}/dead-letter/delete",
         operation="purge_dead_letters",
-        access=ADMINISTERS,
+        access=ADMINISTERS_OWN,
         summary="Remove many dead letters, for clients whose DELETE has no body",
         request="BulkBody",
         is_body_optional=True,
@@ -82,7 +83,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"DELETE {BASE}/dead-letter/<job_id>",
         operation="delete_dead_letter",
-        access=ADMINISTERS,
+        access=ADMINISTERS_JOB,
         summary="Remove a discarded job for good",
         statuses=(200, 204),
         errors=(409,),

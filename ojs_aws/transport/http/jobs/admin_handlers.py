@@ -18,7 +18,9 @@ from ojs_aws.ports import EventQuery
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkStatus
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
+from ojs_aws.services.jobs.list_walk import FoundJobs
 from ojs_aws.services.jobs.render import render_job, summarise_job
+from ojs_aws.transport.http.authorization import check_named
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.details import detail_members
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
@@ -61,13 +63,14 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
     wanted = requested_page(query)
     is_ascending = _is_ascending(query)
     chosen = _filter(
+        call,
         {
             "queue": text_of(query, "queue"),
             "type": text_of(query, "job_type_or_prefix"),
             "state": [*names_of(query, "job_states")],
             "since": text_of(query, "since_time"),
             "until": text_of(query, "until"),
-        }
+        },
     )
     found = call.backend.jobs.search.find(
         chosen,
@@ -84,11 +87,16 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
     body: answers.JobListAnswer = {
         "items": items,
         "jobs": items,
-        "pagination": beside(pagination, {"examined": found.examined}),
+        "pagination": beside(pagination, _examined(call, found)),
         "total": total,
         "order": {"by": ["queue", "state", "list"], "direction": "asc" if is_ascending else "desc"},
     }
     return Answer(body)
+
+
+def _examined(call: Call, found: FoundJobs) -> dict[str, JsonValue]:
+    """Return how many rows were looked at, unless that would count jobs of others."""
+    return {} if call.request.caller.types else {"examined": found.examined}
 
 
 def _total(
@@ -214,7 +222,7 @@ def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
     as_of = instant_in(values, "as_of") or (call.backend.clock.now() if is_dry else None)
     report = call.backend.bulk.by_filter(
         action,
-        replace(_filter(_given(values)), as_of=as_of),
+        replace(_filter(call, _given(values)), as_of=as_of),
         number_in(values, "limit", MAX_BULK),
         read_mark(_BULK_MARK, text_in(values, "cursor")),
         is_dry=is_dry,
@@ -248,8 +256,9 @@ def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return {name: value for name, value in values.items() if name not in _CONTROL} | nested
 
 
-def _filter(given: Mapping[str, JsonValue]) -> JobFilter:
+def _filter(call: Call, given: Mapping[str, JsonValue]) -> JobFilter:
     """Return a filter from what a client sent; an unknown attribute would match too much."""
+    check_named(call, given)
     values = {_ALIASES.get(name, name): value for name, value in given.items() if value}
     check_known(values, _FILTER)
     return JobFilter(
@@ -258,4 +267,5 @@ def _filter(given: Mapping[str, JsonValue]) -> JobFilter:
         states=states_in(values.get("state", []), "state", "one of"),
         since=instant_in(values, "since"),
         until=instant_in(values, "until"),
+        view=call.request.caller.view,
     )

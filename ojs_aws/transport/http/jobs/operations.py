@@ -6,14 +6,15 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import (
-    ADMINISTERS,
+    ADMINISTERS_OWN,
     CANCELS_JOB,
     ENQUEUES,
     ENQUEUES_JOB,
     INSPECTS,
     INSPECTS_JOB,
-    OPERATES,
+    INSPECTS_OWN,
     OPERATES_JOB,
+    OPERATES_OWN,
     WORKS,
 )
 from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
@@ -136,7 +137,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"GET {BASE}/admin/jobs",
         more_paths=(f"{BASE}/jobs",),
         operation="list_jobs",
-        access=INSPECTS,
+        access=INSPECTS_OWN,
         summary="List or search jobs by queue, state, type and time",
         query=(
             "queue",
@@ -179,21 +180,21 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"POST {BASE}/admin/jobs/bulk/retry",
         operation="bulk_retry_jobs",
-        access=OPERATES,
+        access=OPERATES_OWN,
         summary="Retry the discarded jobs of a filter, a hundred at a time",
         request="JobBulkBody",
     ),
     _operator(
         at=f"POST {BASE}/admin/jobs/bulk/cancel",
         operation="bulk_cancel_jobs",
-        access=ADMINISTERS,
+        access=ADMINISTERS_OWN,
         summary="Cancel the jobs of a filter that have not ended, a hundred at a time",
         request="JobBulkBody",
     ),
     _operator(
         at=f"POST {BASE}/admin/jobs/bulk/delete",
         operation="bulk_delete_jobs",
-        access=ADMINISTERS,
+        access=ADMINISTERS_OWN,
         summary="Delete the jobs of a filter that have ended, a hundred at a time",
         request="JobBulkBody",
     ),

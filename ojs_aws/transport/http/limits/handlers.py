@@ -23,7 +23,8 @@ def list_rate_limits(call: Call) -> Answer[answers.RateLimitsAnswer]:
     """Return the limits by key; the total is a lower bound, because nobody counts them."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
-    page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset)
+    view = call.request.caller.view
+    page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset, view=view)
     items = json_of([_described(call, counted) for counted in page])
     total = wanted.offset + (wanted.limit + 1 if following else len(page))
     is_exact = not wanted.cursor and not wanted.offset and not following
@@ -33,7 +34,9 @@ def list_rate_limits(call: Call) -> Answer[answers.RateLimitsAnswer]:
 
 def get_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:
     """Return what one limit counts."""
-    return Answer(_described(call, call.backend.limits.get(call.named("key"))))
+    return Answer(
+        _described(call, call.backend.limits.get(call.named("key"), call.request.caller.view))
+    )
 
 
 def override_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:

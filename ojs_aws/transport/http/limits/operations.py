@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS
+from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS_OWN
 from ojs_aws.transport.http.route import BASE, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, home="limits.handlers")
@@ -30,14 +30,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/rate-limits",
         operation="list_rate_limits",
-        access=INSPECTS,
+        access=INSPECTS_OWN,
         summary="List the limits with their counters",
         query=("limit", "cursor", "page", "per_page"),
     ),
     _operator(
         at=f"GET {BASE}/rate-limits/<key>",
         operation="get_rate_limit",
-        access=INSPECTS,
+        access=INSPECTS_OWN,
         summary="Read a limit with its counters",
     ),
     _operator(

@@ -135,10 +135,12 @@ def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
 
 
 def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
-    """Return the existing queues and their settings; deleted ones are left out."""
+    """Return the caller's existing queues and their settings; deleted ones are left out."""
+    caller = call.request.caller
     states = call.backend.queues.config.states()
     gone = {name for name, each in states.items() if each.state is QueueState.DELETED}
-    return [info for info in call.backend.queues.service.list() if info.name not in gone], states
+    infos = call.backend.queues.service.list()
+    return [each for each in infos if each.name not in gone and caller.may_touch(each.name)], states
 
 
 def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS, INSPECTS_QUEUE, OPERATES_QUEUE
+from ojs_aws.transport.http.access import (
+    ADMINISTERS,
+    COUNTS_QUEUE,
+    COUNTS_QUEUES,
+    EMPTIES_QUEUE,
+    INSPECTS_QUEUE,
+    OPERATES_QUEUE,
+)
 from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _operator = functools.partial(
@@ -17,7 +24,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"GET {BASE}/queues",
         has_admin_path=False,
         operation="list_queues",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="List the queues",
         query=("limit", "cursor", "offset"),
     ),
@@ -25,14 +32,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"GET {BASE}/admin/queues",
         has_admin_path=False,
         operation="list_queues_with_counts",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="List the queues with how many jobs each has",
         query=PAGED,
     ),
     _operator(
         at=f"GET {BASE}/queues/<queue>",
         operation="get_queue",
-        access=INSPECTS_QUEUE,
+        access=COUNTS_QUEUE,
         summary="Read a queue with its statistics",
     ),
     _operator(
@@ -88,13 +95,13 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/queues/<queue>/stats",
         operation="queue_stats",
-        access=INSPECTS_QUEUE,
+        access=COUNTS_QUEUE,
         summary="Count the jobs of a queue, and what it did in the last hour",
     ),
     _operator(
         at=f"GET {BASE}/queues/<queue>/priority-stats",
         operation="priority_stats",
-        access=INSPECTS_QUEUE,
+        access=COUNTS_QUEUE,
         summary="Count the available jobs of a queue by priority",
     ),
     _operator(
@@ -114,7 +121,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"DELETE {BASE}/queues/<queue>/jobs",
         operation="purge_queue",
-        access=ADMINISTERS,
+        access=EMPTIES_QUEUE,
         repeatable=True,
         summary="Purge up to 100 jobs of a queue: ended ones are deleted, others cancelled",
         request="PurgeBody",

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in_path
+from ojs_aws.services.schemas.registry import unknown_schema
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE, canonical_path
@@ -23,7 +24,8 @@ _MARK: Final = "s:"
 def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
     """Return all versions of all types, newest first within a type."""
     wanted = requested_page(call.request.query)
-    names = call.backend.schemas.registry.everything()
+    there, view = call.backend.schemas.registry.everything(), call.request.caller.view
+    names = [name for name in there if view.shows_type(name.type)]
     after = read_mark(_MARK, wanted.cursor)
     keys = [name.uri for name in names]
     start = (keys.index(after) + 1 if after in keys else len(keys)) if after else 0
@@ -50,17 +52,25 @@ def get_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of a URI, or of a type's latest version."""
     name = call.named("name")
     registry = call.backend.schemas.registry
-    return Answer(_shown(call, registry.by_uri(name) if ":" in name else registry.latest(name)))
+    if ":" not in name:
+        _check_type(call, name)
+        return Answer(_shown(call, registry.latest(name)))
+    entry = registry.by_uri(name)
+    if not call.request.caller.view.shows_type(entry.type):
+        raise unknown_schema(name)
+    return Answer(_shown(call, entry))
 
 
 def get_schema_version(call: Call) -> Answer[answers.SchemaAnswer]:
     """Return the schema of one version."""
+    _check_type(call, call.named("type"))
     entry = call.backend.schemas.registry.version(call.named("type"), _version(call))
     return Answer(_shown(call, entry))
 
 
 def list_schema_versions(call: Call) -> Answer[answers.SchemaVersionsAnswer]:
     """Return the versions of a type, the newest first."""
+    _check_type(call, call.named("type"))
     return Answer(
         shapes.versions_answer(call.backend.schemas.registry.versions(call.named("type")))
     )
@@ -82,6 +92,11 @@ def delete_schema_version(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
             call.backend.schemas.registry.delete(call.named("type"), _version(call))
         )
     )
+
+
+def _check_type(call: Call, job_type: str) -> None:
+    """Refuse a job type outside the caller's bounds."""
+    call.request.caller.check_type(job_type)
 
 
 def _shown(call: Call, entry: SchemaEntry) -> answers.SchemaAnswer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS
+from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS_TYPES
 from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _operator = functools.partial(
@@ -16,7 +16,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/schemas",
         operation="list_schemas",
-        access=INSPECTS,
+        access=INSPECTS_TYPES,
         summary="List the schemas of job types",
         query=PAGED,
     ),
@@ -32,7 +32,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/schemas/<name>",
         operation="get_schema",
-        access=INSPECTS,
+        access=INSPECTS_TYPES,
         summary="Read the schema of a URI, or of a type's latest version",
     ),
     _operator(
@@ -44,13 +44,13 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/schemas/<type>/versions",
         operation="list_schema_versions",
-        access=INSPECTS,
+        access=INSPECTS_TYPES,
         summary="List the versions of a type's schema, the newest first",
     ),
     _operator(
         at=f"GET {BASE}/schemas/<type>/<version>",
         operation="get_schema_version",
-        access=INSPECTS,
+        access=INSPECTS_TYPES,
         summary="Read the schema of one version",
     ),
     _operator(

@@ -67,7 +67,8 @@ here, are not shown."""
 def show_stats(call: Call) -> Answer[answers.TotalsAnswer]:
     """Return what all queues hold together (section 10.1), or what one holds."""
     query, reader = call.request.query, reader_of(call.request)
-    totals = call.backend.statistics.totals(text_of(query, "queue"))
+    caller = call.request.caller
+    totals = call.backend.statistics.totals(text_of(query, "queue"), caller.may_touch)
     if reader is Reader.CLI and boolean_of(query, "detail"):
         shown = {"queues": bottlenecks(totals.by_queue, number_of(query, "limit"))}
         return Answer(JsonOf(json_of(shown)))
@@ -76,7 +77,7 @@ def show_stats(call: Call) -> Answer[answers.TotalsAnswer]:
 
 def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
     """Return statistics under the names of the documents."""
-    workers = call.backend.workers.service.list(1)
+    workers = call.backend.workers.service.list(1, view=call.request.caller.view)
     now = call.backend.clock.now()
     return {
         "queues": totals.queues,
@@ -95,7 +96,7 @@ def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
 
 def show_overview(call: Call) -> Answer[answers.OverviewAnswer]:
     """Return what a page of operators shows first (an extension), in a few calls for any queues."""
-    totals = call.backend.statistics.totals()
+    totals = call.backend.statistics.totals(sees=call.request.caller.may_touch)
     last = call.backend.ports.queues.last_tick()
     body: answers.OverviewAnswer = {
         "totals": stats_members(call, totals),
@@ -133,10 +134,10 @@ def show_gauges(call: Call) -> Answer[str]:
 
     Read from the totals of the queues, in a few queries.
     """
-    backend = call.backend
-    totals = backend.statistics.totals()
+    backend, caller = call.backend, call.request.caller
+    totals = backend.statistics.totals(sees=caller.may_touch)
     counts = {name: found.counts for name, (found, _) in totals.by_queue.items()}
-    workers = backend.workers.service.list(1).summary
+    workers = backend.workers.service.list(1, view=caller.view).summary
     lines = [
         "# HELP ojs_queue_depth Jobs of a queue in a state.",
         "# TYPE ojs_queue_depth gauge",
@@ -170,6 +171,7 @@ def show_stats_history(call: Call) -> Answer[answers.HistoryAnswer]:
         instant_or_age(since, "since", now) if since else None,
         instant_or_age(until, "until", now) if until else None,
         text_of(query, "queue"),
+        call.request.caller.may_touch,
     )
     data = [_point(point) for point in points]
     return Answer({"period": period, "data": data, "data_points": data})

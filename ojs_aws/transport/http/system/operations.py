@@ -7,8 +7,8 @@ from typing import Final
 
 from ojs_aws.transport.http.access import (
     ADMINISTERS,
+    COUNTS_QUEUES,
     INSPECTS,
-    INSPECTS_NAMED,
     KNOWN,
     PUBLIC,
 )
@@ -64,33 +64,33 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/admin/stats",
         operation="show_stats",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="Count the jobs of all queues",
         query=("queue", "detail", "limit"),
     ),
     _operator(
         at=f"GET {BASE}/admin/overview",
         operation="show_overview",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="Show all jobs in numbers, the busiest queues, and the sweep",
     ),
     _operator(
         at=f"GET {BASE}/admin/findings",
         operation="show_findings",
-        access=INSPECTS_NAMED,
+        access=COUNTS_QUEUES,
         summary="Show what needs attention: late sweeps, old jobs, failures, silent workers",
     ),
     _operator(
         at=f"GET {BASE}/admin/metrics",
         operation="show_gauges",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="Count jobs and workers, in the Prometheus text format",
         media_type="text/plain",
     ),
     _operator(
         at=f"GET {BASE}/admin/stats/history",
         operation="show_stats_history",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="Count the jobs that ended in each period",
         query=("period", "since_time", "until", "queue"),
     ),

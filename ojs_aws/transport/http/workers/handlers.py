@@ -35,7 +35,7 @@ def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
     wanted = requested_page(call.request.query)
     now = call.backend.clock.now()
     page = call.backend.workers.service.list(
-        wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset
+        wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset, call.request.caller.view
     )
     items = json_of([_rendered(worker, now) for worker in page.workers])
     cursor = write_mark(_MARK, page.cursor)
@@ -71,7 +71,8 @@ def _rendered(worker: WorkerInfo, now: Instant) -> answers.Worker:
 
 def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Return one worker, with the jobs that it last reported."""
-    worker = _rendered(call.backend.workers.service.get(_worker_id(call)), call.backend.clock.now())
+    found = call.backend.workers.service.get(_worker_id(call), call.request.caller.view)
+    worker = _rendered(found, call.backend.clock.now())
     return Answer({"worker": worker, **worker})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import INSPECTS, OPERATES, WORKS
+from ojs_aws.transport.http.access import COUNTS_QUEUES, OPERATES, WORKS
 from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, home="workers.handlers")
@@ -22,14 +22,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"GET {BASE}/admin/workers",
         operation="list_workers",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="List the workers that send heartbeats",
         query=PAGED,
     ),
     _operator(
         at=f"GET {BASE}/admin/workers/<worker_id>",
         operation="get_worker",
-        access=INSPECTS,
+        access=COUNTS_QUEUES,
         summary="Read a worker",
     ),
     _operator(

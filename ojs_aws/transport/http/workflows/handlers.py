@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.ports import WorkflowPage
-from ojs_aws.transport.http.authorization import bind_jobs
+from ojs_aws.transport.http.authorization import bind_jobs, check_workflow
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job
 from ojs_aws.transport.http.pages import RequestedPage, requested_page
@@ -35,12 +35,16 @@ def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
 
 def get_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Return a workflow with the states of its steps."""
-    return Answer(workflow_answer(call.backend.workflows.service.get(call.named("workflow_id"))))
+    workflow_id = call.named("workflow_id")
+    check_workflow(call, workflow_id)
+    return Answer(workflow_answer(call.backend.workflows.service.get(workflow_id)))
 
 
 def cancel_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Cancel a workflow."""
-    view = call.backend.workflows.service.cancel(call.named("workflow_id"))
+    workflow_id = call.named("workflow_id")
+    check_workflow(call, workflow_id)
+    view = call.backend.workflows.service.cancel(workflow_id)
     return Answer(workflow_answer(view, is_cancelled=True))
 
 

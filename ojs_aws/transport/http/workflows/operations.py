@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import CANCELS, ENQUEUES, INSPECTS
+from ojs_aws.transport.http.access import CANCELS_OWN, ENQUEUES, INSPECTS, INSPECTS_OWN
 from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _producer = functools.partial(Route, group=Group.PRODUCER, home="workflows.handlers")
@@ -33,13 +33,13 @@ ROUTES: Final[tuple[Route, ...]] = (
     _producer(
         at=f"GET {BASE}/workflows/<workflow_id>",
         operation="get_workflow",
-        access=INSPECTS,
+        access=INSPECTS_OWN,
         summary="Read a workflow and its steps",
     ),
     _producer(
         at=f"DELETE {BASE}/workflows/<workflow_id>",
         operation="cancel_workflow",
-        access=CANCELS,
+        access=CANCELS_OWN,
         repeatable=True,
         summary="Cancel a workflow; active jobs may finish",
         errors=(409,),

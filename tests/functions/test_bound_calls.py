@@ -1,0 +1,79 @@
+"""What lists cost callers with bounds, over the real table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.access import Caller, Scope, permissions_of
+from ojs_aws.domain.envelope import Job
+from ojs_aws.services.access.api_keys import Verdict
+from ojs_aws.services.backend import Backend
+from ojs_aws.testing.memory import FakeClock
+from ojs_aws.transport.http.callers import verdict_context
+from tests.api import Api
+from tests.aws import EmbeddedAws
+
+OTHERS = [f"other-{number}" for number in range(12)]
+
+
+def bound(**bounds: tuple[str, ...]) -> dict[str, Any]:
+    """What the gateway says of an administrator with bounds."""
+    caller = Caller(id="key:1", permissions=permissions_of([Scope.ADMIN]), **bounds)
+    return {"lambda": verdict_context(Verdict(caller))}
+
+
+@pytest.fixture
+def api(backend: Backend, clock: FakeClock) -> Api:
+    """The functions of a deployment with API keys, with jobs of many queues and two types."""
+    for queue in ("email", *OTHERS):
+        for kind in ("email.send", "secret.type"):
+            backend.jobs.push(Job(kind, [queue], queue=queue))
+            clock.advance(s=1)
+    return Api(Backend(replace(backend.settings, auth="api-key"), backend.ports))
+
+
+COSTS: Mapping[str, Mapping[str, int]] = {
+    "/queues": {"Query": 2},
+    "/admin/queues": {"Query": 2 + 7},
+    "/admin/stats": {"Query": 6},
+    "/admin/overview": {"Query": 6, "GetItem": 1},
+    "/admin/jobs": {"Query": 1 + 7, "BatchGetItem": 1},
+    "/admin/jobs?state=available": {"Query": 1 + 2, "BatchGetItem": 1},
+    "/dead-letter": {"Query": 1 + 1},
+    "/cron": {"Query": 1},
+    "/admin/workers": {"Query": 1},
+    "/rate-limits": {"Query": 1, "GetItem": 1},
+}
+
+
+@pytest.mark.parametrize("path", COSTS)
+def test_a_list_costs_what_a_caller_with_bounds_may_see(
+    path: str, aws: EmbeddedAws, api: Api
+) -> None:
+    """The lists of twelve other queues are not read."""
+    api.authorizer = bound(queues=("email",))
+    plain, _, query = path.partition("?")
+    wanted = dict([query.split("=")]) if query else {}
+    api.get(plain, query=wanted)
+    with aws.calls.counted() as calls:
+        reply = api.get(plain, query=wanted)
+    assert reply.status == 200, reply.text
+    assert "other" not in reply.text
+    assert calls == COSTS[path]
+
+
+def test_jobs_of_other_types_are_passed_by_unread(aws: EmbeddedAws, api: Api) -> None:
+    """Their rows say what they are."""
+    api.authorizer = bound(queues=("email",), types=("email.*",))
+    with aws.calls.counted() as calls:
+        items = api.get("/admin/jobs").json["items"]
+    assert [each["type"] for each in items] == ["email.send"]
+    assert calls == {"Query": 1 + 7, "BatchGetItem": 1}
+    api.authorizer = bound(queues=("email",), types=("none.*",))
+    with aws.calls.counted() as calls:
+        assert api.get("/admin/jobs").json["items"] == []
+    assert calls == {"Query": 1 + 7}
