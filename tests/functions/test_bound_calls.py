@@ -20,9 +20,10 @@ from tests.aws import EmbeddedAws
 OTHERS = [f"other-{number}" for number in range(12)]
 
 
-def bound(**bounds: tuple[str, ...]) -> dict[str, Any]:
+def bound(queues: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> dict[str, Any]:
     """What the gateway says of an administrator with bounds."""
-    caller = Caller(id="key:1", permissions=permissions_of([Scope.ADMIN]), **bounds)
+    permissions = permissions_of([Scope.ADMIN])
+    caller = Caller(id="key:1", permissions=permissions, queues=queues, types=types)
     return {"lambda": verdict_context(Verdict(caller))}
 
 

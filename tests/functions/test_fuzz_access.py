@@ -10,6 +10,7 @@ import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -167,13 +168,21 @@ def foreign() -> Foreign:
         return Foreign()
 
 
+def administrator(**bounds: Sequence[str]) -> dict[str, str]:
+    """The header with a key that may do everything within its bounds, as a token may."""
+    headers = headers_of(Scope.OPERATOR, **bounds)
+    key_id = headers["Authorization"].split("_")[1]
+    keys.kept[key_id] = replace(keys.kept[key_id], scopes=frozenset({Scope.ADMIN}))
+    return headers
+
+
 BOUND: Final[Mapping[str, Mapping[str, str]]] = {
     "producer": headers_of(Scope.PRODUCER, queues=[OWN_QUEUE]),
     "worker": headers_of(Scope.WORKER, queues=[OWN_QUEUE]),
     "operator": headers_of(Scope.OPERATOR, Scope.READ_ONLY, queues=[OWN_QUEUE]),
     "operator of a type": headers_of(Scope.OPERATOR, types=["own.*"]),
-    "administrator": headers_of(Scope.ADMIN, queues=[OWN_QUEUE]),
-    "administrator of a type": headers_of(Scope.ADMIN, queues=[OWN_QUEUE], types=["own.*"]),
+    "administrator": administrator(queues=[OWN_QUEUE]),
+    "administrator of a type": administrator(queues=[OWN_QUEUE], types=["own.*"]),
 }
 
 
