@@ -15,6 +15,15 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
+class _Thread(threading.Thread):
+    """Runs the loop of a :class:`LoopThread`."""
+
+
+def in_loop_thread() -> bool:
+    """Return True if this is the thread of such a loop: somebody waits for it without ``await``."""
+    return isinstance(threading.current_thread(), _Thread)
+
+
 class LoopThread:
     """Runs coroutines to their end on a private loop, which starts with the first of them."""
 
@@ -64,8 +73,6 @@ class LoopThread:
             if self._loop is None or self._pid != os.getpid():  # a forked child has no thread
                 self._loop = asyncio.new_event_loop()
                 self._pid = os.getpid()
-                self._thread = threading.Thread(
-                    target=self._loop.run_forever, name=self._name, daemon=True
-                )
+                self._thread = _Thread(target=self._loop.run_forever, name=self._name, daemon=True)
                 self._thread.start()
             return self._loop

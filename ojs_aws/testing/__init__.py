@@ -21,5 +21,8 @@ if TYPE_CHECKING:
     from ojs_aws.testing.executions import Execution as Execution
     from ojs_aws.testing.jobs import EnqueuedJob as EnqueuedJob
     from ojs_aws.testing.ojs import Ojs as Ojs
+    from ojs_aws.testing.perform import Performed as Performed
+    from ojs_aws.testing.perform import Reported as Reported
+    from ojs_aws.testing.workflow_assertions import StartedWorkflow as StartedWorkflow
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from ojs_aws.testing import reports
 from ojs_aws.testing.jobs import EnqueuedJob, JobKind
-from ojs_aws.testing.matching import Criteria
+from ojs_aws.testing.matching import Check, Criteria
 
 if TYPE_CHECKING:
     from ojs_aws.typed_jobs.calls import JobCall
@@ -48,7 +48,9 @@ class CountedCriteria(JobCriteria, total=False):
     count: int
 
 
-def criteria_of(kind: JobKind[Any], given: Mapping[str, Any]) -> Criteria:
+def criteria_of(
+    kind: JobKind[Any], given: Mapping[str, Any], check: Check | None = None
+) -> Criteria:
     """Return the criteria that a caller gave.
 
     :raises TypeError: there is no such criterion.
@@ -60,11 +62,11 @@ def criteria_of(kind: JobKind[Any], given: Mapping[str, Any]) -> Criteria:
         raise TypeError(f"An assertion takes {known}, and not {min(unknown)!r}.")
     attributes.pop("count", None)
     args, meta = attributes.pop("args", None), attributes.pop("meta", None)
-    return Criteria(kind=kind, args=args, meta=meta, attributes=attributes)
+    return Criteria(kind=kind, args=args, meta=meta, attributes=attributes, check=check)
 
 
 class Assertions:
-    """Asserts what happened to the jobs of a test. What fails is an ``AssertionError``."""
+    """Asserts which jobs a test enqueued. What fails is an ``AssertionError``."""
 
     def _jobs(self) -> list[EnqueuedJob[Any]]:
         """Return all jobs, in the order in which they were enqueued."""
@@ -75,13 +77,16 @@ class Assertions:
         claim: str,
         kind: JobKind[Any],
         given: Mapping[str, Any],
-        holds: Callable[[EnqueuedJob[Any]], bool] = lambda _: True,
+        check: Check | None = None,
         nothing: str = "Nothing was enqueued.",
     ) -> list[EnqueuedJob[Any]]:
-        """Return the jobs that are meant, of those for which something holds."""
+        """Return the jobs that are meant.
+
+        :param check: returns in what else a job differs.
+        """
         __tracebackhide__ = True
-        criteria, count = criteria_of(kind, given), given.get("count")
-        jobs = [job for job in self._jobs() if holds(job)]
+        criteria, count = criteria_of(kind, given, check), given.get("count")
+        jobs = self._jobs()
         matching = [job for job in jobs if not criteria.differences(job)]
         if count is not None and len(matching) != count:
             raise AssertionError(reports.wrong_count(claim, criteria, count, matching, jobs))
@@ -94,13 +99,12 @@ class Assertions:
         claim: str,
         kind: JobKind[Any],
         given: Mapping[str, Any],
-        holds: Callable[[EnqueuedJob[Any]], bool] = lambda _: True,
+        check: Check | None = None,
     ) -> None:
-        """Fail if there is a job that is meant, and for which something holds."""
+        """Fail if there is a job that is meant."""
         __tracebackhide__ = True
-        criteria = criteria_of(kind, given)
-        jobs = [job for job in self._jobs() if holds(job)]
-        matching = [job for job in jobs if not criteria.differences(job)]
+        criteria = criteria_of(kind, given, check)
+        matching = [job for job in self._jobs() if not criteria.differences(job)]
         if matching:
             raise AssertionError(reports.unexpected(claim, criteria, matching))
 

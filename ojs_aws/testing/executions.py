@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import traceback
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -13,6 +14,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 from ojs_aws.testing.jobs import EnqueuedJob
+from ojs_aws.typed_jobs.resources import in_use, not_in_use, open_all
 from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
@@ -24,7 +26,7 @@ from ojs_aws.worker.tracebacks import own_traceback
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.worker.executor import Executor
+    from ojs_aws.testing.handlers import JobHandlers
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,16 +86,26 @@ class MemoryReservations(DirectReservations):
 class JobRunner:
     """Executes jobs of a test, one by one.
 
-    :ivar is_injected: tells errors on purpose from others.
     :ivar log: every execution so far.
     """
 
     backend: MemoryBackend
-    is_injected: Callable[[BaseException | None], bool]
+    handlers: JobHandlers
     log: list[Execution] = field(default_factory=list)
 
-    async def run(self, record: JobRecord, executor: Executor) -> Execution:
-        """Execute a claimed job, and report its outcome."""
+    def clear(self) -> None:
+        """Forget the executions."""
+        self.log.clear()
+
+    async def run(
+        self, record: JobRecord, opened: AsyncExitStack, *, is_final: bool = False
+    ) -> Execution:
+        """Execute a claimed job, and report its outcome.
+
+        :param opened: closes what its worker would have opened.
+        :param is_final: a failure ends the job, whatever its retry policy says.
+        """
+        await open_resources(self.handlers, record.type, opened)
         held = MemoryReservations(self.backend, record)
         job: EnqueuedJob[Any] = EnqueuedJob.from_members(render_job(record))
         plain = Job.from_members(render_job(record))
@@ -105,7 +117,9 @@ class JobRunner:
             reservation_id=reservation_id,
             timer=SystemTimer(),
         )
-        outcome = await ActiveJob(ctx, reservation_id).execute(executor)
+        outcome = await ActiveJob(ctx, reservation_id).execute(self.handlers.executor())
+        if is_final and isinstance(outcome, Failed):
+            outcome.error["retryable"] = False
         if outcome is not None:
             await Reporter(SystemTimer()).report(held, plain, outcome, reservation_id)
         execution = self._execution(job, outcome)
@@ -119,8 +133,20 @@ class JobRunner:
             return Execution(job, "snoozed", failure=outcome.error)
         if isinstance(outcome, Failed):
             problem = outcome.problem
-            return Execution(job, "failed", problem, self.is_injected(problem), outcome.error)
+            return Execution(
+                job, "failed", problem, self.handlers.faults.is_injected(problem), outcome.error
+            )
         return Execution(job, "cancelled")
+
+
+async def open_resources(handlers: JobHandlers, job_type: str, opened: AsyncExitStack) -> None:
+    """Open what the worker of a job would have opened, unless the test gives it.
+
+    :param opened: closes them.
+    """
+    missing = not_in_use(handlers.resources_of(job_type))
+    if missing:
+        opened.enter_context(in_use(await open_all(missing, opened)))
 
 
 async def _extend(held: DirectReservations, job_id: str) -> bool:

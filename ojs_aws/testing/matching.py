@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.testing.arguments import arguments_of
@@ -28,6 +28,9 @@ class Difference:
     actual: object
 
 
+Check: TypeAlias = "Callable[[EnqueuedJob[Any]], Difference | None]"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Criteria:
     """Says which jobs a test means.
@@ -36,12 +39,14 @@ class Criteria:
     :ivar args: the arguments on the wire; None for any.
     :ivar meta: a part of the metadata.
     :ivar attributes: of the job, by name.
+    :ivar check: returns in what else a job differs; None where it does not.
     """
 
     kind: JobKind[Any]
     args: Sequence[object] | None = None
     meta: Mapping[str, object] | None = None
     attributes: Mapping[str, object]
+    check: Check | None = None
 
     def __post_init__(self) -> None:
         """Check what can be checked before there is a job.
@@ -81,6 +86,8 @@ class Criteria:
         for name, expected in (self.meta or {}).items():
             if name not in meta or not expected == meta[name]:  # noqa: SIM201
                 found.append(Difference(f"meta[{name!r}]", expected, meta.get(name, Nothing())))
+        if self.check is not None and (difference := self.check(job)) is not None:
+            found.append(difference)
         return found
 
     def _argument_differences(self, job: EnqueuedJob[Any]) -> list[Difference]:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
+from ojs_aws.client.errors import WaitTimeoutError
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobState
 from ojs_aws.testing.backend import MemoryBackend
+
+if TYPE_CHECKING:
+    from ojs_aws.client.transports.answers import Answer
+    from ojs_aws.client.transports.requests import RouteRequest
+    from ojs_aws.ports import TransactAction
+
+PATIENCE_S: Final = 2.0
+"""How long somebody may wait for a job: another task may be about to drain."""
+
+_UNDONE: Final = frozenset(state for state in JobState if not state.is_terminal)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,6 +34,7 @@ class MemoryTransport(InProcessTransport):
         """Reach this backend."""
         super().__init__(backend.services)
         self._memory = backend
+        self._asked: dict[str, float] = {}
 
     async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the services here and now."""
@@ -35,6 +49,32 @@ class MemoryTransport(InProcessTransport):
         """Store several jobs, all or none."""
         self._note_time(jobs)
         return await super().push_all(jobs)
+
+    async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
+        """Store one job now, as if the application's transaction had committed; nothing is left.
+
+        There is no table that the application could write to.
+        """
+        return await self.push(job), []
+
+    async def ask(self, request: RouteRequest) -> Answer:
+        """Ask for an operation.
+
+        :raises WaitTimeoutError: nobody has run a job whose result was asked for some time.
+        """
+        answer = await super().ask(request)
+        if request.operation == "get_result" and answer.values.get("state") in _UNDONE:
+            await self._check_patience(request.path["job_id"])
+        return answer
+
+    async def _check_patience(self, job_id: str) -> None:
+        now = time.monotonic()
+        if now - self._asked.setdefault(job_id, now) < PATIENCE_S:
+            return
+        del self._asked[job_id]
+        problem = WaitTimeoutError(await self.get(job_id), PATIENCE_S)
+        problem.add_note("In a test nothing runs by itself: call drain() before you wait.")
+        raise problem
 
     def _note_time(self, jobs: Sequence[Job]) -> None:
         """Set the clock if jobs name a time of day, which they have from this machine's clock."""

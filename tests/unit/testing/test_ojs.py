@@ -12,7 +12,12 @@ from unittest.mock import ANY
 import pytest
 
 from ojs_aws import Client, Job, Jobs, SyncClient, enqueue_many
-from ojs_aws.errors import DuplicateError, InvalidRequestError, NotFoundError
+from ojs_aws.errors import (
+    DuplicateError,
+    InvalidRequestError,
+    NotFoundError,
+    WaitTimeoutError,
+)
 from ojs_aws.middleware import EnqueueChain
 from ojs_aws.testing import Ojs
 from tests.unit.testing.orders import build_report, send_mail
@@ -298,3 +303,27 @@ async def test_a_state_that_is_another_fails(ojs: Ojs) -> None:
     handle = await send_mail.enqueue("a@b.c")
     with pytest.raises(AssertionError, match=r"Expected the state 'completed'.*available"):
         ojs.assert_job_state(handle.id, "completed")
+
+
+# ------------------------------------------------------------------------------ outcomes
+async def test_a_result_can_be_awaited_while_another_task_drains(ojs: Ojs) -> None:
+    handle = await send_mail.enqueue("a@b.c")
+    result, _ = await asyncio.gather(handle.result(), ojs.drain())
+    assert result == "a@b.c:0:False"
+
+
+async def test_a_result_that_nobody_makes_is_not_awaited_for_long(
+    ojs: Ojs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ojs_aws.testing.transport.PATIENCE_S", 0.05)
+    handle = await send_mail.enqueue("a@b.c")
+    with pytest.raises(WaitTimeoutError) as failed:
+        await handle.result()
+    assert "call drain()" in failed.value.__notes__[0]
+
+
+async def test_a_job_of_a_transaction_is_enqueued_at_once(ojs: Ojs) -> None:
+    direct = Client.from_env({})
+    prepared = await direct.transact_item("any.type", [1])
+    assert prepared.items == []
+    ojs.assert_enqueued("any.type", args=[1])
