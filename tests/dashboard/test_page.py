@@ -15,6 +15,7 @@ from ojs_aws.client.transports.credentials import ApiKey
 from ojs_aws.dashboard.files import answer_file
 from tests.dashboard.conftest import Tab
 from tests.dashboard.jobs import push, push_text
+from tests.dashboard.views import VIEWS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -22,19 +23,6 @@ if TYPE_CHECKING:
 ARGS: Final = (
     '[{"zeta":1,"alpha":12345678901234567890123,"7":1.50,"big":1e3,"text":"\\u0041\\u00e9\\n\\"",'
     '"html":"<img src=x onerror=alert(1)><script>alert(2)</script>"},[],{}]'
-)
-VIEWS: Final = (
-    ("", "Overview"),
-    ("queues", "Queues"),
-    ("jobs", "Jobs"),
-    ("dead-letters", "Dead letters"),
-    ("workers", "Workers"),
-    ("cron", "Cron"),
-    ("workflows", "Workflows"),
-    ("limits", "Limits"),
-    ("schemas", "Schemas"),
-    ("events", "Events"),
-    ("settings", "Settings"),
 )
 
 

@@ -9,7 +9,7 @@ from tests.dashboard.jobs import discard, fail, push, state_of
 
 
 def test_overview_shows_jobs_by_state_and_the_queues(tab: Tab, api: httpx.Client) -> None:
-    """With at most six requests for the page itself and its first three answers."""
+    """With at most six requests: the page's three files, and its first three answers."""
     push(api, "overview")
     page = tab.open("", "Overview")
     page.get_by_role("link", name="overview", exact=True).wait_for()

@@ -55,13 +55,16 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
             return meter.reads
 
         overview = reads_of("/admin/overview")
+        findings = reads_of("/admin/findings")
         history = reads_of("/admin/stats/history", period="5m")
         queues = reads_of("/admin/queues", limit="100")
         rows = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    findings_every = number("overview.tsx", "FINDINGS_EVERY")
     shortest_s = number("queue_counts.ts", "SHORTEST_MS") / 1000
     history_every = number("overview.tsx", "HISTORY_EVERY")
     polled = HOUR_S / 10 * request_price(overview, 50)
     polled += HOUR_S / 10 / history_every * request_price(history, 200)
+    polled += HOUR_S / 10 / findings_every * request_price(findings, 300)
     assert polled < MOST
     counted = HOUR_S / shortest_s * request_price(0, 3000)
     counted += number("queue_counts.ts", "UNITS_AN_HOUR") * PRICES["read unit"]

@@ -38,6 +38,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   "dead-letter": "✕",
   discarded: "✕",
   draining: "↓",
+  error: "✕",
   failed: "✕",
   paused: "‖",
   pending: "○",
@@ -49,6 +50,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   skipped: "⊘",
   terminate: "■",
   waiting: "○",
+  warning: "!",
 };
 
 /** Return the sign of a state, so that its colour never speaks alone. */
@@ -85,45 +87,14 @@ export function ErrorNote({ error }: { error: unknown }) {
   );
 }
 
+/** What went wrong with the latest update, while the view shows what it had before. Nothing else moves for it. */
+export function StaleNote({ error }: { error: unknown }) {
+  return error ? <div class="stale"><ErrorNote error={error} /></div> : null;
+}
+
 /** What is shown until the first answer is there. */
 export function Waiting({ error }: { error: unknown }) {
   return error ? <ErrorNote error={error} /> : <p class="quiet" role="status">Loading …</p>;
-}
-
-export interface Column<T> {
-  readonly name: string;
-  readonly show: (row: T) => ComponentChildren;
-  readonly isNumber?: boolean;
-}
-
-interface TableOptions<T> {
-  readonly label: string;
-  readonly columns: readonly Column<T>[];
-  readonly rows: readonly T[];
-  readonly nameOf: (row: T) => string;
-  /** What is said when there are no rows. */
-  readonly none: string;
-}
-
-/** A table that scrolls by itself where it is wider than the screen. */
-export function Table<T>({ label, columns, rows, nameOf, none }: TableOptions<T>) {
-  if (rows.length === 0) return <p class="quiet">{none}</p>;
-  return (
-    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>{columns.map((each) => <th key={each.name} scope="col" class={each.isNumber ? "number" : ""}>{each.name}</th>)}</tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={nameOf(row)}>
-              {columns.map((each) => <td key={each.name} class={each.isNumber ? "number" : ""}>{each.show(row)}</td>)}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }
 
 /** Names with their values, one below the other. */

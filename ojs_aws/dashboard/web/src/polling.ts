@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api";
+import { noteAsked } from "./steady";
 import { serverNow } from "./times";
 
 const IDLE_MS = 30 * 60_000;
@@ -121,6 +122,7 @@ export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise
       try {
         const found = await latest.current(data, isAsked);
         data = found;
+        if (isAsked) noteAsked();
         if (!isGone) show({ data: found, error: null, key });
       } catch (error) {
         if (!isGone) show({ data, error, key });

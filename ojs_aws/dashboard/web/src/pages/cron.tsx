@@ -4,10 +4,11 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { ErrorNote, Heading, JobLink, State, Table, Time, Waiting } from "../parts";
+import { Heading, JobLink, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
+import { Table } from "../table";
 
 export interface CronRow {
   readonly name: string;
@@ -35,7 +36,7 @@ export function Cron() {
   return (
     <>
       <Heading text="Cron" />
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <Table
         label="Cron jobs"
         rows={data.items}

@@ -3,8 +3,9 @@
 import { ActionButton } from "../action";
 import { call, read } from "../api";
 import { at, readSource } from "../json_source";
-import { ErrorNote, Facts, Heading, JobLink, QueueLink, State, Table, Time, Waiting } from "../parts";
+import { Facts, Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
+import { Table } from "../table";
 import { between } from "../times";
 import { type CronRow, NextRun, cronChange, cronTrigger } from "./cron";
 import { Value } from "./job_data";
@@ -38,7 +39,7 @@ export function CronJob({ id }: { id: string }) {
           <ActionButton isSmall={false} action={() => cronChange(id, !cron.enabled)} />
         </div>
       </Heading>
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       {cron.description && <p>{cron.description}</p>}
       <Facts
         facts={[

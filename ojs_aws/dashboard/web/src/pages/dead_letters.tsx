@@ -5,10 +5,11 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link, open, queryText } from "../address";
 import { call, read } from "../api";
-import { ErrorNote, Facts, Heading, JobLink, QueueLink, Table, Time, Waiting, atLeast } from "../parts";
+import { Facts, Heading, JobLink, QueueLink, StaleNote, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Failure, Pagination } from "../shapes";
+import { Table } from "../table";
 import { deleteDeadLetter } from "./job_actions";
 
 interface DeadLetter {
@@ -43,7 +44,7 @@ export function DeadLetters() {
     <>
       <Heading text="Dead letters" />
       <FilterForm key={queryText(filter)} filter={filter} />
-      {data ? <><ErrorNote error={error} /><Found data={data} filter={filter} cursor={cursor} /></> : <Waiting error={error} />}
+      {data ? <><StaleNote error={error} /><Found data={data} filter={filter} cursor={cursor} /></> : <Waiting error={error} />}
     </>
   );
 }

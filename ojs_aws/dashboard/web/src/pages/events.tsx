@@ -4,9 +4,10 @@ import { useRef, useState } from "preact/hooks";
 import { address, open, queryText } from "../address";
 import { call } from "../api";
 import { type Source, at, readSource } from "../json_source";
-import { Code, ErrorNote, Heading, JobLink, QueueLink, Table, Time, Waiting } from "../parts";
+import { Code, Heading, JobLink, QueueLink, StaleNote, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
+import { Table } from "../table";
 
 interface LogEvent {
   readonly id: string;
@@ -83,7 +84,7 @@ function EventTail({ name, filter }: { name: string; filter: Filter }) {
       <p role="status" class="quiet">{isHeld ? `Held; ${missed < 0 ? `at least ${KEPT}` : missed} newer.` : "New events appear at the top."}</p>
       {data ? (
         <>
-          <ErrorNote error={error} />
+          <StaleNote error={error} />
           <EventTable rows={held.current} />
         </>
       ) : (

@@ -4,7 +4,7 @@ import { ActionButton } from "../action";
 import { link } from "../address";
 import { call } from "../api";
 import { type Source, at, readSource } from "../json_source";
-import { ErrorNote, Facts, Heading, QueueLink, State, Time, Waiting, CopyButton } from "../parts";
+import { CopyButton, Facts, Heading, QueueLink, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import type { Failure } from "../shapes";
 import { FailureText } from "./failure";
@@ -89,7 +89,7 @@ export function Job({ id }: { id: string }) {
           {!TERMINAL.includes(job.state) && <ActionButton isSmall={false} action={() => cancelJob(id)} />}
         </div>
       </Heading>
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <Facts
         facts={[
           ["Id", <><span class="id">{job.id}</span> <CopyButton text={job.id} /></>],

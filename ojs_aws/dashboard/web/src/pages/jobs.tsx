@@ -4,9 +4,10 @@ import { useEffect, useState } from "preact/hooks";
 import { ActionButton } from "../action";
 import { address, link, open, queryText } from "../address";
 import { read } from "../api";
-import { ErrorNote, Heading, JobLink, QueueLink, State, Table, Time, Waiting, atLeast, counted } from "../parts";
+import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { type JobPage, type JobRow, STATES } from "../shapes";
+import { Table } from "../table";
 import { type JobFilter, cancelOf, changeAll, retryOf } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until"] as const;
@@ -22,7 +23,7 @@ export function Jobs() {
     <>
       <Heading text="Jobs" />
       <Filter key={queryText(filter)} filter={filter} />
-      {data ? <><ErrorNote error={error} /><Found page={data} filter={filter} cursor={cursor} key={path} /></> : <Waiting error={error} />}
+      {data ? <><StaleNote error={error} /><Found page={data} filter={filter} cursor={cursor} key={path} /></> : <Waiting error={error} />}
     </>
   );
 }
@@ -78,13 +79,11 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         {total !== undefined && <>{atLeast(total, isExact !== false)} match. </>}
         {examined !== undefined && examined > page.items.length && <>{counted(examined, "job")} were compared for this page.</>}
       </p>
-      {ids.length > 0 && (
-        <div class="buttons" role="group" aria-label="Chosen jobs">
-          <span>{counted(ids.length, "job")} chosen</span>
-          <ActionButton action={() => retryOf(ids)} label="Retry chosen" />
-          <ActionButton action={() => cancelOf(ids)} label="Cancel chosen" />
-        </div>
-      )}
+      <div class="buttons chosen" role="group" aria-label="Chosen jobs">
+        <span>{ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}</span>
+        {ids.length > 0 && <ActionButton action={() => retryOf(ids)} label="Retry chosen" />}
+        {ids.length > 0 && <ActionButton action={() => cancelOf(ids)} label="Cancel chosen" />}
+      </div>
       <Table
         label="Jobs"
         rows={page.items}

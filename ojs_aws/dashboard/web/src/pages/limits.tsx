@@ -4,10 +4,11 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { ErrorNote, Heading, Table, Time, Waiting, atLeast } from "../parts";
+import { Heading, StaleNote, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
+import { Table } from "../table";
 
 interface LimitRow {
   readonly key: string;
@@ -33,7 +34,7 @@ export function Limits() {
   return (
     <>
       <Heading text="Limits" />
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <Table
         label="Limits"
         rows={data.items}

@@ -2,10 +2,12 @@
 
 import { link } from "../address";
 import { read } from "../api";
-import { ErrorNote, Facts, Heading, QueueLink, State, Table, Time, Waiting, atLeast } from "../parts";
+import { Facts, Heading, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { type Counts, STATES } from "../shapes";
+import { Table } from "../table";
 import { duration } from "../times";
+import { type Findings, FindingsPanel } from "./findings";
 
 type Throughput = Readonly<Record<"enqueued_per_minute" | "processed_per_minute" | "failed_per_minute", number>>;
 
@@ -46,20 +48,23 @@ interface Period {
 interface Everything {
   readonly numbers: Numbers;
   readonly history: readonly Period[];
+  readonly found: Findings;
   readonly round: number;
 }
 
 const SHOWN = ["available", "active", "retryable", "discarded"] as const;
 
-/** The last hour changes slowly: it is read with every third round only. */
+/** The last hour and the findings change slowly: they are not read with every round. */
 const HISTORY_EVERY = 3;
+const FINDINGS_EVERY = 6;
 
 async function load(before: Everything | null, isAsked: boolean): Promise<Everything> {
   const round = (before?.round ?? -1) + 1;
   const numbers = await read<Numbers>("admin/overview");
-  const isDue = !before || isAsked || round % HISTORY_EVERY === 0;
-  const history = isDue ? (await read<{ data: Period[] }>("admin/stats/history?period=5m")).data : before.history;
-  return { numbers, history, round };
+  const isDue = (every: number): boolean => isAsked || round % every === 0;
+  const found = before && !isDue(FINDINGS_EVERY) ? before.found : await read<Findings>("admin/findings");
+  const history = before && !isDue(HISTORY_EVERY) ? before.history : (await read<{ data: Period[] }>("admin/stats/history?period=5m")).data;
+  return { numbers, history, found, round };
 }
 
 export function Overview() {
@@ -70,7 +75,8 @@ export function Overview() {
   return (
     <>
       <Heading text="Overview" />
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
+      <FindingsPanel found={data.found} />
       <h2>Jobs by state</h2>
       <ul class="tiles">
         {STATES.map((state) => (

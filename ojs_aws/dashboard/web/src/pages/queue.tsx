@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { ActionButton, ask } from "../action";
 import { link } from "../address";
 import { read } from "../api";
-import { ErrorNote, Facts, Heading, State, Time, Waiting, atLeast } from "../parts";
+import { Facts, Heading, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { type Counts, STATES } from "../shapes";
 import { duration } from "../times";
@@ -49,7 +49,7 @@ export function Queue({ id }: { id: string }) {
           )}
         </div>
       </Heading>
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <Facts
         facts={[
           ["State", <State name={data.state} />],

@@ -2,9 +2,10 @@
 
 import { address, link } from "../address";
 import { ActionButton } from "../action";
-import { ErrorNote, Heading, QueueLink, State, Table, Time, Waiting, atLeast } from "../parts";
+import { Heading, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import type { QueueRow } from "../shapes";
+import { Table } from "../table";
 import { queueChange } from "./queue_actions";
 import { type CountedQueues, countQueues } from "./queue_counts";
 
@@ -14,7 +15,7 @@ export function Queues() {
   return (
     <>
       <Heading text="Queues" />
-      {data ? <><ErrorNote error={error} /><QueueTable counted={data} /></> : <Waiting error={error} />}
+      {data ? <><StaleNote error={error} /><QueueTable counted={data} /></> : <Waiting error={error} />}
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { address } from "../address";
 import { call, read } from "../api";
 import { at, readSource } from "../json_source";
-import { ErrorNote, Facts, Heading, Time, Waiting } from "../parts";
+import { Facts, Heading, StaleNote, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { Value } from "./job_data";
 import { type SchemaRow, SchemaTable } from "./schemas";
@@ -21,7 +21,7 @@ export function Schema({ id }: { id: string }) {
   return (
     <>
       <Heading text={`Schema of ${id}`} />
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <Facts
         facts={[
           ["Version", `${data.shown.version}${data.shown.is_latest ? " (latest)" : ""}`],

@@ -2,9 +2,10 @@
 
 import { address, link } from "../address";
 import { read } from "../api";
-import { ErrorNote, Heading, Table, Time, Waiting } from "../parts";
+import { Heading, StaleNote, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import type { Pagination } from "../shapes";
+import { Table } from "../table";
 
 export interface SchemaRow {
   readonly uri: string;
@@ -27,7 +28,7 @@ export function Schemas() {
   return (
     <>
       <Heading text="Schemas" />
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <SchemaTable rows={data.items} none="No job type has a schema. PUT /ojs/v1/schemas/TYPE/VERSION registers one." />
       {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}
     </>

@@ -2,7 +2,7 @@
 
 import { callAt, read } from "../api";
 import { PAGE } from "../address";
-import { Facts, Heading, Waiting, ErrorNote } from "../parts";
+import { Facts, Heading, StaleNote, Waiting } from "../parts";
 import { useData } from "../polling";
 
 interface Manifest {
@@ -31,7 +31,7 @@ export function Settings() {
   return (
     <>
       <Heading text="Settings" />
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <Facts
         facts={[
           ["Server", `${manifest.implementation.name} ${manifest.implementation.version}`],

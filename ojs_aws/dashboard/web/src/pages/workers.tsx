@@ -4,10 +4,11 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { ErrorNote, Heading, JobLink, QueueLink, State, Table, Time, Waiting, atLeast } from "../parts";
+import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
+import { Table } from "../table";
 
 interface WorkerRow {
   readonly id: string;
@@ -38,7 +39,7 @@ export function Workers() {
   return (
     <>
       <Heading text="Workers" />
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <p>{atLeast(summary.total, summary.is_exact)} workers: {summary.running} running, {summary.quiet} quiet, {summary.terminate} terminating, {summary.stale} without heartbeats.</p>
       <Table
         label="Workers"

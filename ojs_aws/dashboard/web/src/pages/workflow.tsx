@@ -4,9 +4,10 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { call, read } from "../api";
 import { type GraphStep, nodesOf } from "../graph";
-import { ErrorNote, Facts, Heading, JobLink, State, Table, Time, Waiting } from "../parts";
+import { Facts, Heading, JobLink, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
+import { Table } from "../table";
 import { between } from "../times";
 import { WorkflowGraph } from "./workflow_graph";
 import type { WorkflowRow } from "./workflows";
@@ -26,7 +27,7 @@ export function Workflow({ id }: { id: string }) {
       <Heading text={data.name ? `Workflow ${data.name}` : "Workflow"}>
         {!ENDED.includes(data.state) && <ActionButton isSmall={false} action={() => cancel(id)} />}
       </Heading>
-      <ErrorNote error={error} />
+      <StaleNote error={error} />
       <Facts
         facts={[
           ["Id", <span class="id">{data.id}</span>],

@@ -43,7 +43,7 @@ function Box({ box }: { box: PlacedNode }) {
       <text class="small" x={left(box) + 10} y={top(box) + 41}>{`${signOf(step.state)} ${step.state}${took && `, ${took}`}`}</text>
     </g>
   );
-  return step.job_id ? <a href={link(["jobs", step.job_id])} tabIndex={-1}>{drawn}</a> : drawn;
+  return step.job_id ? <a href={link(["jobs", step.job_id])} tabindex={-1}>{drawn}</a> : drawn;
 }
 
 function line(from: PlacedNode, to: PlacedNode): string {

@@ -2,9 +2,10 @@
 
 import { address, link, open } from "../address";
 import { read } from "../api";
-import { ErrorNote, Heading, State, Table, Time, Waiting } from "../parts";
+import { Heading, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import type { Pagination } from "../shapes";
+import { Table } from "../table";
 
 export interface WorkflowRow {
   readonly id: string;
@@ -43,7 +44,7 @@ export function Workflows() {
       </div>
       {data ? (
         <>
-          <ErrorNote error={error} />
+          <StaleNote error={error} />
           <Table
             label="Workflows"
             rows={data.items}
