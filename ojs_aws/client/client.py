@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from ojs_aws.client.bound import using
 from ojs_aws.client.errors import NEEDS_URL
 from ojs_aws.client.insertion import AsJob, Insertion
+from ojs_aws.client.keywords import checks_keywords
 from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
 from ojs_aws.client.single_jobs import SingleJobs
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
 
 
+@checks_keywords
 class Client(SingleJobs):
     """Enqueues jobs and looks after them. It is asynchronous; :class:`SyncClient` is not.
 

@@ -59,7 +59,7 @@ _UNIQUE_DIALECT: Final = frozenset({"key", "period_ms", "within"})
 def unknown_attribute(name: str, known: Iterable[str]) -> TypeError:
     """Return the error for an attribute that a job does not have."""
     return TypeError(
-        f"A job has no attribute {name!r}{_meant(name, known, _OTHER_NAMES)} Attributes of your "
+        f"A job has no attribute {name!r}{meant(name, known, _OTHER_NAMES)} Attributes of your "
         "own go into custom_attributes={...}."
     )
 
@@ -207,7 +207,7 @@ def _check_names(
         if name not in known:
             raise ValueError(
                 f"The {attribute} policy of a job has no member {name!r}"
-                f"{_meant(name, known, others)} It may have {', '.join(sorted(known))}."
+                f"{meant(name, known, others)} It may have {', '.join(sorted(known))}."
             )
 
 
@@ -220,7 +220,11 @@ def _mapping(name: str, value: object, example: str, policy: str = "") -> dict[s
     )
 
 
-def _meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:
+def meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:
+    """Return the end of a sentence about a name that there is not: which one was probably meant.
+
+    :param others: what other libraries call what a known name means.
+    """
     from difflib import get_close_matches  # only for a mistake
 
     if name in others:

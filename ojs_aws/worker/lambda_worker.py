@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from typing import Any, Final, Protocol, runtime_checkable
 
+from ojs_aws.client.keywords import checks_keywords
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.config import Settings
@@ -54,6 +55,7 @@ class PerInvocation(Protocol):
         """Enter before the first job of a batch, and leave after the last one."""
 
 
+@checks_keywords
 class LambdaWorker(BaseWorker):
     """Executes the jobs whose messages SQS delivers, a batch's jobs in parallel.
 

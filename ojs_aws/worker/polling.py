@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
+from ojs_aws.client.keywords import checks_keywords
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7, first_of, within
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.domain.attributes import check_queue
@@ -37,6 +38,7 @@ MAX_FETCH: Final = 100
 _log = logging.getLogger(__name__)
 
 
+@checks_keywords
 class Worker(BaseWorker):
     """Fetches jobs over HTTPS and executes several at once.
 
