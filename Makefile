@@ -91,6 +91,11 @@ browser: setup $(VENV)/.ready-browser ## Drive the dashboard in a real browser (
 		else echo "browser: no Node here, so the built files are not compared with their sources"; fi
 	$(BIN)/python -m pytest -m browser $(BROWSER_ARGS) tests/dashboard
 
+.PHONY: screenshots
+screenshots: setup $(VENV)/.ready-browser ## Take the screenshots of README and docs again (Chromium)
+	$(BIN)/python -m tests.dashboard.screenshots
+	echo "screenshots: docs/images; commit what changed there"
+
 .PHONY: clients
 clients: node setup emulator ## Drive the official clients, whose check-outs are named by OJS_PYTHON_SDK, OJS_JS_SDK ... (CLIENT_ARGS="--write")
 	$(BIN)/python -m tests.clients $(CLIENT_ARGS)

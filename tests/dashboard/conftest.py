@@ -40,6 +40,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+def launch(playwright: Any) -> Any:
+    """Start Chromium without a window."""
+    # Chromium's own sandbox refuses to run as root, as containers do.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A Chromium without a window."""
@@ -49,14 +56,12 @@ def browser() -> Iterator[Any]:
     if not CHROMIUM.exists():
         pytest.skip(f"there is no Chromium at {CHROMIUM}; the variable CHROMIUM names another one")
     with playwright.sync_playwright() as started:
-        # Chromium's own sandbox refuses to run as root, as containers do.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        chromium = started.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        chromium = launch(started)
         yield chromium
         chromium.close()
 
 
-def _serve(*options: str) -> Iterator[tuple[str, str]]:
+def serve(*options: str) -> Iterator[tuple[str, str]]:
     """Run a local server; return its address and what it printed up to there."""
     process = subprocess.Popen(
         [sys.executable, "-m", "ojs_aws.cli", "local", "--port", "0", *options],
@@ -78,14 +83,14 @@ def _serve(*options: str) -> Iterator[tuple[str, str]]:
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """The address of a server that asks for no key."""
-    for address, _ in _serve():
+    for address, _ in serve():
         yield address
 
 
 @pytest.fixture(scope="session")
 def closed_server() -> Iterator[tuple[str, dict[str, str]]]:
     """The address of a server that asks for a key, and a key of each scope."""
-    for address, said in _serve("--auth"):
+    for address, said in serve("--auth"):
         yield address, dict(re.findall(r"^  ([a-z-]+)\s+(ojs_\S+)", said, re.MULTILINE))
 
 

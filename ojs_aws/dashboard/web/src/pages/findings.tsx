@@ -33,8 +33,7 @@ export function FindingsPanel({ found: newest }: { found: Findings }) {
         <ul class="findings">
           {found.findings.map((each) => (
             <li key={each.message} class={each.severity === "error" ? "note bad" : "note"}>
-              <p><State name={each.severity} /> {each.message} <Where finding={each} /></p>
-              <p class="quiet"><code>{each.hint}</code></p>
+              <p><State name={each.severity} /> {each.message} <Where finding={each} /> <Hint text={each.hint} /></p>
             </li>
           ))}
         </ul>
@@ -47,6 +46,11 @@ export function FindingsPanel({ found: newest }: { found: Findings }) {
       </details>
     </section>
   );
+}
+
+/** What to do: a command line, or a sentence. */
+function Hint({ text }: { text: string }) {
+  return text.startsWith("ojs-aws ") ? <code>{text}</code> : <span class="quiet">{text}</span>;
 }
 
 function Where({ finding }: { finding: Finding }) {
