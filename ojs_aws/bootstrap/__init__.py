@@ -173,6 +173,7 @@ def build_backend(
             triggers=functools.cache(made.triggers),
             depths=made.depths,
             tallies=made.tallies,
+            failure_groups=made.failure_groups,
             pressures=made.pressures,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),

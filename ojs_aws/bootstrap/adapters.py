@@ -145,6 +145,12 @@ class Adapters:
 
         return DynamoTallies(self.aws.dynamodb, self.settings.table)
 
+    def failure_groups(self) -> ports.FailureGroups:
+        """Return the store of failures that were grouped by error."""
+        from ojs_aws.adapters.dynamodb.failure_groups import DynamoFailureGroups
+
+        return DynamoFailureGroups(self.aws.dynamodb, self.settings.table)
+
     def pressures(self) -> ports.Pressures:
         """Return the store of how full queues are."""
         from ojs_aws.adapters.dynamodb.queues.depths import DynamoPressures

@@ -19,6 +19,7 @@ from ojs_aws.cli import (
     dead_letters,
     doctor,
     enqueue,
+    errors,
     events,
     job_views,
     jobs,
@@ -50,6 +51,7 @@ for _group in (jobs, queues, limits, workers, cron, workflows, dead_letters, key
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
 job_views.register(app)
+errors.register(app)
 events.register(app)
 monitor.register(app)
 dashboard.register(app)

@@ -29,6 +29,7 @@ from ojs_aws.client.areas.queues import QueueNumbers
 from ojs_aws.client.areas.queues import QueueSettings
 from ojs_aws.client.areas.schemas import JobSchema
 from ojs_aws.client.areas.system import Caller
+from ojs_aws.client.areas.system import ErrorReport
 from ojs_aws.client.areas.system import FindingsReport
 from ojs_aws.client.areas.workers import DirectedWorkers
 from ojs_aws.client.areas.workers import WorkerEntry
@@ -512,6 +513,13 @@ class SyncSystem:
 
     def findings(self) -> FindingsReport:
         """Ask what needs attention: late sweeps, old jobs, failures, silent workers."""
+
+    def errors(self, *, queue: str='', since: datetime | None=None, limit: int=50) -> ErrorReport:
+        """Group the failures of jobs by error type and kind of message.
+
+        :param since: counted from the begin of its hour; an hour ago by default, at most a week.
+        :raises InvalidRequestError: it is longer ago.
+        """
 
     def history(self, period: str='5m', *, queue: str='', since: datetime | None=None, until: datetime | None=None) -> Sequence[Mapping[str, JsonValue]]:
         """Count the jobs ``completed`` and ``failed`` in each period, the oldest one first.

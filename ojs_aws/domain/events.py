@@ -78,6 +78,9 @@ REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Every event type, and the data it must carry (ojs-events, sections 3 and 4)."""
 
+FAILED: Final = "job.failed"
+"""The type of the event of each failed attempt."""
+
 _SHORT_TEXT: Final = 500
 _ERROR_PARTS: Final = ("type", "code", "message", "retryable", "attempt", "occurred_at")
 

@@ -16,6 +16,7 @@ from ojs_aws.ports.bulk import BulkDone, BulkRequest, BulkRequests
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
+from ojs_aws.ports.failure_groups import FailureGroups, QueueFailures
 from ojs_aws.ports.jobs import (
     AlreadyStoredError,
     Between,
@@ -86,6 +87,7 @@ __all__ = [
     "EventLog",
     "EventPage",
     "EventQuery",
+    "FailureGroups",
     "ForeignWorkerError",
     "Head",
     "IdGenerator",
@@ -103,6 +105,7 @@ __all__ = [
     "Page",
     "Pressure",
     "Pressures",
+    "QueueFailures",
     "QueueInfo",
     "QueueIsFullError",
     "QueueMissingError",

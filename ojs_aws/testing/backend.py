@@ -35,6 +35,7 @@ from ojs_aws.testing.memory import (
     MemoryWorkflows,
 )
 from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
+from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
 from ojs_aws.testing.memory.indexed_jobs import IndexedStore
 from ojs_aws.testing.memory.messages import NoMessages
 from ojs_aws.testing.memory.queue_settings import (
@@ -105,6 +106,7 @@ class MemoryBackend:
             settings_book=lambda: book,
             depths=_once(lambda: MemoryDepths(store)),
             tallies=_once(MemoryTallies),
+            failure_groups=_once(MemoryFailureGroups),
             pressures=_once(lambda: MemoryPressures(reports=Watched(self.changes.note))),
             clock=self.clock,
             ids=UuidV7(),

@@ -13,10 +13,12 @@ import pytest
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
+from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
@@ -77,7 +79,10 @@ def aws() -> Iterator[EmbeddedAws]:
 def test_a_batch_costs_one_log_write_one_per_queue_and_a_bus_call_per_ten(
     aws: EmbeddedAws,
 ) -> None:
-    """Thirty jobs' lives in one queue: ninety records, 105 events, of which 45 go to the bus."""
+    """Thirty jobs' lives in one queue: ninety records, 105 events, of which 45 go to the bus.
+
+    Half of them failed, which is one write more: it groups the failures by error.
+    """
     handler = build_stream(build_backend(aws.settings, aws.clients, both=in_turn), read_image)
     first, *rest = lives(31)
     handler({"Records": first}, None)
@@ -85,7 +90,28 @@ def test_a_batch_costs_one_log_write_one_per_queue_and_a_bus_call_per_ten(
     assert len(records) == 90
     with aws.calls.counted() as calls:
         handler({"Records": records}, None)
-    assert calls == {"PutItem": 1, "PutEvents": 5, "UpdateItem": 1}
+    assert calls == {"PutItem": 1, "PutEvents": 5, "UpdateItem": 2}
+
+
+def test_grouping_failures_costs_under_a_tenth_of_a_unit_a_job(aws: EmbeddedAws) -> None:
+    """At a busy rate, whatever fails; a batch in which nothing failed writes nothing for it."""
+    backend = build_backend(aws.settings, aws.clients, both=in_turn)
+    handler = build_stream(backend, read_image)
+    busy = [each for life in lives(66)[1::2] for each in life]
+    assert len(busy) == 99
+    handler({"Records": busy}, None)
+    pages = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    (item,) = [each for each in pages if each["pk"]["S"] == "failures"]
+    assert write_units(item_bytes(item)) / 33 < 0.1
+    rows, _ = backend.ports.failure_groups().read(Instant(0), Instant(2 * 10**12))
+    (group,) = [each for row in rows for each in row.groups]
+    assert (group.type, group.message, group.count) == ("broken", "it broke", 33)
+    calm = [each for number, life in enumerate(lives(60)) if number % 2 == 0 for each in life]
+    for number, each in enumerate(calm):
+        each["dynamodb"]["SequenceNumber"] = f"calm-{number}"
+    with aws.calls.counted() as calls:
+        handler({"Records": calm}, None)
+    assert calls["UpdateItem"] == 1
 
 
 def test_a_repeated_batch_costs_nothing_in_the_same_process(aws: EmbeddedAws) -> None:

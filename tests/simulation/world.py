@@ -50,6 +50,7 @@ from ojs_aws.testing.memory import (
     counting,
 )
 from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
+from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
 from ojs_aws.testing.memory.queue_settings import (
     MemoryDepths,
     MemoryPressures,
@@ -92,6 +93,7 @@ class World:
         self.depths = MemoryDepths(self.store)
         self.pressures = MemoryPressures()
         self.tallies = MemoryTallies()
+        self.failure_groups = MemoryFailureGroups()
         self.backend = Backend(
             self.settings,
             Ports(
@@ -117,6 +119,7 @@ class World:
                 depths=lambda: self.depths,
                 pressures=lambda: self.pressures,
                 tallies=lambda: self.tallies,
+                failure_groups=lambda: self.failure_groups,
                 clock=self.clock,
                 ids=CountingIds(),
                 new_reservation_id=counting("reservation"),

@@ -79,6 +79,42 @@ class FindingsReport:
     checks: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorGroup:
+    """Counts the failures of one error type and one kind of message.
+
+    :ivar message: with ``*`` for values such as numbers, ids and quoted texts.
+    :ivar count: at least so many.
+    :ivar first_seen: RFC 3339, as ``last_seen`` is.
+    :ivar queues: those in which it occurred.
+    :ivar job_ids: of one of the first and one of the last jobs that failed so.
+    """
+
+    type: str
+    message: str
+    count: int
+    first_seen: str
+    last_seen: str
+    queues: Sequence[str]
+    job_ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReport:
+    """Says how jobs failed, the largest group first.
+
+    :ivar since: when the first hour began that is counted (RFC 3339).
+    :ivar ungrouped: failures that belong to none of the groups; at least so many.
+    :ivar has_more: there are more groups, or older ones.
+    """
+
+    since: str
+    until: str
+    groups: Sequence[ErrorGroup]
+    ungrouped: int
+    has_more: bool
+
+
 class System(Area):
     """Reads statistics and settings of the backend: ``client.system``."""
 
@@ -106,6 +142,19 @@ class System(Area):
             findings=[entry_of(Finding, each) for each in objects_in(values, "findings")],
             checks={text_in(each, "name"): text_in(each, "message") for each in checks},
         )
+
+    async def errors(
+        self, *, queue: str = "", since: datetime | None = None, limit: int = 50
+    ) -> ErrorReport:
+        """Group the failures of jobs by error type and kind of message.
+
+        :param since: counted from the begin of its hour; an hour ago by default, at most a week.
+        :raises InvalidRequestError: it is longer ago.
+        """
+        query = {"queue": queue, "since": moment_text(since), "limit": str(limit)}
+        values = (await self._ask("show_errors", query=query)).values
+        groups = [entry_of(ErrorGroup, each) for each in objects_in(values, "groups")]
+        return entry_of(ErrorReport, values, groups=groups)
 
     async def history(
         self,

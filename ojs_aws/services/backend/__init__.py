@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.access.client_limits import ClientRateLimits
     from ojs_aws.services.backend.ports import Ports
     from ojs_aws.services.limits.admin import LimitAdmin
+    from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings
     from ojs_aws.services.system.statistics import Statistics
 
@@ -60,6 +61,13 @@ class Backend(Foundation):
         from ojs_aws.services.system.statistics import Statistics
 
         return Statistics(self.queues.statistics, self.ports.queues, self.clock)
+
+    @cached_property
+    def failures(self) -> FailureStatistics:
+        """Return the service that groups failures by error."""
+        from ojs_aws.services.system.failure_groups import FailureStatistics
+
+        return FailureStatistics(self.ports.failure_groups, self.clock)
 
     @cached_property
     def findings(self) -> Findings:

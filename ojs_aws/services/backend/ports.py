@@ -48,6 +48,7 @@ class Ports:
     settings_book: Callable[[], ports.SettingsBook]
     depths: Callable[[], ports.Depths]
     tallies: Callable[[], ports.Tallies]
+    failure_groups: Callable[[], ports.FailureGroups]
     pressures: Callable[[], ports.Pressures]
     clock: ports.Clock
     ids: ports.IdGenerator
@@ -68,5 +69,6 @@ class Ports:
             settings_book=cache(self.settings_book),
             depths=cache(self.depths),
             tallies=cache(self.tallies),
+            failure_groups=cache(self.failure_groups),
             pressures=cache(self.pressures),
         )

@@ -250,7 +250,7 @@ def _failing(totals: Totals) -> list[Finding]:
             check="queues",
             message=f"In queue '{name}' {failed} of {ended} executions failed in the last "
             f"{minutes} minutes.",
-            hint=f"ojs-aws jobs list -q {name} -s discarded -s retryable --group-by error",
+            hint=f"ojs-aws errors -q {name}",
             data={"queue": name, "failed": failed, "ended": ended},
         )
         for failed, ended, name in found[:MAX_NAMED]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.events import FAILED
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.services.workflows.stream_stage import follow
 from ojs_aws.transport.events.records import Change, about
@@ -99,15 +100,19 @@ class Consequences:
     def tally(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
         """Count what changed with the records that will not come again; the last thing done.
 
-        What was set aside counts when it is published.
+        What was set aside counts when it is published. Nothing here holds back a record.
         """
         known = self.memory
         found = [
-            each.changed
+            each
             for each in changes
             if each.changed and each.number in passed and each.number not in known.given_up
         ]
         found = [each for each in found if each.number not in known.tallied]
-        if found:
-            self.backend.queues.counters(found)
-            known.tallied.update(each.number for each in found)
+        if not found:
+            return
+        self.backend.queues.counters(each.changed for each in found if each.changed)
+        known.tallied.update(each.number for each in found)
+        failures = [event for each in found for event in each.events if event.type == FAILED]
+        if failures:
+            self.backend.failures.record(failures)

@@ -64,6 +64,10 @@ NUMBERS: Final[list[Step]] = [
     get("show the statistics in a wrong detail", "/admin/stats?detail=much"),
     get("show the statistics with a wrong limit", "/admin/stats?limit=x"),
     get("show the gauges", "/admin/metrics"),
+    get("show the errors", "/admin/errors"),
+    get("show the errors of a queue", "/admin/errors?queue=other&since=PT2H"),
+    get("show the errors since too long ago", "/admin/errors?since=P9D"),
+    get("show the errors since no time", "/admin/errors?since=x"),
     get("show the history", "/admin/stats/history?period=1m"),
     get("show the history of a queue", "/admin/stats/history?queue=email&period=1h"),
     get(

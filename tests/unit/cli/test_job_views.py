@@ -13,6 +13,7 @@ from ojs_aws.cli.app import app
 from ojs_aws.cli.job_views import doing_text
 from ojs_aws.cli.output import Output
 from ojs_aws.cli.session import ExitCode
+from ojs_aws.domain.failure_groups import failure_group, window_of
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.test_commands import die, enqueue
@@ -139,3 +140,18 @@ def test_a_misspelt_queue_is_not_made(cli: Cli, world: World) -> None:
         ran = cli.run("queues", command, "reprots")
         assert ran.code == ExitCode.NOT_FOUND
         assert "Did you mean 'reports'?" in ran.err
+
+
+def test_errors_are_shown_by_group(cli: Cli, world: World) -> None:
+    """With how often at least, where, and one of the jobs."""
+    assert cli.run("errors").out == "No failures.\n"
+    now = datetime.now(UTC)
+    world.clock.at = int(now.timestamp() * 1000)
+    at = world.clock.now()
+    for number in range(3):
+        group = failure_group("Broken", f"no user {number}", f"job-{number}", at)
+        world.backend.ports.failure_groups().add("email", window_of(at), [group], str(number))
+    shown = cli.run("errors", "-q", "email").out
+    assert "job-2" in shown
+    assert "Broken: no user *" in shown
+    assert cli.ask("errors", "--since", "2h")["groups"][0]["count"] == 3

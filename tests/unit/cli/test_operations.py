@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "system.stats": "stats",
     "system.overview": "monitor",
     "system.findings": "doctor",
+    "system.errors": "errors",
     "system.whoami": "whoami",
     "system.config": "deploy-check",
     "system.repair": "restore messages",

@@ -194,6 +194,7 @@ CALLS: Final[Mapping[str, Make]] = {
     "events.follow": lambda c: _first(c.events.follow(job_ids=[AVAILABLE])),
     "system.whoami": lambda c: c.system.whoami(),
     "system.overview": lambda c: c.system.overview(),
+    "system.errors": lambda c: c.system.errors(queue="work", limit=5),
     "system.findings": lambda c: c.system.findings(),
     "system.stats": lambda c: c.system.stats(),
     "system.history": lambda c: c.system.history("1m", queue="work"),

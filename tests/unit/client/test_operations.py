@@ -77,6 +77,7 @@ METHODS: Final = {
     "show_stats": "system.stats",
     "show_overview": "system.overview",
     "show_findings": "system.findings",
+    "show_errors": "system.errors",
     "whoami": "system.whoami",
     "show_stats_history": "system.history",
     "show_config": "system.config",

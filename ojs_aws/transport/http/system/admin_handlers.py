@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws._version import __version__
 from ojs_aws.config import Settings
-from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.domain.timestamps import format_instant
@@ -127,6 +127,39 @@ def show_findings(call: Call) -> Answer[answers.FindingsAnswer]:
         {"name": name, "message": message} for name, message in report.checks.items()
     ]
     return Answer({"as_of": format_instant(report.at), "findings": found, "checks": checks})
+
+
+def show_errors(call: Call) -> Answer[answers.ErrorsAnswer]:
+    """Return failures by error (an extension); a caller bound to queues sees those of its own."""
+    query, now = call.request.query, call.backend.clock.now()
+    queue, since = text_of(query, "queue"), text_of(query, "since_time")
+    report = call.backend.failures.report(
+        instant_or_age(since, "since", now) if since else None,
+        check_queue(queue) if queue else "",
+        call.request.caller.may_touch,
+    )
+    limit = number_of(query, "limit")
+    groups: list[answers.ErrorGroup] = [
+        {
+            "type": each.group.type,
+            "message": each.group.message,
+            "count": each.group.count,
+            "first_seen": format_instant(each.group.first_seen),
+            "last_seen": format_instant(each.group.last_seen),
+            "queues": [*each.queues],
+            "job_ids": [*each.group.job_ids],
+        }
+        for each in report.groups[:limit]
+    ]
+    body: answers.ErrorsAnswer = {
+        "since": format_instant(report.since),
+        "until": format_instant(report.until),
+        "groups": groups,
+        "ungrouped": report.ungrouped,
+        "has_more": report.is_cut or len(report.groups) > limit,
+        "is_exact": False,
+    }
+    return Answer(body)
 
 
 def show_gauges(call: Call) -> Answer[str]:

@@ -188,6 +188,29 @@ class FindingsAnswer(TypedDict):
     checks: list[Check]
 
 
+class ErrorGroup(TypedDict):
+    """Counts the failures of one error type and one kind of message; at least so many."""
+
+    type: str
+    message: str
+    count: int
+    first_seen: Timestamp
+    last_seen: Timestamp
+    queues: list[str]
+    job_ids: list[str]
+
+
+class ErrorsAnswer(TypedDict):
+    """Says how jobs failed, the largest group first; all counts are lower bounds."""
+
+    since: Timestamp
+    until: Timestamp
+    groups: list[ErrorGroup]
+    ungrouped: int
+    has_more: bool
+    is_exact: bool
+
+
 class Bottleneck(TypedDict):
     """Describes a deep queue, for the command line."""
 

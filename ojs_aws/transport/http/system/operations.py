@@ -81,6 +81,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Show what needs attention: late sweeps, old jobs, failures, silent workers",
     ),
     _operator(
+        at=f"GET {BASE}/admin/errors",
+        operation="show_errors",
+        access=COUNTS_QUEUES,
+        summary="Group the failures of jobs by error, with counts and sample jobs",
+        query=("queue", "since_time", "limit"),
+    ),
+    _operator(
         at=f"GET {BASE}/admin/metrics",
         operation="show_gauges",
         access=COUNTS_QUEUES,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.failure_groups import failure_group, window_of
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.transport.http.system.admin_handlers import SHOWN
 from tests.api import Api
 from tests.simulation.world import World, count_changes
+from tests.unit.transport.http.jobs.test_foreign_jobs import bound
 
 
 def die(api: Api, **more: Any) -> str:
@@ -287,3 +289,32 @@ def test_a_repair_is_asked_for_part_by_part(api: Api, world: World) -> None:
     whole = api.post("/admin/repair", {}).json
     assert (whole["ready"], whole["waiting"], whole["has_more"]) == (3, 0, False)
     assert "next_cursor" not in whole
+
+
+def test_failures_are_shown_by_error_within_bounds(world: World) -> None:
+    """A key bound to queues sees those of its own; one bound to types none."""
+    api = Api(world.backend)
+    for queue, count in (("billing", 2), ("email", 3)):
+        for number in range(count):
+            now = Instant(world.clock.now() + number)
+            group = failure_group("Broken", f"no user {number}", f"job-{queue}-{number}", now)
+            world.backend.ports.failure_groups().add(
+                queue, window_of(now), [group], f"{queue}{number}"
+            )
+    body = api.get("/admin/errors").json
+    (group,) = body["groups"]
+    assert (group["type"], group["message"], group["count"]) == ("Broken", "no user *", 5)
+    assert (group["queues"], body["is_exact"], body["has_more"]) == (
+        ["billing", "email"],
+        False,
+        False,
+    )
+    world.backend.settings = replace(world.backend.settings, auth="api-key")
+    api = Api(world.backend)
+    api.authorizer = bound(queues=("email",))
+    (own,) = api.get("/admin/errors").json["groups"]
+    assert (own["queues"], own["count"]) == (["email"], 3)
+    assert "billing" not in api.get("/admin/errors").text
+    assert api.get("/admin/errors", query={"queue": "billing"}).status == 403
+    api.authorizer = bound(types=("email.*",))
+    assert api.get("/admin/errors").status == 403

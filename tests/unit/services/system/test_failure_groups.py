@@ -1,0 +1,89 @@
+"""Failures grouped by error: from published events to the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.config import Settings
+from ojs_aws.domain.errors import BackendUnavailableError, InvalidRequestError
+from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.events import Commit, events_of
+from ojs_aws.services.jobs.fetch.service import FetchRequest
+from tests.jobs import any_job
+from tests.simulation.world import World
+
+
+def fail(world: World, message: str, queue: str = "default", **more: Any) -> str:
+    """Push a job and fail it for good, and count that, as the stream's consumer does."""
+    record = world.backend.jobs.push(
+        any_job("demo.echo", [1], queue=queue, retry={"max_attempts": 1})
+    ).record
+    assert record is not None
+    (before,) = world.backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
+    error = parse_object(encode({"type": "Broken", "message": message, **more}))
+    world.backend.jobs.fail(record.id, "w", error)
+    after = world.store.jobs[record.id]
+    world.backend.failures.record(events_of(before, after, Commit(world.clock.now())))
+    world.clock.advance(s=60)
+    return record.id
+
+
+def test_failures_are_grouped_over_queues_and_hours() -> None:
+    """The largest group first, with the first and the last job."""
+    world = World()
+    ids = [fail(world, f"no user {n}", queue) for n, queue in enumerate(("default", "email"))]
+    world.clock.advance(s=7200)
+    ids.append(fail(world, "no user 7"))
+    fail(world, "connection refused", "email")
+    report = world.backend.failures.report(Instant(world.clock.now() - 3 * 3_600_000))
+    first, second = report.groups
+    assert (first.group.message, first.group.count, first.queues) == (
+        "no user *",
+        3,
+        ("default", "email"),
+    )
+    assert first.group.job_ids == (ids[0], ids[2])
+    assert (second.group.message, second.queues) == ("connection refused", ("email",))
+    (recent,) = world.backend.failures.report(queue="default").groups
+    assert recent.group.count == 1
+
+
+def test_messages_are_redacted_as_the_settings_say() -> None:
+    """What is not kept with the job is not in its group either."""
+    world = World(settings=Settings(redact_messages=True))
+    fail(world, "secret words")
+    (only,) = world.backend.failures.report().groups
+    assert "secret" not in only.group.message
+    assert only.group.type == "Broken"
+
+
+def test_failures_that_cannot_be_counted_hold_nothing_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither AWS, nor an event that cannot be read, nor one queue another one."""
+    world = World()
+    add = world.failure_groups.add
+
+    def refuse(queue: str, *given: Any) -> None:
+        if queue == "default":
+            raise BackendUnavailableError("no")
+        add(queue, *given)
+
+    monkeypatch.setattr(world.failure_groups, "add", refuse)
+    fail(world, "one")
+    fail(world, "two", "email")
+    world.backend.failures.record([None])  # type: ignore[list-item]
+    assert [each.queues for each in world.backend.failures.report().groups] == [("email",)]
+
+
+def test_failures_are_kept_for_a_week() -> None:
+    """Who asks for more is refused."""
+    world = World()
+    fail(world, "one")
+    week = Instant(world.clock.now() - 7 * 86_400_000)
+    assert len(world.backend.failures.report(week).groups) == 1
+    with pytest.raises(InvalidRequestError, match="7 days"):
+        world.backend.failures.report(Instant(week - 2 * 3_600_000))
