@@ -1,0 +1,91 @@
+"""docs/testing.md: its files are an application with tests, and they pass."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import ojs_aws.testing.ojs
+import ojs_aws.testing.server  # noqa: F401 - pytester forgets the modules that its runs import
+
+pytest_plugins = ["pytester"]
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+TEXT: Final = (DOCS / "testing.md").read_text("utf-8")
+FILES: Final = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", TEXT, re.DOTALL))
+SETTINGS: Final = """
+[pytest]
+pythonpath = .
+asyncio_mode = auto
+asyncio_default_fixture_loop_scope = function
+filterwarnings =
+    error
+    ignore:Using `httpx`
+"""
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder with all files of the page."""
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
+    monkeypatch.delenv("OJS_URL", raising=False)
+    for name, text in FILES.items():
+        (pytester.path / name).write_text(text)
+    pytester.makeini(SETTINGS)
+    return pytester
+
+
+def run(folder: pytest.Pytester, *names: str) -> pytest.RunResult:
+    """Run test files in this process."""
+    return folder.runpytest_inprocess(
+        "-p", "ojs_aws.testing.plugin", "-p", "no:cacheprovider", *names
+    )
+
+
+def number_in(*names: str) -> int:
+    """Return how many tests files have."""
+    return sum(len(re.findall(r"^ *(?:async )?def test_", FILES[name], re.M)) for name in names)
+
+
+def test_every_block_of_the_page_is_run() -> None:
+    """As a file: there is no other Python."""
+    assert TEXT.count("```python") == len(FILES)
+
+
+def test_the_tests_of_the_page_pass(folder: pytest.Pytester) -> None:
+    """All of them but those with a server or a web framework."""
+    names = sorted(FILES.keys() - {"shop.py", "conftest.py", "test_whole.py", "test_web.py"})
+    run(folder, *names).assert_outcomes(passed=number_in(*names))
+
+
+def test_the_tests_with_a_server_pass(folder: pytest.Pytester) -> None:
+    run(folder, "test_whole.py").assert_outcomes(passed=number_in("test_whole.py"))
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("fastapi"), reason="make setup installs fastapi")
+def test_the_tests_of_endpoints_pass(folder: pytest.Pytester) -> None:
+    run(folder, "test_web.py").assert_outcomes(passed=number_in("test_web.py"))
+
+
+def test_the_message_on_the_page_is_what_people_see(folder: pytest.Pytester) -> None:
+    """All but the id."""
+    name = "test_message.py"
+    (folder.path / name).write_text(
+        "from shop import send_welcome, sign_up\n"
+        "async def test_it(ojs):\n"
+        "    await sign_up('ada@example.com')\n"
+        "    ojs.assert_enqueued(send_welcome.call('ada@example.org'))\n"
+    )
+    result = run(folder, name)
+    result.assert_outcomes(failed=1)
+    (shown,) = re.findall(r"```\nAssertionError: (.*?)```", TEXT, re.DOTALL)
+    said = result.stdout.str()
+    for line in re.sub(r"\S+…", "*", shown).splitlines():
+        before, _, after = line.strip().partition("*")
+        assert before in said
+        assert after in said
