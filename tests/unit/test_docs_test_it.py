@@ -1,0 +1,68 @@
+"""Each guide of a feature ends with a section "Test it", whose tests pass."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import ojs_aws.testing.ojs
+import ojs_aws.testing.server  # noqa: F401 - pytester forgets the modules that its runs import
+from tests.unit.test_docs_testing import SETTINGS
+
+pytest_plugins = ["pytester"]
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+GUIDES: Final = {
+    "batches": 0,
+    "cron": 0,
+    "events": 0,
+    "job-versions": 0,
+    "limits": 0,
+    "middleware": 1,
+    "operations-dead-letters": 0,
+    "priority": 1,
+    "progress": 0,
+    "queues": 0,
+    "results": 0,
+    "retries": 1,
+    "schemas": 0,
+    "typed-jobs": 2,
+    "unique-jobs": 0,
+    "web-frameworks": 1,
+    "workers": 1,
+    "workflows": 1,
+}
+"""How many of a page's first blocks its tests need."""
+
+
+def section_of(page: str) -> str:
+    """Return the section of a page; the last one, but for tables of requirements."""
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    found = re.search(r"^## Test it\n(.*?)(?=^## Which test proves what|\Z)", text, re.M | re.S)
+    assert found is not None, f"docs/{page}.md does not end with a section: Test it"
+    assert "\n## " not in found[1]
+    return found[1]
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_the_tests_of_a_guide_pass(
+    page: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what the page declares before them."""
+    monkeypatch.delenv("OJS_URL", raising=False)
+    monkeypatch.delitem(sys.modules, "test_guide", raising=False)
+    section = section_of(page)
+    assert "testing.md" in section
+    tests = re.findall(r"<!-- test -->\n```python\n(.*?)```", section, re.DOTALL)
+    assert tests
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    before = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[: GUIDES[page]]
+    code = "\n\n".join([*before, *tests])
+    (pytester.path / "test_guide.py").write_text(code)
+    pytester.makeini(SETTINGS)
+    result = pytester.runpytest_inprocess("-p", "ojs_aws.testing.plugin", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=len(re.findall(r"^(?:async )?def test_", code, re.M)))
