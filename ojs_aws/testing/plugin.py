@@ -1,4 +1,4 @@
-"""Gives pytest the fixtures ``ojs`` and ``ojs_server``; pytest loads it by itself.
+"""Gives pytest the fixtures ``ojs``, ``ojs_inline`` and ``ojs_server``; pytest loads it by itself.
 
 Nothing else is imported before a test asks for one of them.
 """
@@ -57,6 +57,16 @@ def ojs(ojs_worker: Handlers | None) -> Iterator[Ojs]:
     from ojs_aws.testing.ojs import Ojs
 
     with Ojs.fake(**handlers_of(ojs_worker)) as made:
+        yield made
+
+
+@pytest.fixture
+def ojs_inline(ojs_worker: Handlers | None) -> Iterator[Ojs]:
+    """Take the place of the backend: each job runs when it is enqueued, and its error is raised."""
+    from ojs_aws.testing.application import handlers_of
+    from ojs_aws.testing.ojs import Ojs
+
+    with Ojs.inline(**handlers_of(ojs_worker)) as made:
         yield made
 
 

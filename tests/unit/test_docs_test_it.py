@@ -42,7 +42,9 @@ GUIDES: Final = {
 def section_of(page: str) -> str:
     """Return the section of a page; the last one, but for tables of requirements."""
     text = (DOCS / f"{page}.md").read_text("utf-8")
-    found = re.search(r"^## Test it\n(.*?)(?=^## Which test proves what|\Z)", text, re.M | re.S)
+    found = re.search(
+        r"^## Test it\n(.*?)(?=^## Which test proves what|\Z)", text, re.MULTILINE | re.DOTALL
+    )
     assert found is not None, f"docs/{page}.md does not end with a section: Test it"
     assert "\n## " not in found[1]
     return found[1]
@@ -65,4 +67,4 @@ def test_the_tests_of_a_guide_pass(
     (pytester.path / "test_guide.py").write_text(code)
     pytester.makeini(SETTINGS)
     result = pytester.runpytest_inprocess("-p", "ojs_aws.testing.plugin", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=len(re.findall(r"^(?:async )?def test_", code, re.M)))
+    result.assert_outcomes(passed=len(re.findall(r"^(?:async )?def test_", code, re.MULTILINE)))

@@ -49,7 +49,9 @@ def run(folder: pytest.Pytester, *names: str) -> pytest.RunResult:
 
 def number_in(*names: str) -> int:
     """Return how many tests files have."""
-    return sum(len(re.findall(r"^ *(?:async )?def test_", FILES[name], re.M)) for name in names)
+    return sum(
+        len(re.findall(r"^ *(?:async )?def test_", FILES[name], re.MULTILINE)) for name in names
+    )
 
 
 def test_every_block_of_the_page_is_run() -> None:
@@ -89,3 +91,59 @@ def test_the_message_on_the_page_is_what_people_see(folder: pytest.Pytester) -> 
         before, _, after = line.strip().partition("*")
         assert before in said
         assert after in said
+
+
+REQUIREMENTS: Final = (DOCS / "testing-requirements.md").read_text("utf-8")
+IDS: Final = {
+    "5.1": 8,
+    "5.2": 6,
+    "5.3": 4,
+    "6.1": 6,
+    "6.2": 4,
+    "6.3": 1,
+    "6.4": 1,
+    "7.1": 8,
+    "7.2": 3,
+    "7.3": 2,
+    "8": 3,
+    "9.3": 3,
+    "10.3": 1,
+}
+"""How many rows each section has, beside those that section 11 numbers."""
+ROWS: Final = re.findall(
+    r"^\| (\S+) \| (?:MUST|SHOULD) \| (?:.+) \| `(\S+)::(\w+)` \|$", REQUIREMENTS, re.MULTILINE
+)
+
+
+def test_every_requirement_is_listed_once() -> None:
+    ids = [f"{section}-{n}" for section, count in IDS.items() for n in range(1, count + 1)]
+    numbered = [f"TST-{n:03d}" for n in range(1, 7)] + [f"TST-R{n:03d}" for n in range(1, 6)]
+    assert [row[0] for row in ROWS] == ids + numbered
+    assert REQUIREMENTS.count("\n| ") == len(ROWS) + REQUIREMENTS.count("| id | level |")
+
+
+@pytest.mark.parametrize(("path", "name"), sorted({row[1:] for row in ROWS}))
+def test_the_test_of_a_requirement_exists(path: str, name: str) -> None:
+    code = (DOCS.parent / path).read_text("utf-8")
+    assert re.search(rf"^(?:async )?def {name}\(", code, re.MULTILINE)
+
+
+def test_the_table_of_differences_has_every_feature() -> None:
+    """Of section 8, in its words or in plainer ones."""
+    table = TEXT.partition("## Differences between the modes")[2].partition("\n## ")[0]
+    features = re.findall(r"^\| ([^|]+?) \|", table, re.MULTILINE)
+    assert {
+        "validation of envelopes",
+        "state transitions",
+        "enqueue middleware",
+        "execution middleware",
+        "handlers",
+        "retries",
+        "schedules",
+        "reservations that end",
+        "concurrency limits",
+        "rate limits",
+        "unique jobs",
+        "workflows",
+        "events",
+    } <= set(features)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 from ojs_aws.client import Client, SyncClient
 from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.http import HttpTransport
-from ojs_aws.client.transports.substitute import Substitute, activate, deactivate
-from ojs_aws.testing.assertions import Assertions
+from ojs_aws.client.transports.substitute import activate, deactivate
+from ojs_aws.testing.execution_assertions import ExecutionAssertions
+from ojs_aws.testing.handlers import JobHandlers
 from ojs_aws.testing.jobs import EnqueuedJob
-from ojs_aws.testing.patterns import CallPattern, has_any
+from ojs_aws.testing.place import Place
 from ojs_aws.testing.server.child import ServerChild, ServerError
 from ojs_aws.testing.server.transport import ThreadedTransport
 from ojs_aws.testing.server.waits import Waits
 from ojs_aws.testing.server.worker_thread import Handlers, WorkerThread, worker_for
 from ojs_aws.worker.polling import Worker
 
-if TYPE_CHECKING:
-    from ojs_aws.typed_jobs.declarations import JobDeclaration
 
-
-class OjsServer(Waits, Assertions):
+class OjsServer(Waits, ExecutionAssertions):
     """Starts the local server, and gives tests what they need of it (a context manager).
 
     Everything is real: HTTP, the Lambda functions' code, DynamoDB and SQS as moto has them. The
@@ -37,8 +35,6 @@ class OjsServer(Waits, Assertions):
             server.wait_sync(handle)
 
     :ivar handlers: what :meth:`work` runs by default.
-    :ivar client: a client of the server, for any event loop.
-    :ivar sync_client: a client for code that is not asynchronous.
     """
 
     def __init__(
@@ -56,10 +52,8 @@ class OjsServer(Waits, Assertions):
         self._settings = dict(settings or {})
         self._child: ServerChild | None = None
         self._workers: list[WorkerThread] = []
-        self._declarations: dict[str, JobDeclaration] = {}
+        self._known = JobHandlers()
         self.handlers: Handlers | None = None
-        self.is_active = False
-        self.outer: Substitute | None = None
 
     def __enter__(self) -> Self:
         """Start the server.
@@ -75,15 +69,14 @@ class OjsServer(Waits, Assertions):
 
     def _start(self) -> None:
         self._child = ServerChild(self._lambda_workers, self._settings)
-        self.transport = ThreadedTransport(HttpTransport(HttpConnection(self.url)))
-        self.client = Client(transport=self.transport)
-        self.sync_client = SyncClient(client=Client(transport=self.transport))
+        self._transport = ThreadedTransport(HttpTransport(HttpConnection(self._child.url)))
+        self._place = Place(self._transport, self._known, lambda: Client(transport=self._transport))
 
     def _stop(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            self.sync_client.close()
-            self.transport.end()
+            self._place.close()
+            self._transport.end()
             child.close()
 
     @property
@@ -101,6 +94,16 @@ class OjsServer(Waits, Assertions):
     def log(self) -> str:
         """Return what the server, its functions and its Lambda workers have printed."""
         return self._running.log
+
+    @property
+    def client(self) -> Client:
+        """Return a client of the server, for any event loop."""
+        return self._place.client
+
+    @property
+    def sync_client(self) -> SyncClient:
+        """Return a client for code that is not asynchronous."""
+        return self._place.sync_client
 
     def reset(self) -> None:
         """Forget everything: jobs, workflows, cron entries, settings and messages.
@@ -120,24 +123,12 @@ class OjsServer(Waits, Assertions):
 
         That holds for typed jobs, and for every :class:`~ojs_aws.Client` whatever its URL is.
         """
-        activate(self)
+        place = self._place
+        activate(place)
         try:
             yield self
         finally:
-            deactivate(self)
-
-    def note_declaration(self, declaration: object) -> None:
-        """Remember by which declaration a job is sent."""
-        known = cast("JobDeclaration", declaration)
-        self._declarations[known.type] = known
-
-    def pattern_of(
-        self, declaration: object, args: Sequence[object], keywords: Mapping[str, object]
-    ) -> CallPattern[Any] | None:
-        """Return what stands for all calls that are like this one; None without ANY."""
-        if not any(map(has_any, (*args, *keywords.values()))):
-            return None
-        return CallPattern(cast("JobDeclaration", declaration), args, keywords)
+            deactivate(place)
 
     def _jobs(self) -> list[EnqueuedJob[Any]]:
         """Return all jobs, in the order in which they were enqueued."""
@@ -150,8 +141,17 @@ class OjsServer(Waits, Assertions):
     def _job(self, job_id: str) -> EnqueuedJob[Any]:
         found = self.sync_client.get(job_id)
         job: EnqueuedJob[Any] = EnqueuedJob.from_json(found.to_json())
-        job._declaration = self._declarations.get(job.type)  # noqa: SLF001 - as the fake does
+        job._declaration = self._known.declaration(job.type)  # noqa: SLF001 - as the fake does
         return job
+
+    def _executions(self, job: EnqueuedJob[Any]) -> int:
+        """Return how many attempts of a job have begun."""
+        return job.attempt
+
+    def _failures(self, job: EnqueuedJob[Any]) -> int:
+        """Return how many attempts of a job have failed."""
+        errors = job.get("errors")
+        return len(errors) if isinstance(errors, list) else int(job.state == "retryable")
 
     # ------------------------------------------------------------------------------- workers
     @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -37,12 +38,16 @@ PAGE: Final = 100
 T = TypeVar("T")
 
 
-class Waits:
+class Waits(ABC):
     """Waits until jobs are in a state, or all of them are done."""
 
-    sync_client: SyncClient
     _workers: list[WorkerThread]
     _lambda_workers: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def sync_client(self) -> SyncClient:
+        """Return a client for code that is not asynchronous."""
 
     async def wait(
         self,

@@ -107,6 +107,24 @@ def test_the_fake_serves_tests_with_and_without_async(shop: pytest.Pytester) -> 
     run(shop).assert_outcomes(passed=3)
 
 
+def test_inline_runs_a_job_when_it_is_enqueued(shop: pytest.Pytester) -> None:
+    shop.makepyfile(
+        """
+        import pytest
+        from shop import mail, signup, signup_sync
+
+        async def test_async(ojs_inline):
+            await signup("a@b.c")
+            ojs_inline.assert_enqueued(mail, state="completed")
+
+        def test_sync(ojs_inline):
+            with pytest.raises(ValueError, match="no address"):
+                signup_sync("nobody")
+        """
+    )
+    run(shop).assert_outcomes(passed=2)
+
+
 def test_anyio_runs_the_tests_as_well(shop: pytest.Pytester) -> None:
     """Where pytest-asyncio is not used."""
     shop.makeini("[pytest]\npythonpath = .\n")
@@ -205,7 +223,7 @@ def test_one_server_serves_all_tests_and_forgets_between_them(shop: pytest.Pytes
     set_ini(shop, ojs_worker="shop:worker", ojs_lambda_worker="shop:lambda_worker")
     shop.makepyfile(
         """
-        from ojs_aws.testing.server import OjsServer
+        from ojs_aws.testing import OjsServer
         from shop import count, mail, signup, signup_sync
 
         urls = set()

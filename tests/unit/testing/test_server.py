@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws import Client, Jobs, UniquePolicy, chain
 from ojs_aws.errors import NotFoundError
-from ojs_aws.testing.server import OjsServer, ServerError
+from ojs_aws.testing import OjsServer, ServerError
 from tests.unit.testing.shop import count, follow_up, jobs, send_mail
 
 
@@ -80,6 +80,8 @@ async def test_drain_names_the_jobs_that_failed(server: OjsServer) -> None:
             await server.drain()
         await server.drain(raise_errors=False)
     assert "shop.send_mail" in str(seen.value)
+    server.assert_failed(send_mail, attempt=1)
+    server.assert_performed(send_mail)
 
 
 async def test_assertions_see_the_jobs_of_the_server(server: OjsServer) -> None:
@@ -93,6 +95,11 @@ async def test_assertions_see_the_jobs_of_the_server(server: OjsServer) -> None:
     [job] = server.assert_enqueued(count.call(2), state="completed")
     assert (job.returned, job.arguments) == (600, {"pages": 2})
     server.assert_job_state(job, "completed")
+    server.assert_completed(count, count=1)
+    server.assert_performed(send_mail)
+    server.refute_performed(follow_up)
+    with pytest.raises(AssertionError, match="failures: expected '1 or more', is 0"):
+        server.assert_failed(count)
     with pytest.raises(AssertionError, match="expected 3, is 2"):
         server.assert_enqueued(count.call(3))
 
