@@ -132,6 +132,23 @@ def test_a_job_shows_its_attempts_and_its_error(tab: Tab, api: httpx.Client) -> 
     tab.says("The job is cancelled.")
 
 
+def test_failures_are_grouped_by_error(tab: Tab, api: httpx.Client) -> None:
+    """With a count, jobs to look at, and the way to all that failed in the queue."""
+    first, last = discard(api, "grouped"), discard(api, "grouped")
+    page = tab.open("errors?queue=grouped", "Errors")
+    row = page.locator("tbody tr", has_text="ValueError no <b>rows</b> found")
+    for job_id in (first, last):
+        row.get_by_role("link", name=job_id).wait_for()
+    page.get_by_text("at least 2 failed attempts").wait_for()
+    command = page.get_by_label("Command line").inner_text()
+    assert command.startswith("ojs-aws errors --since 1h --queue grouped")
+    page.get_by_label("Failed in").select_option("the last day")
+    page.wait_for_function("location.hash.includes('since=PT24H')")
+    row.get_by_role("link", name="grouped", exact=True).click()
+    page.get_by_role("link", name=first).wait_for()
+    assert "state=retryable%2Cdiscarded" in page.url
+
+
 def test_dead_letters_are_replayed_and_deleted(tab: Tab, api: httpx.Client) -> None:
     """One of each; deleting asks for a word."""
     first, second = discard(api, "dead", keep=True), discard(api, "dead", keep=True)

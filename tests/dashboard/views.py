@@ -12,6 +12,7 @@ VIEWS: Final = (
     ("", "Overview"),
     ("queues", "Queues"),
     ("jobs", "Jobs"),
+    ("errors", "Errors"),
     ("dead-letters", "Dead letters"),
     ("workers", "Workers"),
     ("cron", "Cron"),
@@ -33,9 +34,9 @@ def furnish(api: httpx.Client) -> tuple[tuple[str, str], ...]:
     push(api, "slow", options={"rate_limit": {"key": "carrier", "concurrency": 1}})
     api.post("queues/slow/pause").raise_for_status()
     api.put("rate-limits/carrier", json={"concurrency": 3}).raise_for_status()
-    running = push(api, "busy")
-    api.post("workers/fetch", json={"worker_id": "w-5", "queues": ["busy"], "count": 1})
-    beat = {"worker_id": "w-5", "active_jobs": [running], "queues": ["busy"], "concurrency": 5}
+    running = [push(api, "busy") for _ in range(2)]
+    api.post("workers/fetch", json={"worker_id": "w-5", "queues": ["busy"], "count": 2})
+    beat = {"worker_id": "w-5", "active_jobs": running, "queues": ["busy"], "concurrency": 5}
     api.post("workers/heartbeat", json=beat).raise_for_status()
     cron = {"name": "reports", "cron": "0 3 * * *", "timezone": "Europe/Berlin", "args": []}
     api.post("cron", json={**cron, "type": "report.build"})

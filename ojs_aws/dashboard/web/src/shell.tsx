@@ -12,6 +12,7 @@ import { keepZone, zone } from "./times";
 import { Cron } from "./pages/cron";
 import { CronJob } from "./pages/cron_job";
 import { DeadLetters } from "./pages/dead_letters";
+import { Errors } from "./pages/errors";
 import { Events } from "./pages/events";
 import { Job } from "./pages/job";
 import { Jobs } from "./pages/jobs";
@@ -38,6 +39,7 @@ const VIEWS: readonly View[] = [
   { path: "", name: "Overview", page: Overview },
   { path: "queues", name: "Queues", page: Queues, one: Queue },
   { path: "jobs", name: "Jobs", page: Jobs, one: Job },
+  { path: "errors", name: "Errors", page: Errors },
   { path: "dead-letters", name: "Dead letters", page: DeadLetters },
   { path: "workers", name: "Workers", page: Workers },
   { path: "cron", name: "Cron", page: Cron, one: CronJob },

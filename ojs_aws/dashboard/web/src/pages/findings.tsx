@@ -58,8 +58,8 @@ function Where({ finding }: { finding: Finding }) {
   if (job) return <JobLink id={job} />;
   if (queue) {
     const isFailing = finding.code === "jobs_fail";
-    const parts = isFailing ? link(["jobs"], { queue, state: "retryable,discarded" }) : link(["queues", queue]);
-    return <a href={parts}>{isFailing ? "Failed jobs" : `Queue ${queue}`}</a>;
+    const parts = isFailing ? link(["errors"], { queue }) : link(["queues", queue]);
+    return <a href={parts}>{isFailing ? "Errors" : `Queue ${queue}`}</a>;
   }
   const view = VIEWS[finding.code];
   return view ? <a href={link([view[0]])}>{view[1]}</a> : null;

@@ -64,7 +64,7 @@ export function Workers() {
 }
 
 function JobLinks({ ids }: { ids: readonly string[] }) {
-  return <>{ids.slice(0, SHOWN_JOBS).map((id) => <div key={id}><JobLink id={id} /></div>)}{ids.length > SHOWN_JOBS && `and ${ids.length - SHOWN_JOBS} more`}</>;
+  return <>{ids.slice(0, SHOWN_JOBS).map((id) => <div key={id} class="line"><JobLink id={id} /></div>)}{ids.length > SHOWN_JOBS && `and ${ids.length - SHOWN_JOBS} more`}</>;
 }
 
 function Changes({ worker }: { worker: WorkerRow }) {
