@@ -59,6 +59,7 @@ ALL: Final = (
     Benchmark("growth", minutes=4),
     Benchmark("overhead", quick=("--rounds", "20")),
     Benchmark("middleware", quick=("--quick",)),
+    Benchmark("testing_kit", quick=("--tests", "200")),
     Benchmark("typed_jobs", quick=("--quick",)),
     Benchmark("startup", quick=("--rounds", "3"), minutes=1),
     Benchmark("imports"),

@@ -8,6 +8,7 @@ one day breaks nothing that exists.
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -168,9 +169,16 @@ def marked_methods(member: object, hook_name: str) -> dict[str, Call]:
     """Return the methods of an object that are marked as one hook, by their own names."""
     return {
         name: getattr(member, name)
-        for name, function in inspect.getmembers(type(member), inspect.isfunction)
-        if hook_name_of(function) == hook_name
+        for name, marked in _marked_functions(type(member))
+        if marked == hook_name
     }
+
+
+@functools.lru_cache(maxsize=128)
+def _marked_functions(kind: type) -> tuple[tuple[str, str], ...]:
+    """Return the functions of a class that are marked as hooks, each with its hook."""
+    functions = inspect.getmembers(kind, inspect.isfunction)
+    return tuple((name, marked) for name, each in functions if (marked := hook_name_of(each)))
 
 
 def problem_of(call: Call, interface: Interface, name: str) -> str:

@@ -51,6 +51,7 @@ R = TypeVar("R")
 
 WORKER_ID: Final = "test"
 MAX_QUEUES: Final = 100
+ALL: Final = 1_000_000
 MAX_FIRED: Final = 10_000
 """Times that cron jobs may fire while the clock is moved once."""
 
@@ -122,11 +123,27 @@ class MemoryBackend:
 
     # ------------------------------------------------------------------------------- calls
     def call(self, service: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a service, alone, and do what follows from the changes that it makes."""
+        """Call a service, alone, after all that follows from the calls before it."""
         with self._lock:
-            try:
-                return service(*args, **kwargs)
-            finally:
+            self.follow()
+            return service(*args, **kwargs)
+
+    def write(self, service: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a service that only writes: what follows from new jobs may come after it."""
+        with self._lock:
+            if not self.changes.only_new:
+                self.follow()
+            return service(*args, **kwargs)
+
+    def report(self, service: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a service that a worker reports to: what follows from the claim may come after."""
+        with self._lock:
+            return service(*args, **kwargs)
+
+    def follow(self) -> None:
+        """Do what follows from all changes: events, steps of workflows, counters, cron jobs."""
+        with self._lock:
+            if self.changes.has_any:
                 self.changes.follow()
                 self._ring()
 
@@ -143,7 +160,7 @@ class MemoryBackend:
         """Return all jobs as of now, in the order in which they were enqueued."""
         with self._lock:
             self._settle()
-            self.changes.follow()
+            self.follow()
             jobs = self.store.jobs
             return [jobs[job_id] for job_id in self.order if job_id in jobs]
 
@@ -168,21 +185,24 @@ class MemoryBackend:
         :param queue: of the job; empty for any.
         """
         with self._lock:
-            self._settle()
+            self.follow()
             queues = [queue] if queue else self._queues_in_turn()
             for begin in range(0, len(queues), MAX_QUEUES):
                 some = tuple(queues[begin : begin + MAX_QUEUES])
                 request = FetchRequest(some, worker_id=WORKER_ID)
-                for job in self.call(self.services.jobs.fetch, request):
+                for job in self.services.jobs.fetch(request):
                     return job
             return None
 
     def _queues_in_turn(self) -> list[str]:
+        now, changer = self.clock.now(), self.services.changer
         heads = []
-        for info in self.registry.all():
-            head = self.store.head(info.name, 1)
+        for name in [*self.registry.infos]:
+            for row in self.store.due(name, Instant(0), now, ALL).jobs:
+                changer.settled(self.store.jobs[row.id], now)
+            head = self.store.head(name, 1)
             if head.jobs and not head.is_paused:
-                heads.append((head.jobs[0].sort_key.partition("#")[2], info.name))
+                heads.append((head.jobs[0].sort_key.partition("#")[2], name))
         return [name for _, name in sorted(heads)]
 
     def next_due(self, queue: str = "") -> Instant | None:
@@ -229,7 +249,7 @@ class MemoryBackend:
                     )
             self.clock.at = max(self.clock.at, moment)
             self._settle()
-            self.changes.follow()
+            self.follow()
 
     def set_time(self, moment: Instant) -> None:
         """Stop the clock at a moment; it may lie in the past."""

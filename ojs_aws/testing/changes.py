@@ -30,15 +30,23 @@ class Changes:
     """Keeps the changes of items until what follows from them is done.
 
     :ivar backend: returns the services, which are made later.
+    :ivar only_new: whether all these changes are of new items.
     """
 
     clock: FakeClock
     backend: Callable[[], Backend]
     _waiting: list[dict[str, Any]] = field(default_factory=list)
     _number: int = 0
+    only_new: bool = True
+
+    @property
+    def has_any(self) -> bool:
+        """Return True if there are changes that nothing was done about."""
+        return bool(self._waiting)
 
     def note(self, key: str, before: object, after: object) -> None:
         """Note that an item was written."""
+        self.only_new &= before is None
         self._number += 1
         self._waiting.append(
             {
@@ -60,6 +68,7 @@ class Changes:
         for _ in range(MAX_ROUNDS):
             records, self._waiting = self._waiting, []
             if not records:
+                self.only_new = True
                 return
             failures = self._consumer.handle({"Records": records}, None)["batchItemFailures"]
             if failures:
@@ -71,6 +80,7 @@ class Changes:
     def clear(self) -> None:
         """Forget the changes that nothing was done about."""
         self._waiting.clear()
+        self.only_new = True
 
     @cached_property
     def _consumer(self) -> StreamConsumer:

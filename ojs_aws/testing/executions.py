@@ -79,7 +79,7 @@ class MemoryReservations(DirectReservations):
 
     async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a service here and now."""
-        return self._memory.call(call, *args, **kwargs)
+        return self._memory.report(call, *args, **kwargs)
 
 
 @dataclass(slots=True)

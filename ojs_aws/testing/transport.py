@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from ojs_aws.client.errors import WaitTimeoutError
 from ojs_aws.client.results import Stored
-from ojs_aws.client.transports.in_process import InProcessTransport
+from ojs_aws.client.transports.in_process import InProcessTransport, stored_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.testing.backend import MemoryBackend
@@ -37,13 +37,14 @@ class MemoryTransport(InProcessTransport):
         self._asked: dict[str, float] = {}
 
     async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the services here and now."""
+        """Call the services here and now, after what follows from the calls before."""
         return self._memory.call(call, *args, **kwargs)
 
     async def push(self, job: Job) -> Stored:
         """Store one job."""
         self._note_time([job])
-        return await super().push(job)
+        self._check_size(job)
+        return stored_of(self._memory.write(self._backend.jobs.push, job))
 
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         """Store several jobs, all or none."""

@@ -76,19 +76,19 @@ class InProcessTransport:
     async def push(self, job: Job) -> Stored:
         """Store one job."""
         self._check_size(job)
-        return _stored(await self._run(self._backend.jobs.push, job))
+        return stored_of(await self._run(self._backend.jobs.push, job))
 
     async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
         """Store several jobs, all or none."""
         for job in jobs:
             self._check_size(job)
-        return [_stored(one) for one in await self._run(self._backend.jobs.push.all, jobs)]
+        return [stored_of(one) for one in await self._run(self._backend.jobs.push.all, jobs)]
 
     async def transact(self, job: Job) -> tuple[Stored, list[TransactAction]]:
         """Prepare one job for a transaction of the caller's."""
         self._check_size(job)
         prepared = await self._run(self._backend.jobs.transact, job)
-        return _stored(prepared.pushed), prepared.actions
+        return stored_of(prepared.pushed), prepared.actions
 
     async def get(self, job_id: str) -> Job:
         """Read a job."""
@@ -161,6 +161,7 @@ def _job_of(record: JobRecord) -> Job:
     return Job.from_members(render_job(record))
 
 
-def _stored(pushed: PushResult) -> Stored:
+def stored_of(pushed: PushResult) -> Stored:
+    """Return what became of a job that was pushed, as callers see it."""
     job = None if pushed.record is None else _job_of(pushed.record)
     return Stored(job, pushed.is_new, pushed.dropped_by)
