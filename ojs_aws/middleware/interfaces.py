@@ -167,9 +167,10 @@ def hook_name_of(member: object) -> str:
 
 def marked_methods(member: object, hook_name: str) -> dict[str, Call]:
     """Return the methods of an object that are marked as one hook, by their own names."""
+    kind: Any = type(member)
     return {
         name: getattr(member, name)
-        for name, marked in _marked_functions(type(member))
+        for name, marked in _marked_functions(kind)
         if marked == hook_name
     }
 

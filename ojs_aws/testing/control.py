@@ -12,7 +12,7 @@ from ojs_aws.domain.timestamps import (
     instant_of,
     parse_timestamp,
 )
-from ojs_aws.testing.faults import Error
+from ojs_aws.testing.faults import Error, checked_error
 from ojs_aws.testing.jobs import JobKind, type_of
 from ojs_aws.testing.kit import Kit
 
@@ -50,7 +50,7 @@ class Control(Kit):
 
             ojs.fail_next(send_email, TimeoutError("SMTP"))
         """
-        self._handlers.faults.fail_next(type_of(kind), error)
+        self._handlers.faults.fail_next(type_of(kind), checked_error(error))
 
     def handle(self, kind: JobKind[Any], function: Callable[..., object]) -> None:
         """Run a function in place of the handler of a type, such as of a remote job.
@@ -65,4 +65,4 @@ class Control(Kit):
 
     def fail_all(self, kind: JobKind[Any], error: Error) -> None:
         """Let all executions of a type fail."""
-        self._handlers.faults.fail_all(type_of(kind), error)
+        self._handlers.faults.fail_all(type_of(kind), checked_error(error))

@@ -74,3 +74,15 @@ class FaultyHandlers(HandlerRegistry):
     def __iter__(self) -> Iterator[str]:
         """Yield the types that have a handler."""
         return iter(dict.fromkeys([*self._own, *self.others]))
+
+
+def checked_error(error: object) -> Error:
+    """Return an error that a test gave.
+
+    :raises TypeError: it is no exception, and no class of one.
+    """
+    if isinstance(error, BaseException):
+        return error
+    if isinstance(error, type) and issubclass(error, BaseException):
+        return error
+    raise TypeError(f"Give an exception, such as TimeoutError('SMTP'), not {error!r}.")

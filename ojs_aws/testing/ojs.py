@@ -15,6 +15,7 @@ from ojs_aws.testing.workflow_assertions import WorkflowAssertions
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient
     from ojs_aws.config import Settings
+    from ojs_aws.domain.events import Event
     from ojs_aws.middleware.chain.enqueue import EnqueueChain
     from ojs_aws.middleware.hooks.registry import Hooks
     from ojs_aws.typed_jobs.jobs import Jobs
@@ -133,6 +134,19 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
         """Forget all jobs, workflows and executions. Cron jobs, queues and schemas stay."""
         self._backend.clear()
         self._runner.clear()
+
+    def all_events(self, *types: str) -> list[Event]:
+        """Return the lifecycle events so far, in their order.
+
+        Example::
+
+            assert [event.type for event in ojs.all_events("job.completed")] == ["job.completed"]
+
+        :param types: only these; default: all.
+        """
+        self._backend.records()  # what is due happens first
+        log = self._backend.event_log.log
+        return [event for event in log if not types or event.type in types]
 
     def _executions(self, job: EnqueuedJob[Any]) -> int:
         return sum(each.job.id == job.id for each in self._runner.log)

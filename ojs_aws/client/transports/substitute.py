@@ -64,15 +64,20 @@ def current_substitute() -> Substitute | None:
     """
     if not _ACTIVE:
         return None
+    return _own() or next(iter(_ACTIVE[-1:]), None)
+
+
+def _own() -> Substitute | None:
+    """Return the innermost one of this context; its own may have ended in another context."""
     found = _OWN.get()
     while found is not None and not found.is_active:
         found = found.outer
-    return found or next(iter(_ACTIVE[-1:]), None)
+    return found
 
 
 def activate(substitute: Substitute) -> None:
     """Let a substitute take the place of the backend, for this context and the process."""
-    substitute.outer = _OWN.get()
+    substitute.outer = _own()
     substitute.is_active = True
     _OWN.set(substitute)
     _ACTIVE.append(substitute)

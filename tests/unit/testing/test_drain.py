@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -290,3 +291,91 @@ async def test_checkpoints_and_progress_reach_the_backend(ojs: Ojs) -> None:
     assert (await handle.progress()).fraction == 0.5
     await ojs.drain(with_scheduled=True)
     assert seen == [None, {"page": 3}]
+
+
+async def test_a_synchronous_handler_that_hangs_ends_the_drain(ojs: Ojs) -> None:
+    jobs = Jobs()
+
+    @jobs.job("hanging.thread")
+    def hang() -> None:
+        time.sleep(1)
+
+    await hang.enqueue()
+    begun = time.monotonic()
+    with pytest.raises(DrainError, match="was still running"):
+        await ojs.drain(timeout="50ms")
+    assert time.monotonic() - begun < 0.9
+
+
+def test_a_drain_without_await_that_hangs_ends_as_well(ojs: Ojs) -> None:
+    jobs = Jobs()
+
+    @jobs.job("hanging.job")
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    hang.enqueue_sync()
+    with pytest.raises(DrainError, match="was still running"):
+        ojs.drain_sync(timeout=0.05)
+
+
+async def test_handlers_enqueue_with_and_without_await_while_a_drain_runs(ojs: Ojs) -> None:
+    jobs = Jobs()
+
+    @jobs.job("parent.async")
+    async def parent() -> None:
+        await send_mail.enqueue("async")
+        send_mail.enqueue_sync("sync")
+
+    @jobs.job("parent.sync")
+    def parent_in_thread() -> None:
+        send_mail.enqueue_sync("thread")
+
+    await parent.enqueue()
+    await parent_in_thread.enqueue()
+    await ojs.drain()
+    assert sorted(str(job.args[0]) for job in ojs.assert_completed(send_mail, count=3)) == [
+        "async",
+        "sync",
+        "thread",
+    ]
+    parent.enqueue_sync()
+    parent_in_thread.enqueue_sync()
+    ojs.drain_sync()
+    ojs.assert_completed(send_mail, count=6)
+
+
+async def test_a_drain_of_the_outer_test_enqueues_there(ojs: Ojs) -> None:
+    jobs = Jobs()
+
+    @jobs.job("parent.outer")
+    async def parent() -> None:
+        await send_mail.enqueue("a@b.c")
+
+    await parent.enqueue()
+    with Ojs.fake() as inner:
+        await ojs.drain()
+        inner.refute_enqueued(send_mail)
+    ojs.assert_completed(send_mail)
+
+
+async def test_the_hooks_of_a_worker_are_called() -> None:
+    seen: list[str] = []
+
+    class Watch:
+        def work_begin(self, job: Job, _ctx: JobContext) -> None:
+            seen.append(job.type)
+
+    worker = LambdaWorker(hooks=[Watch()])
+    worker.handler("plain.job")(lambda ctx: None)
+    with Ojs.fake(worker=worker) as ojs:
+        await ojs.client.enqueue("plain.job")
+        await ojs.drain()
+        await ojs.client.enqueue("plain.job")
+        await ojs.drain()
+    assert seen == ["plain.job", "plain.job"]
+
+
+def test_a_worker_and_jobs_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        Ojs.fake(worker=LambdaWorker(), jobs=Jobs())
