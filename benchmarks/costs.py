@@ -83,11 +83,13 @@ class Following:
     :ivar writes: write units of the event log and the counters.
     :ivar invocations: of its function.
     :ivar changes: that it is handed.
+    :ivar requests: to SQS: the messages of completed jobs, ten in one.
     """
 
     writes: float
     invocations: float
     changes: float
+    requests: float
 
 
 def following(together: int) -> Following:
@@ -98,7 +100,6 @@ def following(together: int) -> Following:
         _drained(stream)  # what setting up left behind
         for _ in range(STREAM_JOBS):
             bench.push(JOB_TYPE)
-        for _ in range(STREAM_JOBS):
             bench.end(bench.fetch(1))
         changes, invocations = _drained(stream), 0
         bench.push(JOB_TYPE)  # the first change of a minute costs two units more
@@ -108,7 +109,12 @@ def following(together: int) -> Following:
             consume({"Records": changes[begin : begin + together]}, None)
             invocations += 1
         jobs = STREAM_JOBS
-        return Following(bench.meter.writes / jobs, invocations / jobs, len(changes) / jobs)
+        return Following(
+            writes=bench.meter.writes / jobs,
+            invocations=invocations / jobs,
+            changes=len(changes) / jobs,
+            requests=bench.meter.requests / jobs,
+        )
 
 
 def _drained(stream: EmbeddedStream) -> list[object]:
@@ -159,12 +165,25 @@ def main() -> None:
         "costs", title, ("envelope", "write units", "read units", "$ per million"), summary, console
     )
     rows = [
-        (name, f"{each.invocations:.2f}", f"{each.writes:.2f}", f"{dollars:.2f}")
+        (
+            name,
+            f"{each.invocations:.2f}",
+            f"{each.writes:.2f}",
+            f"{each.requests:.2f}",
+            f"{dollars:.2f}",
+        )
         for name, together in {"one at a time": 1, "in full batches": FULL}.items()
         for each in [following(together)]
-        for dollars in [each.writes * PRICES["write unit"] * 1e6]
+        for units in [each.writes * PRICES["write unit"]]
+        for dollars in [(units + each.requests * PRICES["SQS request"]) * 1e6]
     ]
-    of_stream = ("changes come", "invocations a job", "write units a job", "$ per million")
+    of_stream = (
+        "changes come",
+        "invocations a job",
+        "write units a job",
+        "SQS requests a job",
+        "$ per million",
+    )
     tell("costs-stream", "Event log and counters", of_stream, rows, console)
 
 

@@ -72,7 +72,7 @@ class Laboratory:
             boto3.client("sqs"),
             boto3.client("s3"),
         )
-        base = Settings()
+        base = Settings(stream_deletes_messages=True)  # as it is deployed
         create_table(self.dynamodb, base.table)
         create_bucket(s3, "documents")
         settings = replace(base, queue_url_prefix=create_queues(sqs, base), bucket="documents")

@@ -98,7 +98,7 @@ PATHS: Final[Mapping[str, Path]] = {
     "two idle HTTP workers": Path(workers=2),
     "ten idle HTTP workers": Path(workers=10),
     "HTTP worker, polls twice a second": Path(polls=Polls(longest_s=0.65)),
-    "HTTP worker, FETCH waits 10 s": Path(wait_s=10.0),
+    "HTTP worker, FETCH waits 2 s": Path(wait_s=2.0),
     "HTTP worker, busy": Path(is_busy=True),
 }
 """The paths, and the levers that a user has. Everything is warm that does not say otherwise."""

@@ -121,6 +121,12 @@ class Settings:
         integer(0, 300_000),
         "How long PUSH may use settings of a queue that it has read; 0: for one request only.",
     )
+    stream_deletes_messages: bool = _setting(
+        False,
+        boolean,
+        "ACK leaves the job's message to the function that reads the table's stream, which deletes "
+        "ten in a call. The constructs switch it on; leave it off where nothing reads the stream.",
+    )
     fetch_wait_ms: int = _setting(
         0,
         integer(0, 2000),

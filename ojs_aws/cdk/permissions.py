@@ -105,14 +105,14 @@ alarms of cron jobs."""
 STREAM: Final = Permissions(
     table=("dynamodb:DeleteItem", *READ, *WRITE),
     puts_documents=True,
-    queues=("sqs:SendMessage",),
+    queues=("sqs:DeleteMessage", "sqs:SendMessage"),
     creates_queues=True,
     documents=KEPT_DOCUMENTS,
     publishes=True,
 )
 """Lifecycle events: appends to the event log and the bus, removes the documents and locks of jobs
-whose retention ended, and sends the messages of jobs that were enqueued by transactions. Moves
-workflows on: enqueues their jobs. Its trigger reads the stream."""
+whose retention ended, sends the messages of jobs that were enqueued by transactions, and deletes
+those of completed jobs. Moves workflows on: enqueues their jobs. Its trigger reads the stream."""
 
 EXPORT: Final = Permissions()
 """Writes the files of the export. Its trigger reads the stream, and hands it what it needs."""

@@ -197,10 +197,9 @@ class JobRecord:
     :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
     :ivar kept: how long it stays when it has ended, where its queue said that as it was enqueued.
     :ivar is_counted: its queue's depth counts it since before it was stored.
-    :ivar is_by_stream: stored by an application's own transaction, so that its first message is
-        sent by who reads the table's stream.
-    :ivar result_ttl_s: how long its outcome is kept, in seconds: 0 for no result, -1 for ever,
-        None for as long as the job.
+    :ivar is_message_left: completed; whoever reads the table's stream deletes its message.
+    :ivar is_by_stream: an application's transaction stored it; the stream's reader sends for it.
+    :ivar result_ttl_s: seconds to keep its outcome: 0 for none, -1 for ever, None: as the job.
     :ivar result_limit_bytes: its own limit on the size of its result.
     :ivar kept_until: when the store removes the ended job; None where it does not say.
     :ivar progress: what the attempt that reported last said.
@@ -254,6 +253,7 @@ class JobRecord:
     uncounted_attempts: int = 0
     kept: Retention = NO_RETENTION
     is_counted: bool = False
+    is_message_left: bool = False
 
     @property
     def document_bytes(self) -> int:

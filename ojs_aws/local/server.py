@@ -104,6 +104,7 @@ class LocalServer:
         self._environ.setdefault("OJS_RESULT_WAIT_MS", RESULT_WAIT_MS)
         # Its calls cost nothing, and who tries settings out wants to see them at once.
         self._environ.setdefault("OJS_QUEUE_SETTINGS_AGE_MS", "0")
+        self._environ.setdefault("OJS_STREAM_DELETES_MESSAGES", "1")  # as when deployed
         settings = Settings.from_env(self._environ)
         settings = replace(settings, queues=tuple(dict.fromkeys((*settings.queues, *queues))))
         self._dynamodb = boto3.client("dynamodb")

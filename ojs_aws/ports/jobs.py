@@ -209,12 +209,15 @@ class JobStore(Protocol):
         result: Document | None,
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
+        *,
+        leaves_message: bool = False,
     ) -> JobRecord:
         """Move an active job in time to completed, without reading it.
 
         :param worker_id: the holder to insist on; None accepts any, and a reservation made
             without a name accepts every worker.
         :param which: the attempt to insist on.
+        :param leaves_message: note that whoever reads the stream deletes the job's message.
         :returns: the job as it was before, with its reservation.
         :raises StaleJobError: it is not active, not the worker's, not at this attempt, or
             overdue; or it keeps no result, or none of this size.

@@ -32,6 +32,9 @@ EVENT_BYTES: Final = 55
 """Bytes of an event in a full chunk of the log: events are deflated together."""
 
 STREAM_BATCH: Final = 100
+DELETED: Final = 10
+"""Messages that one request deletes at most."""
+
 STREAM_POLL_S: Final = 0.25
 LAMBDA_CLAIM_S: Final = 0.3
 HTTP_CLAIM_S: Final = 1.5
@@ -104,6 +107,14 @@ def stream_batch(
     waiting = jobs_per_second * STREAM_RECORDS * max(window_s, STREAM_POLL_S)
     alone = STREAM_RECORDS / (1 + (claim_s >= window_s) + (job_s >= window_s))
     return min(max(waiting, alone), float(STREAM_BATCH))
+
+
+def deleted_together(records: float) -> float:
+    """Return how many messages of completed jobs an invocation with this many changes deletes.
+
+    SQS takes ten in one request; in the mean each job has three of the changes.
+    """
+    return min(max(records / STREAM_RECORDS, 1.0), float(DELETED))
 
 
 def stream_units(records: float) -> float:

@@ -45,7 +45,7 @@ DUE = {"ReceiveMessage": 1, "Query": 2, "GetItem": 2, "UpdateItem": 2}
         ("FETCH, job with a limit", CLAIM, 6, 3),
         ("FETCH, queue with a limit", CLAIM, 6, 3),
         # The update in vain by which ACK learns of the place, then the same.
-        ("ACK, job with a limit", {"UpdateItem": 1, "DeleteMessage": 1} | WRITE, 7, 0),
+        ("ACK, job with a limit", {"UpdateItem": 1} | WRITE, 7, 0),
     ],
 )
 def test_an_operation_costs_these_calls_and_units(

@@ -64,7 +64,7 @@ def test_each_lever_makes_the_start_sooner() -> None:
     assert median("the same, cold, with SnapStart") < median("the same, all functions cold")
     assert median("two idle HTTP workers") < idle
     assert median("HTTP worker, polls twice a second") < idle
-    assert median("HTTP worker, FETCH waits 10 s") < idle
+    assert median("HTTP worker, FETCH waits 2 s") < idle
     step, plain = (median(name) for name in latency.STEPS)
     assert step - plain == pytest.approx(500, abs=60)
 

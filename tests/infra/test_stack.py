@@ -391,6 +391,8 @@ EXPECTED_ACTIONS = {
         # documents and locks of jobs whose retention ended
         "dynamodb:DeleteItem",
         "s3:DeleteObject",
+        # messages of completed jobs
+        "sqs:DeleteMessage",
         # of workflows, and of applications' own transactions: jobs are enqueued as by PUSH
         "dynamodb:BatchGetItem",
         "sqs:CreateQueue",

@@ -16,7 +16,7 @@ from ojs_aws.cdk import (
 )
 from ojs_aws.pricing import Workload
 from tests.infra.conftest import NO_BUNDLING, Synthesised
-from tests.infra.templates import of_context
+from tests.infra.templates import of_backend, of_context
 
 QUEUES = [f"q{number}" for number in range(9)]
 
@@ -88,6 +88,13 @@ def test_the_batching_window_can_be_set_with_the_context() -> None:
         found = of_context(**given).of("AWS::Lambda::EventSourceMapping")
         (mapping,) = [each for each in found if "BackendStream" in str(each["FunctionName"])]
         assert mapping.get("MaximumBatchingWindowInSeconds") == window
+
+
+def test_messages_of_completed_jobs_are_left_to_the_stream_by_default() -> None:
+    """In a deployment a function reads the stream; the user's choice counts all the same."""
+    for given, shown in (({}, "1"), ({"OJS_STREAM_DELETES_MESSAGES": "0"}, "0")):
+        function = of_backend(settings=given).function("functions.worker_api.handler.handler")
+        assert function["Environment"]["Variables"]["OJS_STREAM_DELETES_MESSAGES"] == shown
 
 
 def test_the_estimate_knows_the_default_of_the_batching_window() -> None:

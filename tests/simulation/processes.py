@@ -123,8 +123,17 @@ class Model:
 SETTINGS = Settings(allow_undeclared_queues=True, default_visibility_timeout_s=30)
 
 
-def start(name: str, clock: OwnClock, model: Model, gate: Around, both: Any) -> Process:
+def start(
+    name: str,
+    clock: OwnClock,
+    model: Model,
+    gate: Around,
+    both: Any,
+    *,
+    leaves_messages: bool = False,
+) -> Process:
     """A process that knows nothing yet."""
+    settings = replace(SETTINGS, stream_deletes_messages=leaves_messages)
     ports: dict[str, Any] = {key: Gated(port, gate) for key, port in model.parts.items()}
     late: dict[str, Any] = {
         key: (lambda port=ports[key]: port)
@@ -143,4 +152,4 @@ def start(name: str, clock: OwnClock, model: Model, gate: Around, both: Any) -> 
         announce=lambda: announce,
         **late,
     )
-    return Process(name, clock, Backend(SETTINGS, changed))
+    return Process(name, clock, Backend(settings, changed))

@@ -304,6 +304,7 @@ class Simulation:
             self.model,
             self._gate,
             self._both,
+            leaves_messages=self.chance.random() < self.weather.leaves_messages,
         )
         self.processes.append(process)
         return process

@@ -30,6 +30,8 @@ class Weather:
     :ivar heals_by_messages: nobody polls after healing: only messages wake workers.
     :ivar transaction: jobs of a batch that fit one transaction; larger ones are staged.
     :ivar bound: how many jobs one of the queues may hold; 0 for any number.
+    :ivar leaves_messages: processes whose ACK leaves its message to the stream's consumer: none,
+        some of them (an upgrade is under way) or all.
     :ivar skew_ms: by how much the clock of a process differs at most.
     """
 
@@ -44,6 +46,7 @@ class Weather:
     heals_by_messages: bool = False
     transaction: int = 100
     bound: int = 0
+    leaves_messages: float = 0.0
     skew_ms: int = 0
 
     def healed(self) -> Weather:
@@ -53,6 +56,7 @@ class Weather:
             heals_by_messages=self.heals_by_messages,
             transaction=self.transaction,
             bound=self.bound,
+            leaves_messages=self.leaves_messages,
         )
 
 
@@ -77,4 +81,5 @@ def draw(chance: random.Random) -> Weather:
         heals_by_messages=chance.random() < 0.5,
         skew_ms=chance.choice((0, 200, 3_000)),
         bound=chance.choice((0, 0, 3, 10)),
+        leaves_messages=rate(0.0, 0.5, 1.0),
     )

@@ -66,6 +66,7 @@ PROGRESS: Final = "pg"
 CHECKPOINT: Final = "cp"
 CHECKPOINTS: Final = "cn"
 COUNTED: Final = "bq"
+MESSAGE_LEFT: Final = "ml"
 KEPT_COMPLETED: Final = "kc"
 """Seconds that the job stays when it has ended, each for one way to end; from its queue."""
 KEPT_CANCELLED: Final = "kx"
@@ -130,6 +131,7 @@ FLAGS: Final = {
     COUNTED: "is_counted",
     RETRY_OF_QUEUE: "is_retry_queues",
     DEAD_LETTER: "is_dead_letter",
+    MESSAGE_LEFT: "is_message_left",
 }
 """Truths about a job record, stored where they hold."""
 

@@ -94,10 +94,16 @@ def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
     return moved(job, S.SCHEDULED, scheduled_at=max(at, Instant(now + 1)), enqueued_at=now)
 
 
-def complete(job: JobRecord, result: Document | None, now: Instant) -> JobRecord:
-    """Move active -> completed (ACK); clears the error left by earlier attempts."""
+def complete(
+    job: JobRecord, result: Document | None, now: Instant, *, leaves_message: bool = False
+) -> JobRecord:
+    """Move active -> completed (ACK); clears the error left by earlier attempts.
+
+    :param leaves_message: whoever reads the table's stream deletes its message.
+    """
     require(job, "acknowledge", S.ACTIVE)
-    return moved(job, S.COMPLETED, completed_at=now, result=result, reservation=None)
+    changes = {"result": result, "reservation": None, "is_message_left": leaves_message}
+    return moved(job, S.COMPLETED, completed_at=now, **changes)
 
 
 def fail(job: JobRecord, failure: Failure, now: Instant, delay_ms: int | None = None) -> JobRecord:

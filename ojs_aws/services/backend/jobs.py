@@ -113,9 +113,13 @@ class JobServices:
         """Return the operation ACK."""
         from ojs_aws.services.jobs.ack import Ack
 
-        shared = self._shared
-        max_bytes = shared.settings.max_result_bytes
-        return Ack(shared.changer, shared.job_messages, max_bytes)
+        shared, settings = self._shared, self._shared.settings
+        return Ack(
+            changer=shared.changer,
+            job_messages=shared.job_messages,
+            max_result_bytes=settings.max_result_bytes,
+            leaves_messages=settings.stream_deletes_messages,
+        )
 
     @cached_property
     def fail(self) -> Fail:

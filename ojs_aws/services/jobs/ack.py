@@ -20,11 +20,15 @@ from ojs_aws.services.jobs.messages import JobMessages
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Completes jobs: one conditional write, then the message is deleted."""
+    """Completes jobs: one conditional write, then the message is deleted.
+
+    :ivar leaves_messages: whoever reads the table's stream deletes messages, many in one call.
+    """
 
     changer: JobChanger
     job_messages: JobMessages
     max_result_bytes: int
+    leaves_messages: bool = False
 
     def __call__(
         self,
@@ -49,39 +53,42 @@ class Ack:
         """
         check_job_id(job_id)
         now, holder = self.changer.clock.now(), Holder(worker_id, which)
+        leaves = self.leaves_messages and has_message
         document = None if result is None else self._kept(job_id, holder, result, now)
         try:
-            before, now = self._completed(job_id, holder, document, now)
+            before, now = self._completed(job_id, holder, document, now, leaves=leaves)
         except StaleJobError as stale:
             job = self.changer.settled(found(stale.current, job_id), now)
             check_holder(job, "acknowledge", holder)
             now = max(now, deadlines.last_change(job))
-            before, document = self._without_result(job, holder, result, now), None
+            before, document = self._without_result(job, holder, result, now, leaves=leaves), None
         if before.state is JobState.COMPLETED:
             return before  # the answer to the write was lost, and its repetition found it done
-        if has_message:
+        if has_message and not leaves:
             self.job_messages.delete_for(before)
-        return lifecycle.complete(before, document, now)
+        return lifecycle.complete(before, document, now, leaves_message=leaves)
 
     def _completed(
-        self, job_id: str, holder: Holder, document: Document | None, now: Instant
+        self, job_id: str, holder: Holder, document: Document | None, now: Instant, *, leaves: bool
     ) -> tuple[JobRecord, Instant]:
         """Complete the job, never before it began: another process's clock may be ahead.
 
         :returns: the job as it was before, and when it ended.
         """
         try:
-            return self._acknowledge(job_id, holder, document, now), now
+            return self._acknowledge(job_id, holder, document, now, leaves=leaves), now
         except StaleJobError as stale:
             began = deadlines.last_change(found(stale.current, job_id))
             if began <= now:
                 raise
-        return self._acknowledge(job_id, holder, document, began), began
+        return self._acknowledge(job_id, holder, document, began, leaves=leaves), began
 
     def _acknowledge(
-        self, job_id: str, holder: Holder, result: Document | None, now: Instant
+        self, job_id: str, holder: Holder, result: Document | None, now: Instant, *, leaves: bool
     ) -> JobRecord:
-        return self.changer.store.acknowledge(job_id, holder.worker_id, result, now, holder.which)
+        return self.changer.store.acknowledge(
+            job_id, holder.worker_id, result, now, holder.which, leaves_message=leaves
+        )
 
     def _kept(self, job_id: str, holder: Holder, result: RawJson, now: Instant) -> Document | None:
         """Return where the result is stored; None for a result that is not kept.
@@ -99,7 +106,7 @@ class Ack:
         return self.changer.store.keep_result(job_id, result)
 
     def _without_result(
-        self, job: JobRecord, holder: Holder, result: RawJson | None, now: Instant
+        self, job: JobRecord, holder: Holder, result: RawJson | None, now: Instant, *, leaves: bool
     ) -> JobRecord:
         """Complete a job that keeps no result (``result_ttl`` 0).
 
@@ -111,7 +118,7 @@ class Ack:
         if result is None or keeps_result(job):
             raise holder.refusal(job, "acknowledge")
         try:
-            return self._acknowledge(job.id, holder, None, now)
+            return self._acknowledge(job.id, holder, None, now, leaves=leaves)
         except StaleJobError as stale:
             current = self.changer.settled(found(stale.current, job.id), now)
             raise holder.refusal(current, "acknowledge") from None

@@ -36,6 +36,10 @@ MAX_HIDDEN: Final = 60_000
 
 MAX_RECEIVED: Final = MAX_RECEIVE_COUNT // 2
 
+STILL_HELD_MS: Final = 5_000
+"""How long a reservation must last from now on so that its message is certain to be hidden: clocks
+differ by less, and a message is hidden a moment before its reservation is written."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -141,6 +145,20 @@ class JobMessages:
         """Delete the message under which the job was reserved."""
         if job.reservation and job.reservation.message_handle:
             self.discard(job.queue, [job.reservation.message_handle])
+
+    def delete_left(self, jobs: Iterable[JobRecord], now: Instant) -> None:
+        """Delete the messages of jobs that were completed a while ago, by their reservations.
+
+        A message whose reservation ends about now may be in somebody's hands again, for another
+        job; SQS may delete it by its old handle all the same. So such a one is left alone.
+        """
+        by_queue: dict[str, list[str]] = {}
+        for job in jobs:
+            held = job.reservation
+            if held and held.message_handle and now + STILL_HELD_MS <= held.due_at:
+                by_queue.setdefault(job.queue, []).append(held.message_handle)
+        for queue, handles in by_queue.items():
+            self.discard(queue, handles)
 
     def discard(self, queue: str, handles: Sequence[str]) -> None:
         """Delete messages; one that remains is recognised as stray when it comes back."""

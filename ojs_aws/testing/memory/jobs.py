@@ -147,6 +147,8 @@ class MemoryStore:
         result: Document | None,
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
+        *,
+        leaves_message: bool = False,
     ) -> JobRecord:
         """Move an active job whose reservation is not over to completed."""
         current = self.jobs.get(job_id)
@@ -162,7 +164,8 @@ class MemoryStore:
             or (result is not None and not _takes(current, result))
         ):
             raise StaleJobError(current)
-        self.jobs[job_id] = lifecycle.complete(current, result, now)
+        after = lifecycle.complete(current, result, now, leaves_message=leaves_message)
+        self.jobs[job_id] = after
         self.release(current, self.jobs[job_id])
         return current
 

@@ -45,6 +45,7 @@ class Change:
     :ivar following: what it means for a workflow.
     :ivar jobs: the job before and after it.
     :ivar changed: a job that came, went, or changed its state.
+    :ivar holding: an active job that was completed, and left its message to be deleted.
     """
 
     number: str
@@ -59,6 +60,7 @@ class Change:
     following: WorkflowStage | None = None
     jobs: Jobs | None = None
     changed: Changed | None = None
+    holding: JobRecord | None = None
 
 
 def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
@@ -84,6 +86,7 @@ def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
         following=following(before, after),
         jobs=None if _life(old) == _life(new) else (old, new),
         changed=_changed(old, new, commit),
+        holding=old if new and new.is_message_left and old and old.reservation else None,
     )
 
 

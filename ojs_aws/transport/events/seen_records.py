@@ -43,6 +43,7 @@ class Memory:
         self.given_up = Recent()
         self.counted = Recent()
         self.tallied = Recent()
+        self.deleted = Recent()
         self._tries: dict[str, int] = {}
 
     def tried(self, number: str) -> int:

@@ -69,6 +69,18 @@ class Consequences:
             job = replace(job, result=None)
         store.forget_documents(job)
 
+    def delete_messages(self, changes: Sequence[Change]) -> None:
+        """Delete the messages of completed jobs, ten in a call; each record once in this process.
+
+        One that is not deleted comes back when its reservation ends, and is found to be stray.
+        """
+        deleted = self.memory.deleted
+        found = [each for each in changes if each.holding and each.number not in deleted]
+        self.backend.job_messages.delete_left(
+            [each.holding for each in found if each.holding], self.backend.clock.now()
+        )
+        deleted.update(each.number for each in found)
+
     def wake(self, changes: Sequence[Change]) -> None:
         """Let the next run of a cron job begin; the tick would do so within a minute."""
         for name in dict.fromkeys(change.job_messages for change in changes if change.job_messages):

@@ -23,6 +23,12 @@ def lives(world: World) -> None:
     world.ask("DELETE", f"/jobs/{gone}", kind="cancel")
 
 
+def leaving(world: World) -> None:
+    """The same, and the messages of those that were completed are there still."""
+    world.configure(stream_deletes_messages=True)
+    lives(world)
+
+
 def expired(world: World) -> None:
     """Jobs whose time to live is over: DynamoDB removes their items, and nothing else."""
     for text in (ITEM, OBJECT):
@@ -77,6 +83,7 @@ def flow(world: World) -> None:
 
 FOLLOWING: Final = (
     Scenario(name="stream", before=lives, play=flow),
+    Scenario(name="stream-deleting", before=leaving, play=flow),
     Scenario(name="stream-expired", before=expired, play=flow, removes=True),
     Scenario(name="stream-forgotten", before=forgotten, play=flow, removes=True),
     Scenario(name="stream-limited", before=limited, play=flow),

@@ -103,6 +103,12 @@ def ready(world: World) -> None:
     world.flow()
 
 
+def leaving(world: World) -> None:
+    """A job whose ACK leaves its message to the stream's consumer."""
+    world.configure(stream_deletes_messages=True)
+    held(world)
+
+
 def result(text: str) -> Scenario:
     """ACK with a result."""
     where = "item" if text is ITEM else "object"
@@ -143,6 +149,7 @@ WORKING: Final = (
         before=lambda world: void(held(world)),
         play=lambda world: void(world.ack(FIRST)),
     ),
+    Scenario(name="ack-leaving", before=leaving, play=lambda world: void(world.ack(FIRST))),
     result(ITEM),
     result(OBJECT),
     Scenario(name="ack-limited", before=limited, play=lambda world: void(world.ack(FIRST))),

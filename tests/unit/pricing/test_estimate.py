@@ -107,6 +107,20 @@ def test_changes_of_a_job_alone_share_a_window_if_it_is_short(
     assert found == pytest.approx(invocations)
 
 
+def test_messages_of_http_workers_are_deleted_many_at_a_time() -> None:
+    """A tenth of a request when busy; a Lambda worker's trigger deletes by itself."""
+    http, busy, trigger = (
+        next(line.amount for line in estimate(each) if line.what == "messages")
+        for each in (
+            Workload(jobs=1000, rate=0.1, uses_http_workers=True),
+            Workload(jobs=1000, rate=BUSY_RATE, uses_http_workers=True),
+            Workload(jobs=1000, rate=BUSY_RATE),
+        )
+    )
+    assert (http, trigger) == (3000, 3000)
+    assert busy == pytest.approx(2100)
+
+
 def test_direct_clients_save_the_requests_of_their_pushes() -> None:
     """Request, invocation, its time and its lines of the log."""
     api, direct = (Workload(jobs=1e6, is_direct=is_direct) for is_direct in (False, True))

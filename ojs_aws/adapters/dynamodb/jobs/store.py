@@ -104,13 +104,17 @@ class DynamoJobStore(JobInserts):
         result: Document | None,
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
+        *,
+        leaves_message: bool = False,
     ) -> JobRecord:
         """Make one update of an active job whose time is not over, whatever its version.
 
         A job that has places in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
         """
-        update = completing(worker_id, result, now, self.retention, which)
+        update = completing(
+            worker_id, result, now, self.retention, which, leaves_message=leaves_message
+        )
         update.when(f"attribute_not_exists({update.name(n.PLACES)})")
         try:
             return from_item(self.writes.send(job_id, update, returning="ALL_OLD"))
@@ -119,7 +123,10 @@ class DynamoJobStore(JobInserts):
             if held is None or not _places(held) or not which.is_running(held):
                 raise
         # Whoever takes the job over meanwhile has another reservation; a heartbeat keeps it.
-        update = completing(worker_id, result, now, self.retention, attempt_of(held))
+        running = attempt_of(held)
+        update = completing(
+            worker_id, result, now, self.retention, running, leaves_message=leaves_message
+        )
         update.remove(n.PLACES)
         parts = [releasing(self.table, key) for key in sorted(_places(held))]
         return self.writes.send_with(job_id, update, parts) or held

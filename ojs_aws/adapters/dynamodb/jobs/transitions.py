@@ -42,6 +42,8 @@ def completing(
     now: Instant,
     retention: Retention,
     which: AttemptRef,
+    *,
+    leaves_message: bool = False,
 ) -> Update:
     """Return the update that completes an active job in time, by the worker that has it."""
     update = Update()
@@ -53,6 +55,8 @@ def completing(
     if result is not None:
         update.set(n.RESULT, document_value(result))
         _want_result(update, size_of(result))
+    if leaves_message:
+        update.set(n.MESSAGE_LEFT, {"BOOL": True})
     seconds = retention(JobState.COMPLETED, False) or PERMANENT_S
     update.set_sum(n.TTL, n.KEPT, number(seconds), number(now // 1000))
     update.remove(

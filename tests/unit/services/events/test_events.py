@@ -40,10 +40,10 @@ class Watched:
             setattr(store, name, self._told(getattr(store, name)))
 
     def _told(self, write: Callable[..., Any]) -> Callable[..., Any]:
-        def told(*arguments: Any) -> Any:
+        def told(*arguments: Any, **named: Any) -> Any:
             jobs = self.world.store.jobs
             before = dict(jobs)
-            answer = write(*arguments)
+            answer = write(*arguments, **named)
             for job_id in {*before, *jobs}:
                 if jobs.get(job_id) is not before.get(job_id):
                     commit = Commit(self.world.clock.now())
