@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, Unpack
 
 import typer
 
@@ -12,15 +12,18 @@ from ojs_aws.cli.job_views import error_text
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
 from ojs_aws.cli.options import JobId, json_of, moment
 from ojs_aws.cli.output import flat
-from ojs_aws.cli.session import MAX_PAGE, ExitCode, Session, command, listed, misuse, pages
+from ojs_aws.cli.session import ExitCode, Session, command, listed, misuse, pages
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.dead_letters import DeadLetterFilter
+    from ojs_aws.client.areas.dead_letters import BulkResult, DeadLetterFilter
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
     name="dead-letter", no_args_is_help=True, help="Show dead letters; retry or delete them."
 )
+
+MAX_DRY: Final = 1000
+"""Dead letters that one dry run counts."""
 
 Ids = Annotated[list[str] | None, typer.Argument(help="Ids; leave out to use a filter.")]
 All = Annotated[bool, typer.Option("--all", help="All dead letters.")]
@@ -109,6 +112,7 @@ async def retry_dead_letters(
 ) -> None:
     """Enqueue dead letters again, with attempt 0; their old errors stay readable."""
     changes = json_of(override, "--override") if override else {}
+    consent.check_named(session, ids)
     if ids:
         for job_id in ids:
             job = await session.client.dead_letter.retry(
@@ -129,6 +133,7 @@ async def delete_dead_letters(
     consent: Consent,
 ) -> None:
     """Remove dead letters for good."""
+    consent.check_named(session, ids)
     if ids:
         session.confirm(f"Delete {len(ids)} jobs for good?", is_sure=consent.yes)
         for job_id in ids:
@@ -136,6 +141,21 @@ async def delete_dead_letters(
             session.out.said(f"{job_id} is deleted.", {"id": job_id, "deleted": True})
         return
     await _many(session, "delete", wanted.chosen, consent, every=every)
+
+
+class Change(Protocol):
+    """Declares the methods of the client that change many dead letters."""
+
+    async def __call__(
+        self,
+        *,
+        limit: int = ...,
+        cursor: str = ...,
+        dry_run: bool = ...,
+        as_of: str = ...,
+        **chosen: Unpack[DeadLetterFilter],
+    ) -> BulkResult:
+        """Change them, or count them."""
 
 
 async def _many(
@@ -153,14 +173,13 @@ async def _many(
     if not chosen and not every:
         raise misuse(session.out, "Which dead letters?", "Name ids, a filter, or --all.")
     letters = session.client.dead_letter
-    counted = pages(lambda cursor: letters.list(limit=MAX_PAGE, cursor=cursor, **chosen))
-    total = sum([len(page.jobs) async for page in counted])
+    change = letters.retry_many if action == "retry" else letters.delete_many
+    total, as_of = await _counted(change, chosen)
     if not consent.agrees(session, action, total, "dead letters"):
         return
-    change = letters.retry_many if action == "retry" else letters.delete_many
     done = failed = 0
     with session.out.progress(f"{action} ...", total) as step:
-        async for part in pages(lambda cursor: change(cursor=cursor, **chosen)):
+        async for part in pages(lambda cursor: change(cursor=cursor, as_of=as_of, **chosen)):
             done, failed = done + part.done, failed + len(part.outcomes) - part.done
             step(len(part.outcomes))
     session.out.said(
@@ -169,3 +188,13 @@ async def _many(
     )
     if failed:
         raise typer.Exit(ExitCode.FAILED)
+
+
+async def _counted(change: Change, chosen: DeadLetterFilter) -> tuple[int, str]:
+    """Return how many match, by a dry run, and the instant that it counted at."""
+    total, part = 0, None
+    while part is None or part.cursor:
+        cursor, as_of = (part.cursor, part.as_of) if part else ("", "")
+        part = await change(dry_run=True, limit=MAX_DRY, cursor=cursor, as_of=as_of, **chosen)
+        total += part.matched
+    return total, part.as_of

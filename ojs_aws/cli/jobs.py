@@ -83,6 +83,15 @@ class Consent:
     dry_run: DryRun = False
     yes: Yes = False
 
+    def check_named(self, session: Session, ids: list[str] | None) -> None:
+        """Refuse a dry run of named jobs, which would be changed one by one.
+
+        :raises typer.Exit: USAGE.
+        """
+        if ids and self.dry_run:
+            hint = "Leave out --dry-run, or name a filter instead of ids."
+            raise misuse(session.out, "A dry run counts the jobs of a filter, not ids.", hint)
+
     def agrees(self, session: Session, action: str, total: int, what: str) -> bool:
         """Return whether so many are to be changed, after asking; say so if nothing is changed.
 
@@ -162,6 +171,7 @@ async def _change(
     :raises typer.Exit: FAILED where some could not be changed, USAGE where none are meant.
     """
     jobs = session.client.jobs
+    consent.check_named(session, ids)
     if ids:
         await _change_named(session, jobs.cancel if action == "cancel" else jobs.retry, ids)
         return

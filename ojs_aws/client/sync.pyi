@@ -235,15 +235,17 @@ class SyncDeadLetterJobs:
         :raises ConflictError: it is not discarded.
         """
 
-    def retry_many(self, *, ids: Sequence[str]=(), limit: int=100, cursor: str='', **chosen: Unpack[DeadLetterFilter]) -> BulkResult:
+    def retry_many(self, *, ids: Sequence[str]=(), limit: int=100, cursor: str='', dry_run: bool=False, as_of: str='', **chosen: Unpack[DeadLetterFilter]) -> BulkResult:
         """Enqueue many dead letters again, at most 100: the named ones, else those that match.
 
         With neither ids nor filter: all, step by step.
 
+        :param dry_run: change nothing, and say what would be changed; up to a thousand jobs.
+        :param as_of: of the dry run: jobs that were discarded after it are left alone.
         :param chosen: as for :meth:`list`.
         """
 
-    def delete_many(self, *, ids: Sequence[str]=(), limit: int=100, cursor: str='', **chosen: Unpack[DeadLetterFilter]) -> BulkResult:
+    def delete_many(self, *, ids: Sequence[str]=(), limit: int=100, cursor: str='', dry_run: bool=False, as_of: str='', **chosen: Unpack[DeadLetterFilter]) -> BulkResult:
         """Remove many dead letters for good, chosen like those of :meth:`retry_many`."""
 class SyncWorkflows:
     """:class:`WorkflowOperations` for code that is not asynchronous."""

@@ -32,8 +32,8 @@ class DeadLetterFilter(TypedDict, total=False):
 class BulkOutcome:
     """Holds the outcome for one job.
 
-    :ivar status: ``done``, ``skipped`` (no longer discarded), ``not_found``, or ``failed`` (whether
-        it took effect may be unknown).
+    :ivar status: ``done`` (of a dry run ``matched``), ``skipped`` (no longer discarded),
+        ``not_found``, or ``failed`` (whether it took effect may be unknown).
     """
 
     job_id: str
@@ -46,15 +46,22 @@ class BulkResult:
     """Holds the outcome of a bulk operation: at most a hundred jobs at a time.
 
     :ivar cursor: where to go on; empty when no more dead letters match.
+    :ivar as_of: of a dry run: the instant whose dead letters it counted (RFC 3339).
     """
 
     outcomes: Sequence[BulkOutcome]
     cursor: str = ""
+    as_of: str = ""
 
     @property
     def done(self) -> int:
         """Return how many jobs were changed."""
         return sum(outcome.status == "done" for outcome in self.outcomes)
+
+    @property
+    def matched(self) -> int:
+        """Return how many jobs a dry run would change."""
+        return sum(outcome.status == "matched" for outcome in self.outcomes)
 
 
 class DeadLetterJobs(Area):
@@ -110,15 +117,20 @@ class DeadLetterJobs(Area):
         ids: Sequence[str] = (),
         limit: int = 100,
         cursor: str = "",
+        dry_run: bool = False,
+        as_of: str = "",
         **chosen: Unpack[DeadLetterFilter],
     ) -> BulkResult:
         """Enqueue many dead letters again, at most 100: the named ones, else those that match.
 
         With neither ids nor filter: all, step by step.
 
+        :param dry_run: change nothing, and say what would be changed; up to a thousand jobs.
+        :param as_of: of the dry run: jobs that were discarded after it are left alone.
         :param chosen: as for :meth:`list`.
         """
-        return await self._change_many("retry_dead_letters", "retried", ids, limit, cursor, chosen)
+        body = _bulk_body(ids, limit, cursor, chosen, as_of, dry_run=dry_run)
+        return await self._change_many("retry_dead_letters", "retried", body)
 
     async def delete_many(
         self,
@@ -126,28 +138,24 @@ class DeadLetterJobs(Area):
         ids: Sequence[str] = (),
         limit: int = 100,
         cursor: str = "",
+        dry_run: bool = False,
+        as_of: str = "",
         **chosen: Unpack[DeadLetterFilter],
     ) -> BulkResult:
         """Remove many dead letters for good, chosen like those of :meth:`retry_many`."""
-        return await self._change_many("purge_dead_letters", "deleted", ids, limit, cursor, chosen)
+        body = _bulk_body(ids, limit, cursor, chosen, as_of, dry_run=dry_run)
+        return await self._change_many("purge_dead_letters", "deleted", body)
 
     async def _change_many(
-        self,
-        operation: str,
-        done: str,
-        ids: Sequence[str],
-        limit: int,
-        cursor: str,
-        chosen: DeadLetterFilter,
+        self, operation: str, done: str, body: Mapping[str, JsonValue]
     ) -> BulkResult:
         """Change many jobs.
 
         :param done: the status of a job that was changed.
         """
-        wanted = filter_texts(DeadLetterFilter, chosen)
-        body: dict[str, JsonValue] = {"ids": [*ids]} if ids else {"filter": {**wanted}}
-        body |= {"limit": limit, "confirm": True, **given(cursor=cursor)}
-        values = (await self._ask(operation, body=body)).values
+        # A dry run changes nothing, so that it may be sent again.
+        is_dry = "dry_run" in body
+        values = (await self._ask(operation, body=body, repeatable=is_dry)).values
         outcomes = [
             BulkOutcome(
                 text_in(each, "id"),
@@ -156,4 +164,20 @@ class DeadLetterJobs(Area):
             )
             for each in objects_in(values, "results")
         ]
-        return BulkResult(outcomes, text_in(values, "next_cursor"))
+        return BulkResult(outcomes, text_in(values, "next_cursor"), text_in(values, "as_of"))
+
+
+def _bulk_body(
+    ids: Sequence[str],
+    limit: int,
+    cursor: str,
+    chosen: DeadLetterFilter,
+    as_of: str,
+    *,
+    dry_run: bool,
+) -> dict[str, JsonValue]:
+    """Return the body of a bulk operation."""
+    wanted = filter_texts(DeadLetterFilter, chosen)
+    body: dict[str, JsonValue] = {"ids": [*ids]} if ids else {"filter": {**wanted}}
+    body["dry_run" if dry_run else "confirm"] = True
+    return {**body, "limit": limit, **given(cursor=cursor, as_of=as_of)}

@@ -71,7 +71,7 @@ class BulkByFilter:
             outcomes = tuple(BulkOutcome(job.id, BulkStatus.DONE) for job in page.jobs)
         else:
             jobs = {job.id: job for job in page.jobs}
-            outcomes = self.engine.change(action, narrow.states, jobs)
+            outcomes = self.engine.change(action, narrow.states, jobs, as_of=wanted.as_of)
         return BulkReport(outcomes, page.cursor)
 
 

@@ -20,8 +20,8 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found
 from ojs_aws.services.jobs.messages import JobMessages
@@ -100,11 +100,14 @@ class BulkEngine:
         states: frozenset[JobState],
         jobs: Mapping[str, JobRecord],
         job_ids: Sequence[str] | None = None,
+        *,
+        as_of: Instant | None = None,
     ) -> tuple[BulkOutcome, ...]:
         """Change the jobs that are in one of some states, one after the other.
 
         :param jobs: as they were read, by id.
         :param job_ids: all that are meant, also those that were not found; by default ``jobs``.
+        :param as_of: only jobs that were in their state then.
         """
         clock = self.changer.clock
         ends_at = clock.now() + BUDGET_MS
@@ -113,7 +116,8 @@ class BulkEngine:
         def change(job_id: str) -> None:
             if clock.now() >= ends_at:
                 raise BackendUnavailableError("There was no time left for this job; send it again.")
-            self._change(action, states, found(jobs.get(job_id), job_id), available)
+            job = found(jobs.get(job_id), job_id)
+            self._change(action, states, job, available, as_of)
 
         outcomes = tuple(tried(job_id, change) for job_id in job_ids or jobs)
         self.send_for(available, clock.now())
@@ -125,16 +129,38 @@ class BulkEngine:
         states: frozenset[JobState],
         job: JobRecord,
         available: list[JobRecord],
+        as_of: Instant | None,
     ) -> None:
         if action is BulkAction.DELETE:
             settled = self.changer.settled(job, self.changer.clock.now())
             require_any(settled, action, states)
+            require_since(settled, as_of)
             self.changer.store.delete(settled)
             return
-        change = self.changer.apply(
-            job.id, lambda current, now: self.after(action, states, current, now), start=job
-        )
+
+        def changed(current: JobRecord, now: Instant) -> JobRecord:
+            require_since(current, as_of)  # it may have been read again, after a change by others
+            return self.after(action, states, current, now)
+
+        change = self.changer.apply(job.id, changed, start=job)
         self.follow(change.before, change.after, available)
+
+    def preview(
+        self,
+        action: BulkAction,
+        states: frozenset[JobState],
+        jobs: Mapping[str, JobRecord],
+        job_ids: Sequence[str],
+        as_of: Instant,
+    ) -> tuple[BulkOutcome, ...]:
+        """Return what :meth:`change` would do to each job; parameters as there."""
+
+        def check(job_id: str) -> None:
+            job = self.changer.settled(found(jobs.get(job_id), job_id), self.changer.clock.now())
+            require_any(job, action, states)
+            require_since(job, as_of)
+
+        return tuple(tried(job_id, check) for job_id in job_ids)
 
     def after(
         self, action: BulkAction, states: frozenset[JobState], job: JobRecord, now: Instant
@@ -186,6 +212,16 @@ def require_any(job: JobRecord, action: BulkAction, states: frozenset[JobState])
         lifecycle.require(job, action, JobState.DISCARDED)
     elif job.state not in states:
         raise wrong_state("job", job.id, job.state, f"Job is in {job.state} state")
+
+
+def require_since(job: JobRecord, as_of: Instant | None) -> None:
+    """Refuse a job that came into its state after an instant, if there is one.
+
+    :raises ConflictError: it did.
+    """
+    if as_of is not None and deadlines.last_change(job) > as_of:
+        message = f"Job came into its state after {format_instant(as_of)}"
+        raise wrong_state("job", job.id, job.state, message)
 
 
 def check_limit(limit: int, most: int = MAX_BULK) -> None:

@@ -9,11 +9,14 @@ from typing import Final
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.bulk.by_filter import MAX_DRY
 from ojs_aws.services.bulk.engine import (
     MAX_BULK,
     BulkAction,
     BulkEngine,
+    BulkOutcome,
     BulkReport,
     BulkStatus,
     check_limit,
@@ -38,29 +41,63 @@ class DeadLetterBulk:
         cursor: str = "",
         *,
         view: View = UNBOUND,
+        as_of: Instant | None = None,
     ) -> BulkReport:
         """Change the dead letters of a filter, or the named ones.
 
         :param view: what the caller may see; a named job beyond it is not found.
+        :param as_of: only jobs that were discarded by then, as a dry run counted them.
         :raises InvalidRequestError: too many ids, a bad id, limit or cursor.
         """
         check_limit(limit)
         if isinstance(chosen, DeadLetterFilter):
-            page = self.rows.find(chosen, limit, cursor)
+            page = self.rows.find(replace(chosen, as_of=as_of), limit, cursor)
             jobs = {job.id: job for job in page.jobs}
-            return BulkReport(self.engine.change(action, _DISCARDED, jobs), page.cursor)
+            outcomes = self.engine.change(action, _DISCARDED, jobs, as_of=as_of)
+            return BulkReport(outcomes, page.cursor)
+        ids, named = self._named(chosen, view)
+        return _named_report(self.engine.change(action, _DISCARDED, named, ids, as_of=as_of))
+
+    def preview(
+        self,
+        action: BulkAction,
+        chosen: DeadLetterFilter | Sequence[str],
+        limit: int,
+        cursor: str,
+        *,
+        view: View,
+        as_of: Instant,
+    ) -> BulkReport:
+        """Say what would be changed, and change nothing; parameters as of a change.
+
+        :param limit: up to a thousand dead letters of a filter.
+        :raises InvalidRequestError: too many ids, a bad id, limit or cursor.
+        """
+        check_limit(limit, MAX_DRY)
+        if isinstance(chosen, DeadLetterFilter):
+            page = self.rows.find(replace(chosen, as_of=as_of), limit, cursor)
+            found = tuple(BulkOutcome(job.id, BulkStatus.DONE) for job in page.jobs)
+            return BulkReport(found, page.cursor)
+        ids, named = self._named(chosen, view)
+        return _named_report(self.engine.preview(action, _DISCARDED, named, ids, as_of))
+
+    def _named(self, chosen: Sequence[str], view: View) -> tuple[list[str], dict[str, JobRecord]]:
+        """Return the ids, checked, and those of their jobs that the caller may see."""
         ids = _checked(chosen)
         loaded = self.engine.changer.store.load_many(ids) if ids else {}
-        named = {each: job for each, job in loaded.items() if view.shows(job.queue, job.type)}
-        outcomes = self.engine.change(action, _DISCARDED, named, ids)
-        return BulkReport(
-            tuple(
-                replace(each, reason="There is no such job.")
-                if each.status is BulkStatus.NOT_FOUND
-                else each
-                for each in outcomes
-            )
+        return ids, {each: job for each, job in loaded.items() if view.shows(job.queue, job.type)}
+
+
+def _named_report(outcomes: Sequence[BulkOutcome]) -> BulkReport:
+    """Return the report about named jobs; one that the caller may not see does not exist."""
+    return BulkReport(
+        tuple(
+            replace(each, reason="There is no such job.")
+            if each.status is BulkStatus.NOT_FOUND
+            else each
+            for each in outcomes
         )
+    )
 
 
 def _checked(job_ids: Sequence[str]) -> list[str]:

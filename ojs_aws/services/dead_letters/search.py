@@ -10,6 +10,7 @@ from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, QueueRegistry
 from ojs_aws.services.jobs.filter import END, check_range
@@ -28,6 +29,7 @@ class DeadLetterFilter:
     :ivar error_type: type, code or class of the latest failure.
     :ivar since: discarded at this instant or later.
     :ivar until: discarded at this instant or earlier.
+    :ivar as_of: dead letters since this instant or earlier; of a dry run.
     :ivar view: what the caller may see of them.
     """
 
@@ -36,6 +38,7 @@ class DeadLetterFilter:
     error_type: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    as_of: Instant | None = None
     view: View = field(default=UNBOUND, compare=False)
 
     def __post_init__(self) -> None:
@@ -51,13 +54,15 @@ class DeadLetterFilter:
             message = f"The 'error_type' attribute has more than {MAX_ERROR_TYPE} characters."
             raise field_error("error_type", message, max_length=MAX_ERROR_TYPE)
         check_range(self.since, self.until)
+        check_range(self.since, self.as_of, "as_of")
 
     @property
     def between(self) -> Between | None:
         """Return the time range, if there is one."""
-        if self.since is None and self.until is None:
+        ends = [instant for instant in (self.until, self.as_of) if instant is not None]
+        if self.since is None and not ends:
             return None
-        return Between(self.since or Instant(0), END if self.until is None else self.until)
+        return Between(self.since or Instant(0), min(ends, default=END))
 
     @property
     def is_by_row(self) -> bool:
@@ -77,6 +82,7 @@ class DeadLetterFilter:
             and job.is_dead_letter
             and self.accepts_row(job.queue, job.type)
             and (not self.error_type or self.error_type in names)
+            and (self.as_of is None or deadlines.last_change(job) <= self.as_of)
         )
 
 

@@ -82,6 +82,7 @@ class JobFilter:
             # A beginning may end in a dot or an underscore, which no type does.
             check_type(self.type.removesuffix("*").rstrip("._-"))
         check_range(self.since, self.until)
+        check_range(self.since, self.as_of, "as_of")
 
     @property
     def is_everything(self) -> bool:
@@ -144,10 +145,11 @@ class JobFilter:
         )
 
 
-def check_range(since: Instant | None, until: Instant | None) -> None:
+def check_range(since: Instant | None, until: Instant | None, name: str = "until") -> None:
     """Refuse a range of time that ends before it begins.
 
+    :param name: of the attribute that holds the end.
     :raises InvalidRequestError: it does.
     """
     if since is not None and until is not None and until < since:
-        raise field_error("until", "The 'until' attribute must not be before 'since'.")
+        raise field_error(name, f"The '{name}' attribute must not be before 'since'.")

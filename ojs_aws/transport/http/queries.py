@@ -154,11 +154,10 @@ def boolean_of(query: Mapping[str, str], key: str) -> bool | None:
 def members_of(query: Mapping[str, str]) -> dict[str, JsonValue]:
     """Return the parameters of an operation that takes its body's members in the query as well.
 
-    ``confirm`` becomes true or false, and ``limit`` a number if it is one.
+    ``confirm`` and ``dry_run`` become true or false, and ``limit`` a number if it is one.
     """
     values: dict[str, JsonValue] = {**query}
-    if "confirm" in values:
-        values["confirm"] = values["confirm"] == "true"
+    values |= {name: query[name] == "true" for name in ("confirm", "dry_run") if name in query}
     if isinstance(limit := values.get("limit"), str) and limit.isdecimal():
         values["limit"] = int(limit[:9])
     return values

@@ -37,6 +37,9 @@ def bulk(name: str, method: str, path: str) -> list[Step]:
         send(f"{name} with a wrong cursor", path, wanted | {"cursor": "?"}),
         send(f"{name} with broken JSON", path, "{"),
         send(f"{name} without a body", path),
+        send(f"{name} by a dry run", path, {"dry_run": True, "filter": {"queue": queue}}),
+        send(f"{name} by a wrong dry run", path, {"dry_run": "yes"}),
+        send(f"{name} by a wrong instant", path, wanted | {"as_of": "x"}),
         send(f"{name} by ids", path, {"confirm": True, "ids": [f"<{first}>", UNKNOWN]}),
         send(f"{name} by a filter", path, wanted | {"limit": 1}),
     ]

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from ojs_aws._version import __version__
 from ojs_aws.cli.app import app
+from ojs_aws.cli.jobs import Consent
 from ojs_aws.cli.readiness import _template
 from ojs_aws.cli.session import ExitCode, connect
 from ojs_aws.client.transports import connection
@@ -20,6 +21,7 @@ from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
+from tests.unit.client.doubles import die as fail_one
 from tests.unit.client.doubles import error
 
 UNKNOWN = "01990000-0000-7000-8000-00000000ffff"
@@ -265,6 +267,38 @@ def test_workflows_are_listed_shown_and_cancelled(cli: Cli) -> None:
     assert cli.ask("workflows", "show", made)["name"] == "order"
     assert "is cancelled" in cli.run("workflows", "cancel", made).out
     assert cli.run("workflows", "show", UNKNOWN).code == ExitCode.NOT_FOUND
+
+
+def test_dead_letters_that_came_after_the_question_are_left_alone(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is changed is what was counted, and agreed to."""
+    die(cli, world)
+
+    def agreed(*_: object) -> bool:
+        world.clock.advance(s=1)
+        fail_one(world)
+        return True
+
+    monkeypatch.setattr(Consent, "agrees", agreed)
+    assert cli.ask("dead-letter", "delete", "--all")["succeeded"] == 1
+    assert cli.ask("dead-letter", "list")["total"] == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("jobs", "cancel"), ("jobs", "retry"), ("dead-letter", "retry"), ("dead-letter", "delete")],
+)
+def test_a_dry_run_of_named_jobs_is_refused_and_changes_nothing(
+    cli: Cli, world: World, command: tuple[str, str]
+) -> None:
+    """Named jobs are changed one by one, without a count."""
+    job_id = enqueue(cli) if command == ("jobs", "cancel") else die(cli, world)
+    before = world.store.jobs[job_id].state
+    ran = cli.run(*command, job_id, "--dry-run")
+    assert ran.code == ExitCode.USAGE
+    assert "Leave out --dry-run" in ran.err
+    assert world.store.jobs[job_id].state == before
 
 
 def test_dead_letters_are_looked_at_retried_and_deleted(cli: Cli, world: World) -> None:

@@ -64,10 +64,13 @@ class BulkDone(TypedDict, total=False):
     retried: int
     deleted: int
     next_cursor: str
+    dry_run: bool
+    matched: int
+    as_of: Timestamp
 
 
 class BulkAnswer(BulkDone):
-    """Says which dead letters were changed."""
+    """Says which dead letters were changed, or ``matched`` where it is a dry run."""
 
     failed: int
     results: list[BulkResult]

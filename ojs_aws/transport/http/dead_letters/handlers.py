@@ -24,6 +24,7 @@ from ojs_aws.transport.http.members import (
     Values,
     check_confirmed,
     check_known,
+    flag_in,
     instant_in,
     number_in,
     object_in,
@@ -108,26 +109,41 @@ def delete_dead_letter(call: Call) -> Answer[answers.DeletedJobAnswer]:
 
 def retry_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
     """Enqueue many dead letters again: those of a filter, or those named."""
-    values = _values(call)
-    report = _change(call, BulkAction.RETRY, values)
-    return Answer(_described(report, "retried"))
+    return Answer(_change(call, BulkAction.RETRY, _values(call), "retried"))
 
 
 def delete_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
     """Remove many dead letters; body or query say which."""
     values = members_of(call.request.query) | _values(call)
-    report = _change(call, BulkAction.DELETE, values)
-    return Answer(_described(report, "deleted"))
+    return Answer(_change(call, BulkAction.DELETE, values, "deleted"))
 
 
 purge_dead_letters = delete_dead_letters
 
 
-def _change(call: Call, action: BulkAction, values: Values) -> BulkReport:
+def _change(
+    call: Call, action: BulkAction, values: Values, done: Literal["retried", "deleted"]
+) -> answers.BulkAnswer:
+    """Change dead letters, or say by a dry run which would be changed.
+
+    What a dry run counted, the change with its ``as_of`` meets, and nothing that came later.
+    """
+    is_dry = flag_in(values, "dry_run")
+    check_confirmed(is_confirmed=is_dry or values.get("confirm") is True, has_dry_run=True)
     limit = number_in(values, "limit", MAX_BULK, f"a whole number from 1 to {MAX_BULK}")
     cursor = text_in(values, "cursor")
     view, chosen = call.request.caller.view, _chosen(call, values)
-    return call.backend.dead_letters.bulk(action, chosen, limit, cursor, view=view)
+    as_of, bulk = instant_in(values, "as_of"), call.backend.dead_letters.bulk
+    if not is_dry:
+        report = bulk(action, chosen, limit, cursor, view=view, as_of=as_of)
+        body = _described(report, done)
+    else:
+        as_of = as_of or call.backend.clock.now()
+        report = bulk.preview(action, chosen, limit, cursor, view=view, as_of=as_of)
+        body = _previewed(report, done)
+    if as_of is not None:
+        body["as_of"] = format_instant(as_of)
+    return body
 
 
 def _values(call: Call) -> dict[str, JsonValue]:
@@ -136,8 +152,7 @@ def _values(call: Call) -> dict[str, JsonValue]:
 
 
 def _chosen(call: Call, values: Mapping[str, JsonValue]) -> DeadLetterFilter | Sequence[str]:
-    """Return what a bulk operation is for, once confirmed (ojs-admin-api, section 4)."""
-    check_confirmed(is_confirmed=values.get("confirm") is True)
+    """Return what a bulk operation is for: the filter, or the ids."""
     ids = values.get("ids", values.get("job_ids"))
     if ids is None:
         nested = object_in(values, "filter") or {}
@@ -181,6 +196,16 @@ def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> answe
         "results": results,
         **further(report.cursor),
     }
+
+
+def _previewed(report: BulkReport, done: Literal["retried", "deleted"]) -> answers.BulkAnswer:
+    """Return what a dry run found: ``matched`` for each job that would be changed."""
+    body = _described(report, done)
+    for result in body["results"]:
+        result["status"] = "matched" if result["status"] == done else result["status"]
+    body["retried" if done == "retried" else "deleted"] = 0
+    body["dry_run"], body["matched"] = True, report.done
+    return body
 
 
 def _is_admin(call: Call) -> bool:

@@ -38,10 +38,12 @@ class DeadLetterFilterBody(Body):
 class BulkBody(Body):
     """Changes many dead letters (section 6.2): those of a filter, or those that it names."""
 
-    confirm: bool
+    confirm: bool = False
+    dry_run: bool = False
+    as_of: str | None = None
     filter: DeadLetterFilterBody | None = None
     ids: Annotated[list[JobId], Field(min_length=1, max_length=MAX_BULK)] | None = None
-    limit: Annotated[int, Field(ge=1, le=MAX_BULK)] = MAX_BULK
+    limit: Annotated[int, Field(ge=1, le=1000)] = MAX_BULK
     cursor: str | None = None
 
 

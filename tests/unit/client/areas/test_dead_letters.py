@@ -62,3 +62,17 @@ async def test_many_dead_letters_are_changed_in_steps(world: World, client: Clie
     assert (step.done, bool(step.cursor)) == (2, True)
     rest = await letters.delete_many(limit=2, cursor=step.cursor)
     assert (rest.done, rest.cursor) == (1, "")
+
+
+async def test_a_change_meets_what_its_dry_run_counted(world: World, client: Client) -> None:
+    """By its ``as_of``; what died since is left alone."""
+    letters = client.dead_letter
+    for _ in range(2):
+        die(world, "DbError")
+    counted = await letters.retry_many(dry_run=True, error_type="DbError")
+    assert (counted.matched, counted.done) == (2, 0)
+    world.clock.advance(s=1)
+    later = die(world, "DbError")
+    changed = await letters.delete_many(as_of=counted.as_of)
+    assert (changed.done, changed.matched, changed.as_of) == (2, 0, counted.as_of)
+    assert [job.id for job in (await letters.list()).jobs] == [later]

@@ -172,3 +172,76 @@ def test_a_limit_in_the_query_is_a_number_or_refused(api: Api) -> None:
     """Also where its characters count as digits, like a superscript."""
     reply = api.delete("/dead-letter", query={"confirm": "true", "limit": "\u00b2"})
     assert (reply.status, reply.error["details"]["field"]) == (400, "limit")
+
+
+@BOTH
+@pytest.mark.parametrize(("action", "count"), [("retry", "retried"), ("delete", "deleted")])
+def test_a_dry_run_counts_and_changes_nothing(api: Api, base: str, action: str, count: str) -> None:
+    """It needs no confirmation, and says which instant it counted at."""
+    ids = {die(api) for _ in range(2)}
+    dry = api.post(f"{base}/{action}", {"dry_run": True, "confirm": True}).json
+    assert (dry["dry_run"], dry["matched"], dry[count], dry["failed"]) == (True, 2, 0, 0)
+    assert {(each["id"], each["status"]) for each in dry["results"]} == {
+        (each, "matched") for each in ids
+    }
+    assert dry["as_of"].endswith("Z")
+    assert api.get("/dead-letter").json["total"] == 2
+
+
+@pytest.mark.parametrize(("action", "count"), [("retry", "retried"), ("delete", "deleted")])
+def test_a_change_meets_only_the_dead_letters_of_its_dry_run(
+    api: Api, world: World, action: str, count: str
+) -> None:
+    """Not one that died since, even one that was a dead letter before."""
+    again, counted = die(api), die(api)
+    as_of = api.post(f"/dead-letter/{action}", {"dry_run": True}).json["as_of"]
+    world.clock.advance(s=1)
+    api.post(f"/dead-letter/{again}/retry", {})
+    api.post("/workers/fetch", {"queues": ["default"]})
+    api.post("/workers/nack", {"job_id": again, "error": {"type": "Broken", "message": "m"}})
+    later = die(api)
+    done = api.post(f"/dead-letter/{action}", {"confirm": True, "as_of": as_of}).json
+    assert (done[count], done["failed"], done["as_of"]) == (1, 0, as_of)
+    assert [each["id"] for each in done["results"]] == [counted]
+    left = {job["id"] for job in api.get("/dead-letter").json["jobs"]}
+    assert left == {again, later}
+    named = api.post(f"/dead-letter/{action}", {"confirm": True, "as_of": as_of, "ids": [later]})
+    (skipped,) = named.json["results"]
+    assert (skipped["status"], "after" in skipped["reason"]) == ("skipped", True)
+
+
+def test_a_dry_run_of_named_jobs_says_what_would_become_of_each(api: Api) -> None:
+    """As the change itself would."""
+    dead, alive = die(api), api.post("/jobs", {"type": "a.b", "args": []}).json["id"]
+    unknown = "01990000-0000-7000-8000-ffffffffffff"
+    dry = api.post("/dead-letter/retry", {"dry_run": True, "ids": [dead, alive, unknown]}).json
+    assert [each["status"] for each in dry["results"]] == ["matched", "skipped", "not_found"]
+    assert (dry["matched"], dry["failed"], dry["retried"]) == (1, 2, 0)
+    assert api.get(f"/dead-letter/{dead}").status == 200
+
+
+def test_a_dry_run_may_be_asked_for_in_the_query(api: Api) -> None:
+    """For clients whose DELETE has no body."""
+    die(api)
+    dry = api.delete("/dead-letter", query={"dry_run": "true"})
+    assert (dry.status, dry.json["matched"]) == (200, 1)
+    assert api.get("/dead-letter").json["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "member"), [("/dead-letter/retry", {}), ("/admin/jobs/bulk/retry", {"queue": "two"})]
+)
+def test_an_as_of_before_since_is_refused(api: Api, path: str, member: dict[str, str]) -> None:
+    """The range would end before it begins, which the table refuses."""
+    early, late = "2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"
+    body = {"confirm": True, "as_of": early, "filter": {"since": late, **member}}
+    refused = api.post(path, body)
+    assert (refused.status, refused.error["details"]["field"]) == (400, "as_of")
+
+
+def test_a_dry_run_counts_more_than_a_change_takes(api: Api) -> None:
+    """Up to a thousand; a change of as many is refused."""
+    die(api)
+    assert api.post("/dead-letter/retry", {"dry_run": True, "limit": 1000}).json["matched"] == 1
+    for body in ({"confirm": True, "limit": 101}, {"dry_run": True, "limit": 1001}):
+        assert api.post("/dead-letter/retry", body).status == 400
