@@ -21,8 +21,6 @@ from pydantic import BaseModel
 from ojs_aws import Jobs, RetryPolicy, Worker, chain, current_job, enqueue_many
 from ojs_aws.errors import DiscardError, JobFailedError
 
-os.environ.setdefault("OJS_URL", "http://127.0.0.1:8080")
-
 jobs = Jobs()
 
 
@@ -70,6 +68,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("OJS_URL", "http://127.0.0.1:8080")
     if sys.argv[1:] == ["worker"]:
         Worker(jobs, concurrency=5).run()
     else:
