@@ -149,6 +149,25 @@ def test_failures_are_grouped_by_error(tab: Tab, api: httpx.Client) -> None:
     assert "state=retryable%2Cdiscarded" in page.url
 
 
+def test_the_priority_of_a_waiting_job_is_changed(tab: Tab, api: httpx.Client) -> None:
+    """The command follows what is written; a number out of range is not sent."""
+    job_id = push(api, "urgent")
+    page = tab.open(f"jobs/{job_id}", "report.build")
+    page.get_by_role("button", name="Change priority").click()
+    dialog = page.get_by_role("dialog")
+    field = dialog.get_by_label("Priority")
+    assert field.input_value() == "0"
+    field.fill("101")
+    dialog.get_by_role("button", name="Change").click()
+    assert field.evaluate("field => field.validity.rangeOverflow")
+    field.fill("-7")
+    command = dialog.get_by_label("Command line").inner_text()
+    assert command == f"ojs-aws jobs priority {job_id} --url {tab.address} -- -7"
+    tab.confirm("Change")
+    tab.says("The job has priority -7.")
+    assert api.get(f"jobs/{job_id}").json()["job"]["priority"] == -7
+
+
 def test_dead_letters_are_replayed_and_deleted(tab: Tab, api: httpx.Client) -> None:
     """One of each; deleting asks for a word."""
     first, second = discard(api, "dead", keep=True), discard(api, "dead", keep=True)

@@ -15,16 +15,18 @@ export interface Progress {
 export interface Action {
   readonly title: string;
   readonly explanation: string;
-  /** The `ojs-aws` command line that does the same. */
-  readonly command: string;
+  /** The `ojs-aws` command line that does the same, with the value that is asked for. */
+  readonly command: string | ((value: string) => string);
   /** The name of the button. */
   readonly verb: string;
   /** A text that has to be typed before anything is changed. */
   readonly typed?: string;
+  /** A whole number that the change needs. */
+  readonly asks?: { readonly label: string; readonly least: number; readonly most: number; readonly initial: number };
   /** Count what would be changed; the change is possible when the count is there. */
   readonly dryRun?: () => Promise<string>;
   /** Do it, and return what was done. */
-  readonly run: (progress: Progress) => Promise<string>;
+  readonly run: (progress: Progress, value: string) => Promise<string>;
 }
 
 const asked = signal<Action | null>(null);
@@ -46,13 +48,14 @@ export function ActionButton({ action, label, isSmall = true }: { action: () => 
 /** The dialog; the shell has one. */
 export function ActionDialog() {
   const action = asked.value;
-  return action && <Question key={action.command + action.title} action={action} />;
+  return action && <Question key={action.title} action={action} />;
 }
 
 function Question({ action }: { action: Action }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isStopped = useRef(false);
   const [typed, setTyped] = useState("");
+  const [value, setValue] = useState(String(action.asks?.initial ?? ""));
   const [count, setCount] = useState(action.dryRun ? "" : " ");
   const [progress, setProgress] = useState("");
   const [error, setError] = useState<unknown>(null);
@@ -75,7 +78,7 @@ function Question({ action }: { action: Action }) {
     setError(null);
     isStopped.current = false;
     try {
-      done.value = await action.run({ report: setProgress, isStopped: () => isStopped.current });
+      done.value = await action.run({ report: setProgress, isStopped: () => isStopped.current }, value);
       close();
     } catch (problem) {
       setError(problem);
@@ -94,6 +97,12 @@ function Question({ action }: { action: Action }) {
         <h2 id="question">{action.title}</h2>
         <p>{action.explanation}</p>
         {action.dryRun && <p role="status"><strong>{count || (error ? "" : "Counting …")}</strong></p>}
+        {action.asks && (
+          <label>
+            {action.asks.label}
+            <input type="number" required step="1" min={action.asks.least} max={action.asks.most} value={value} onInput={(event) => setValue(event.currentTarget.value)} />
+          </label>
+        )}
         {action.typed && (
           <label>
             Type <code>{action.typed}</code> to confirm
@@ -101,7 +110,7 @@ function Question({ action }: { action: Action }) {
           </label>
         )}
         <p class="quiet">The same on the command line:</p>
-        <Code text={action.command} label="Command line" />
+        <Code text={typeof action.command === "string" ? action.command : action.command(value)} label="Command line" />
         <p role="status">{progress}</p>
         <ErrorNote error={error} />
         <div class="buttons">

@@ -22,5 +22,7 @@ export const SERVER = (document.querySelector<HTMLMetaElement>("meta[name=ojs-se
 /** Return an `ojs-aws` command line; the credential is left to the environment. */
 export function ojsAws(...words: readonly string[]): string {
   const server = SERVER === DEFAULT_URL ? [] : ["--url", SERVER];
-  return ["ojs-aws", ...words, ...server].map(shellWord).join(" ");
+  const end = words.indexOf("--"); // what follows is no option, whatever it looks like
+  const options = end < 0 ? words : words.slice(0, end);
+  return ["ojs-aws", ...options, ...server, ...words.slice(options.length)].map(shellWord).join(" ");
 }

@@ -127,6 +127,21 @@ export function cancelJob(id: string): Action {
   };
 }
 
+/** Change the priority of a job that waits. */
+export function prioritizeJob(id: string, priority: number): Action {
+  return {
+    title: "Change the priority of this job?",
+    explanation: "Jobs of a higher priority run first. A job that has begun keeps its priority.",
+    command: (value) => ojsAws("jobs", "priority", id, ...(value.startsWith("-") ? ["--", value] : [value])),
+    verb: "Change",
+    asks: { label: "Priority, from -100 to 100", least: -100, most: 100, initial: priority },
+    run: async (_, value) => {
+      await call("PATCH", `jobs/${id}`, { priority: Number(value) });
+      return `The job has priority ${value}.`;
+    },
+  };
+}
+
 /** Delete one dead letter. */
 export function deleteDeadLetter(id: string): Action {
   return {
