@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from ojs_aws.testing import reports
 from ojs_aws.testing.jobs import EnqueuedJob, JobKind
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+class HasId(Protocol):
+    """Declares what refers to a job: the job itself, a handle of it, or a result of enqueueing."""
+
+    @property
+    def id(self) -> str:
+        """Return the id of the job."""
+
+
 class JobCriteria(TypedDict, total=False):
     """Lists what an assertion may say of a job, beside its type or call.
 
@@ -24,7 +33,8 @@ class JobCriteria(TypedDict, total=False):
     :ivar meta: members of its metadata; it may have others.
     :ivar priority: its priority.
     :ivar tags: all its tags.
-    :ivar scheduled_at: when it becomes available, as the backend shows it.
+    :ivar scheduled_at: when it becomes available: an aware datetime, or RFC 3339.
+    :ivar delay: how long it waits from its creation on: ``"24h"`` or a timedelta.
     :ivar state: its state now.
     :ivar attempt: how often it was executed.
     """
@@ -34,7 +44,8 @@ class JobCriteria(TypedDict, total=False):
     meta: Mapping[str, Any]
     priority: int
     tags: Sequence[str]
-    scheduled_at: Any
+    scheduled_at: datetime | str
+    delay: str | timedelta
     state: str
     attempt: int
 
@@ -174,7 +185,7 @@ class Assertions:
             ]
         ]
 
-    def assert_job_state(self, job: EnqueuedJob[Any] | str, expected_state: str) -> None:
+    def assert_job_state(self, job: HasId | str, expected_state: str) -> None:
         """Assert that a job is in a state.
 
         Example::
@@ -183,7 +194,7 @@ class Assertions:
             await ojs.drain()
             ojs.assert_job_state(job, "completed")
 
-        :param job: the job, a handle of it, or its id.
+        :param job: the job, a handle of it, what ``client.enqueue`` returned, or its id.
         :raises AssertionError: it is in another state, or there is no such job.
         """
         __tracebackhide__ = True

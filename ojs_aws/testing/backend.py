@@ -13,7 +13,7 @@ from ojs_aws.client.timer import UuidV7
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
@@ -252,10 +252,20 @@ class MemoryBackend:
             self.follow()
 
     def set_time(self, moment: Instant) -> None:
-        """Stop the clock at a moment; it may lie in the past."""
+        """Stop the clock at a moment.
+
+        :raises ValueError: it lies before the time of the clock, and there are jobs already.
+        """
         with self._lock:
+            if moment < self.clock.at:
+                if self.store.jobs or self.cron.entries:
+                    raise ValueError(
+                        f"The clock cannot go back from {format_instant(self.clock.now())} to "
+                        f"{format_instant(moment)}, as jobs were enqueued meanwhile: freeze the "
+                        "time before that."
+                    )
+                self.clock.set_back(moment)
             self._is_frozen = True
-            self.clock.at = min(self.clock.at, moment)
             self.move_to(moment)
 
     def advance(self, milliseconds: int) -> None:

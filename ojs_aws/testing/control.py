@@ -29,6 +29,7 @@ class Control(Kit):
         """Set the clock to a moment, at which it stands until :meth:`advance_time`.
 
         :param timestamp: an aware datetime, or ``"2026-02-13T10:00:00Z"``.
+        :raises ValueError: it lies before the time of the clock, and there are jobs already.
         """
         if isinstance(timestamp, datetime):
             moment = instant_of(timestamp)

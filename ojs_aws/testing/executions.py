@@ -22,6 +22,7 @@ from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
 from ojs_aws.worker.registry import NoHandlerError
 from ojs_aws.worker.reports import Reporter
 from ojs_aws.worker.tracebacks import own_traceback
+from ojs_aws.worker.typed_handlers import NewerArgumentsError
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
@@ -38,7 +39,7 @@ class Execution:
 
     :ivar job: the job as it was claimed.
     :ivar outcome: ``completed``, ``failed``, ``snoozed`` or ``cancelled``.
-    :ivar error: what the handler, or a middleware, raised; None unless it failed.
+    :ivar error: what the handler, or a middleware, raised; None where nothing is wrong.
     :ivar is_injected: it failed on purpose, by ``fail_next`` or ``fail_all``.
     :ivar failure: the error object that the backend got.
     """
@@ -51,8 +52,12 @@ class Execution:
 
     @property
     def is_failure(self) -> bool:
-        """Return True if it failed, and not on purpose."""
-        return self.outcome == "failed" and not self.is_injected
+        """Return True if it failed, and not on purpose.
+
+        A job is snoozed that has arguments which its function does not take: a newer worker may
+        know them. In a test there is none.
+        """
+        return self.error is not None and not self.is_injected
 
     def __str__(self) -> str:
         """Name the job, its arguments and the attempt, with the traceback of the error."""
@@ -62,7 +67,7 @@ class Execution:
         if self.error is None:
             message = self.failure.get("message")
             return f"{first}: {message}" if message else first
-        if isinstance(self.error, NoHandlerError):
+        if isinstance(self.error, (NoHandlerError, NewerArgumentsError)):
             return f"{first}: {str(self.error).partition(' The job is discarded.')[0]}"
         error = self.error
         lines = traceback.format_exception(type(error), error, own_traceback(error))
@@ -130,7 +135,8 @@ class JobRunner:
         if isinstance(outcome, Succeeded):
             return Execution(job, "completed")
         if isinstance(outcome, Snoozed):
-            return Execution(job, "snoozed", failure=outcome.error)
+            wrong = outcome.problem if isinstance(outcome.problem, NewerArgumentsError) else None
+            return Execution(job, "snoozed", wrong, failure=outcome.error)
         if isinstance(outcome, Failed):
             problem = outcome.problem
             return Execution(

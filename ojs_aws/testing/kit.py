@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from ojs_aws.client.client import Client
@@ -57,5 +58,5 @@ class Kit:
 
     def _jobs(self) -> list[EnqueuedJob[Any]]:
         """Return all jobs as of now, in the order in which they were enqueued."""
-        known = self._handlers.declaration
+        known = functools.cache(self._handlers.declaration)
         return [job_of(record, known(record.type)) for record in self._backend.records()]

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
+from unittest.mock import ANY
 
 from ojs_aws.domain.attributes import check_queue
+from ojs_aws.domain.timestamps import (
+    duration_ms,
+    format_duration,
+    format_instant,
+    instant_of,
+    parse_timestamp,
+)
 from ojs_aws.testing.arguments import arguments_of
 from ojs_aws.testing.jobs import EnqueuedJob, JobKind, declaration_of, type_of
 from ojs_aws.testing.patterns import expected_arguments
@@ -61,6 +70,12 @@ class Criteria:
                 raise TypeError('args are a list, such as args=["a@b.c"].')
         if isinstance(queue := self.attributes.get("queue"), str):
             check_queue(queue)
+        read = {
+            name: _EXPECTED[name](value)
+            for name, value in self.attributes.items()
+            if name in _EXPECTED and value is not ANY
+        }
+        object.__setattr__(self, "attributes", {**self.attributes, **read})
 
     @property
     def type(self) -> str:
@@ -79,12 +94,12 @@ class Criteria:
         else:
             found += self._argument_differences(job)
         for name, expected in self.attributes.items():
-            actual = job.queue if name == "queue" else job.get(name, _DEFAULTS.get(name))
-            if not expected == actual:  # noqa: SIM201 - ANY is on the left
+            actual = _ACTUAL[name](job) if name in _ACTUAL else job.get(name, _DEFAULTS.get(name))
+            if not is_same(expected, actual):
                 found.append(Difference(name, expected, actual))
         meta = job.meta
         for name, expected in (self.meta or {}).items():
-            if name not in meta or not expected == meta[name]:  # noqa: SIM201
+            if name not in meta or not is_same(expected, meta[name]):
                 found.append(Difference(f"meta[{name!r}]", expected, meta.get(name, Nothing())))
         if self.check is not None and (difference := self.check(job)) is not None:
             found.append(difference)
@@ -100,7 +115,7 @@ class Criteria:
             return [
                 Difference(name, expected, actual.get(name, Nothing()))
                 for name, expected in self._arguments.items()
-                if name not in actual or not expected == actual[name]  # noqa: SIM201
+                if name not in actual or not is_same(expected, actual[name])
             ]
         if self.args is None:
             return []
@@ -127,6 +142,51 @@ class Nothing:
         return MISSING
 
 
+def is_same(expected: object, actual: object) -> bool:
+    """Return whether a value is as expected; True and 1 are two values, as JSON has them."""
+    if isinstance(expected, bool) or (isinstance(actual, bool) and isinstance(expected, int)):
+        return expected is actual
+    if isinstance(expected, (list, tuple)) and isinstance(actual, type(expected)):
+        return len(expected) == len(actual) and all(map(is_same, expected, actual))
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(
+            is_same(value, actual[name]) for name, value in expected.items()
+        )
+    return bool(expected == actual)  # ANY is on the left
+
+
+def _scheduled_at(job: EnqueuedJob[Any]) -> str | None:
+    """Return when a job becomes available, in UTC; None where it waits for nothing."""
+    text = job.scheduled_at
+    return None if text is None else format_instant(parse_timestamp(text, "scheduled_at"))
+
+
+def _delay(job: EnqueuedJob[Any]) -> str:
+    """Return how long a job waits from its creation on."""
+    begun = parse_timestamp(job.get("created_at"), "created_at")
+    until = job.scheduled_at
+    moment = begun if until is None else parse_timestamp(until, "scheduled_at")
+    return format_duration(max(0, moment - begun))
+
+
+_ACTUAL: Final[Mapping[str, Callable[[EnqueuedJob[Any]], object]]] = {
+    "queue": lambda job: job.queue,
+    "scheduled_at": _scheduled_at,
+    "delay": _delay,
+}
+"""How criteria are read that are not an attribute of the same name and form."""
+
+_EXPECTED: Final[Mapping[str, Callable[[Any], object]]] = {
+    "scheduled_at": lambda moment: format_instant(
+        instant_of(moment)
+        if isinstance(moment, datetime)
+        else parse_timestamp(moment, "scheduled_at")
+    ),
+    "delay": lambda delay: format_duration(duration_ms(delay, "delay")),
+    "tags": list,
+}
+"""How their expected values are written in the same form."""
+
 _DEFAULTS: Final[Mapping[str, int]] = {"priority": 0, "attempt": 0}
 
 
@@ -136,7 +196,7 @@ def _list_differences(expected: list[object], actual: list[Any]) -> list[Differe
     return [
         Difference(f"args[{place}]", one, other)
         for place, (one, other) in enumerate(zip(expected, actual, strict=True))
-        if not one == other  # noqa: SIM201
+        if not is_same(one, other)
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from ojs_aws.client.transports.substitute import activate, deactivate
+from ojs_aws.testing.assertions import HasId
 from ojs_aws.testing.control import Control
 from ojs_aws.testing.execution_assertions import ExecutionAssertions
 from ojs_aws.testing.jobs import EnqueuedJob
@@ -134,6 +135,18 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
         """Forget all jobs, workflows and executions. Cron jobs, queues and schemas stay."""
         self._backend.clear()
         self._runner.clear()
+
+    def job(self, job: HasId | str) -> EnqueuedJob[Any]:
+        """Return a job as it is now.
+
+        :param job: the job, a handle of it, what ``client.enqueue`` returned, or its id.
+        :raises LookupError: there is no such job.
+        """
+        job_id = job if isinstance(job, str) else job.id
+        for found in self._jobs():
+            if found.id == job_id:
+                return found
+        raise LookupError(f"There is no job {job_id}.")
 
     def all_events(self, *types: str) -> list[Event]:
         """Return the lifecycle events so far, in their order.

@@ -47,10 +47,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Snoozed:
-    """Says that the job must be repeated later, and that the attempt does not count."""
+    """Says that the job must be repeated later, and that the attempt does not count.
+
+    :ivar problem: what was raised.
+    """
 
     error: dict[str, JsonValue]
     delay_ms: int
+    problem: SnoozeError | None = field(default=None, compare=False, repr=False)
 
 
 Outcome: TypeAlias = Succeeded | Failed | Snoozed
@@ -141,7 +145,7 @@ class Executor:
     def _failed(self, problem: BaseException, ctx: JobContext) -> Failed | Snoozed:
         error = failure_of(problem, ctx.failure_origin(problem))
         if isinstance(problem, SnoozeError):
-            return Snoozed(error, problem.delay_ms)
+            return Snoozed(error, problem.delay_ms, problem)
         delay_ms = problem.delay_ms if isinstance(problem, JobError) else None
         return Failed(error, delay_ms, problem)
 

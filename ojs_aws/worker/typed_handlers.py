@@ -23,6 +23,15 @@ MOST_SNOOZES: Final = 120
 """After so many attempts that do not count, it is a dead letter: no newer worker came."""
 
 
+class NewerArgumentsError(SnoozeError):
+    """Snoozes a job with arguments that this version does not know: a newer worker may come."""
+
+    def __init__(self, message: str) -> None:
+        """Wait for a newer worker; the backend learns of a snooze like any other."""
+        super().__init__(SNOOZE_S, f"{message} It waits for a worker that knows them.")
+        self.type = SnoozeError.__name__
+
+
 @dataclass(frozen=True, slots=True)
 class TypedHandler(Handler):
     """Holds the function of a typed job."""
@@ -106,7 +115,7 @@ def _unexpected(
     )
     if uncounted_attempts(ctx.job) >= MOST_SNOOZES:
         return DeadLetterError(message, type="UnexpectedArgumentsError")
-    return SnoozeError(SNOOZE_S, f"{message} It waits for a worker that knows them.")
+    return NewerArgumentsError(message)
 
 
 def _encoded(declaration: JobDeclaration, returned: object) -> object:

@@ -25,6 +25,10 @@ class FakeClock:
         self._last = max(self._last + 1, self.at * 1000)
         return self._last
 
+    def set_back(self, at: int) -> None:
+        """Begin again at an earlier time."""
+        self.at, self._last = at, 0
+
     def advance(self, *, ms: int = 0, s: float = 0) -> None:
         """Let time pass."""
         self.at += ms + round(s * 1000)

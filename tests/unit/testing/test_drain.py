@@ -126,6 +126,20 @@ async def test_a_job_without_a_handler_fails_plainly(ojs: Ojs) -> None:
     assert ojs.all_enqueued()[0].state == "discarded"
 
 
+async def test_arguments_that_do_not_fit_fail_the_drain(ojs: Ojs) -> None:
+    """A worker lets such a job wait for a newer worker; in a test there is none."""
+    await ojs.client.enqueue("orders.mail", [])
+    with pytest.raises(DrainError, match="the argument 'to' did not come"):
+        await ojs.drain()
+    assert ojs.all_enqueued()[0].state == "retryable"
+
+
+async def test_arguments_of_a_wrong_type_fail_the_drain(ojs: Ojs) -> None:
+    await ojs.client.enqueue("orders.mail", [1])
+    with pytest.raises(DrainError, match=r"The argument 'to' of 'orders.mail' must be"):
+        await ojs.drain()
+
+
 async def test_a_type_that_two_declare_needs_a_sender_or_a_choice(ojs: Ojs) -> None:
     one, other = Jobs(), Jobs()
 

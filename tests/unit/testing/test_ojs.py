@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import ANY
 
@@ -232,6 +233,38 @@ async def test_a_job_is_found_by_type_typed_job_and_call(ojs: Ojs) -> None:
     assert job.arguments == {"to": "a@b.c", "order": 7, "urgent": True}
     ojs.refute_enqueued(send_mail.call("a@b.c", ANY))
     ojs.refute_enqueued(build_report)
+
+
+async def test_a_delay_and_a_schedule_can_be_expected(ojs: Ojs) -> None:
+    ojs.freeze_time("2026-02-13T10:00:00Z")
+    await send_mail.options(delay="24h", tags=["a"]).enqueue("a@b.c")
+    moment = datetime(2026, 2, 14, 10, tzinfo=UTC)
+    ojs.assert_enqueued(send_mail, delay="PT24H", scheduled_at=moment, tags=["a"])
+    ojs.assert_enqueued(send_mail, scheduled_at="2026-02-14T11:00:00+01:00")
+    with pytest.raises(AssertionError, match="delay: expected 'PT1H', is 'PT24H'"):
+        ojs.assert_enqueued(send_mail, delay=timedelta(hours=1))
+    with pytest.raises(AssertionError, match="scheduled_at: expected"):
+        ojs.assert_enqueued(send_mail, scheduled_at=moment + timedelta(hours=1))
+    with pytest.raises(AssertionError, match="tags: expected"):
+        ojs.assert_enqueued(send_mail, tags=["b"])
+
+
+async def test_true_and_one_are_two_values(ojs: Ojs) -> None:
+    await ojs.client.enqueue("any.type", [1, {"is": True}], meta={"one": 1})
+    ojs.refute_enqueued("any.type", args=[True, {"is": True}])
+    ojs.refute_enqueued("any.type", args=[1, {"is": 1}])
+    ojs.refute_enqueued("any.type", meta={"one": True})
+    ojs.assert_enqueued("any.type", args=[1, {"is": True}], meta={"one": 1})
+
+
+async def test_a_job_can_be_looked_at_by_its_handle(ojs: Ojs) -> None:
+    handle = await send_mail.enqueue("a@b.c")
+    enqueued = await ojs.client.enqueue("any.type")
+    assert ojs.job(handle).type == "orders.mail"
+    assert ojs.job(enqueued).type == "any.type"
+    ojs.assert_job_state(handle, "available")
+    with pytest.raises(LookupError, match="There is no job"):
+        ojs.job("x")
 
 
 async def test_a_default_that_was_left_out_is_the_same_call(ojs: Ojs) -> None:
