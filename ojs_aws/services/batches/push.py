@@ -95,7 +95,7 @@ class BatchPush(RollForward):
         # Looked for in this order: the jobs of a batch that is not open any more are stored.
         for batch in self.batches.open():
             if batch.holds_any(ids):
-                self.roll_forward(batch, _never)
+                self.roll_forward(batch, _never, set())
         stored = self.store.load_many(ids)
         if not stored:
             return []

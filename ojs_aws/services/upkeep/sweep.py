@@ -133,9 +133,10 @@ class Sweep:
             return ends_at is not None and self.clock.now() >= ends_at
 
         def sweep(info: QueueInfo) -> SweepReport:
-            return self._safely(info, is_over)
+            return self._safely(info, is_over, has_just_sent=info.name in rolled.queues)
 
-        report = self._roll_forward(is_over)
+        rolled = self._roll_forward(is_over)
+        report = SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
         infos = self.queues.all()
         report = replace(report, known=len(infos))
         for info in infos:
@@ -159,16 +160,16 @@ class Sweep:
         except Exception:  # noqa: BLE001 - whatever it was, the next tick repeats it
             _log.exception("Could not switch the triggers of queue %s", info.name)
 
-    def _roll_forward(self, is_over: Callable[[], bool]) -> SweepReport:
+    def _roll_forward(self, is_over: Callable[[], bool]) -> RollForwardReport:
         """Roll forward the large batches whose processes died."""
         try:
             rolled = self.roll_forward(is_over)
         except Exception:  # noqa: BLE001 - whatever it was, the queues must be swept
             _log.exception("Could not look after batches")
-            return SweepReport(batches_failed=1)
+            return RollForwardReport(failed=1)
         if rolled.done:
             _log.warning("Rolled %d batches forward", rolled.done)
-        return SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
+        return rolled
 
     def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
         """Return the queues to look at, the longest unseen first.
@@ -186,7 +187,9 @@ class Sweep:
         due = [info for info in infos if self._looks.get(info.name, never).again_at <= now]
         return sorted(due, key=turn)
 
-    def _safely(self, info: QueueInfo, is_over: Callable[[], bool]) -> SweepReport:
+    def _safely(
+        self, info: QueueInfo, is_over: Callable[[], bool], *, has_just_sent: bool
+    ) -> SweepReport:
         if is_over():
             return SweepReport(skipped=1)
         now = self.clock.now()
@@ -194,7 +197,7 @@ class Sweep:
             if info.created_at is None:
                 # A declared queue: when it is taken off the list, its item says that it is there.
                 self.queues.register(info.name, now)
-            done = self.queue(info, is_over)
+            done = self.queue(info, is_over, has_just_sent=has_just_sent)
         except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
             _log.exception("Sweep of queue %s failed", info.name)
             return SweepReport(queues=1, failed=1)

@@ -83,10 +83,14 @@ class QueueSweep:
     job_messages: JobMessages
     cover: MessageResend
 
-    def __call__(self, info: QueueInfo, is_over: Callable[[], bool]) -> QueueReport:
+    def __call__(
+        self, info: QueueInfo, is_over: Callable[[], bool], *, has_just_sent: bool = False
+    ) -> QueueReport:
         """Sweep a queue.
 
         :param is_over: whether the time for it is up; asked after each page.
+        :param has_just_sent: this tick has sent messages for ready jobs of the queue. SQS does not
+            count them yet, so none is sent again before the next tick.
         """
         now = self.changer.clock.now()
         report = QueueReport()
@@ -102,7 +106,7 @@ class QueueSweep:
         head = self.changer.store.head(info.name, PAGE)
         return replace(
             report,
-            covered=self.cover(info.name, head, now),
+            covered=0 if has_just_sent else self.cover(info.name, head, now),
             is_idle=not first and not head.jobs,
             oldest_ms=self._oldest_ms(info.name, head, now),
         )

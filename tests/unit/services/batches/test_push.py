@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobState
+from ojs_aws.ports import Backlog
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
@@ -326,6 +328,19 @@ def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
     assert push(world, jobs) == [job.id for job in jobs]
     assert happened == ["committed", "swept"]
     assert len(world.batches.decisions) == 1
+
+
+def test_a_sweep_sends_one_message_for_each_job_that_it_rolls_forward(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SQS does not count at once what was sent a moment ago; the next sweep compares numbers."""
+    world, jobs = left_open()
+    monkeypatch.setattr(world.messages, "backlog", lambda _: Backlog())
+    world.clock.advance(s=61)
+    world.backend.upkeep.sweep.tick()
+    assert world.store.jobs.keys() == {job.id for job in jobs}
+    named = Counter(held.message.job_id for held in world.messages.queues["default"].values())
+    assert set(named.values()) == {1}
 
 
 def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next() -> None:

@@ -214,7 +214,10 @@ def test_a_tick_without_time_left_begins_with_the_rest_the_next_time(world: Worl
     sweep, seen = world.backend.upkeep.sweep, []
     look: Callable[[QueueInfo, Callable[[], bool]], sweeping.QueueReport] = sweep.queue
 
-    def slowly(info: QueueInfo, is_over: Callable[[], bool]) -> sweeping.QueueReport:
+    def slowly(
+        info: QueueInfo, is_over: Callable[[], bool], *, has_just_sent: bool
+    ) -> sweeping.QueueReport:
+        assert not has_just_sent
         seen.append(info.name)
         world.clock.advance(s=20)
         return look(info, is_over)
