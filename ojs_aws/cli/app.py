@@ -33,7 +33,7 @@ from ojs_aws.cli import (
     workers,
     workflows,
 )
-from ojs_aws.cli.options import hide_types_of_flags
+from ojs_aws.cli.options import flow_help, hide_types_of_flags
 
 hide_types_of_flags()
 
@@ -185,3 +185,6 @@ def reference() -> None:
     from ojs_aws.cli.reference import reference as written
 
     typer.echo(written(app))
+
+
+flow_help(app)

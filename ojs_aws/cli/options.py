@@ -141,6 +141,16 @@ def hide_types_of_flags() -> None:
     TyperOption.display_type_rich = display  # type: ignore[method-assign]
 
 
+def flow_help(app: typer.Typer) -> None:
+    """Let the help texts of all commands break where the terminal does, not where our code does."""
+    for info in app.registered_commands:
+        paragraphs = inspect.cleandoc(info.help or getattr(info.callback, "__doc__", "") or "")
+        info.help = "\n\n".join(" ".join(each.split("\n")) for each in paragraphs.split("\n\n"))
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            flow_help(group.typer_instance)
+
+
 def age_text(text: object, now: datetime | None = None) -> str:
     """Return how far an instant of an answer is from now, such as ``5 min``; empty for none."""
     from ojs_aws.domain.timestamps import span_text

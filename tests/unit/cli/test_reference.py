@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -72,3 +73,17 @@ def test_the_cost_is_shown_with_what_is_assumed(cli: Cli) -> None:
     assert "together" in table.out
     assert "Assumed" in table.err
     assert "a month without any" in table.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("command", [("local",), ("cost",), ("jobs", "list")])
+def test_help_breaks_its_lines_where_the_terminal_does(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """Not where the code's lines end: each line of a paragraph but its last is nearly full."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli.run(*command, "--help").out
+    text = re.split(r"╭|\nExample", shown.split("Usage:", 1)[1], maxsplit=1)[0]
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line.strip() for line in paragraph.strip().splitlines()]
+        for line, after in itertools.pairwise(lines):
+            assert len(line) + len(after.split()[0]) > 76, line

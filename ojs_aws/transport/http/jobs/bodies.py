@@ -9,6 +9,7 @@ from pydantic import Field
 from ojs_aws.config import MAX_BATCH_JOBS
 from ojs_aws.domain.attributes import PRIORITY_LIMIT
 from ojs_aws.domain.jobs import validation as rules
+from ojs_aws.domain.retry import MAX_ATTEMPTS
 from ojs_aws.transport.http.bodies import Body, JobId, JobType, QueueName, VisibilityMs
 from ojs_aws.transport.http.limits.bodies import RateLimitBody
 
@@ -16,7 +17,7 @@ from ojs_aws.transport.http.limits.bodies import RateLimitBody
 class RetryPolicyBody(Body):
     """Holds a retry policy (ojs-retry); intervals are durations (30s, PT30S) or milliseconds."""
 
-    max_attempts: Annotated[int, Field(ge=0, le=1000)] | None = None
+    max_attempts: Annotated[int, Field(ge=0, le=MAX_ATTEMPTS)] | None = None
     initial_interval: str | None = None
     initial_interval_ms: Annotated[int, Field(ge=0)] | None = None
     backoff_coefficient: Annotated[float, Field(ge=1.0, le=1000.0)] | None = None

@@ -10,6 +10,7 @@ import pytest
 from typing_extensions import is_typeddict
 
 from ojs_aws.domain import attributes as rules
+from ojs_aws.domain.retry import MAX_ATTEMPTS
 from ojs_aws.transport.http.answers import JsonObject
 from ojs_aws.transport.http.jobs.bodies import PushBody
 from ojs_aws.transport.http.openapi import (
@@ -86,6 +87,8 @@ def test_it_states_the_constraints_that_push_checks(document: dict[str, Any]) ->
     assert properties["queue"]["anyOf"][0]["pattern"] == f"^{rules.QUEUE_PATTERN}$"
     assert properties["priority"]["anyOf"][0]["maximum"] == rules.PRIORITY_LIMIT
     assert properties["schema"]["anyOf"]
+    policy = document["components"]["schemas"]["RetryPolicyBody"]["properties"]
+    assert policy["max_attempts"]["anyOf"][0]["maximum"] == MAX_ATTEMPTS
     assert document["components"]["schemas"]["PushBody"]["additionalProperties"] is True
 
 
