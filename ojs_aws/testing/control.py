@@ -40,6 +40,9 @@ class Control(Kit):
     def advance_time(self, duration: str | timedelta) -> None:
         """Move the clock forward: jobs become due, reservations end, cron jobs fire.
 
+        It is the clock of the backend. Code that asks this machine for the time does not notice:
+        let it enqueue with a ``delay``, or move that clock as well.
+
         :param duration: ``"1h"``, ``"PT24H"`` or a timedelta.
         """
         self._backend.advance(duration_ms(duration, "duration"))

@@ -7,18 +7,18 @@ import traceback
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ojs_aws.client.timer import SystemTimer
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobState
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
-from ojs_aws.testing.jobs import EnqueuedJob
 from ojs_aws.typed_jobs.resources import in_use, not_in_use, open_all
 from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
+from ojs_aws.worker.executor import Failed, Outcome, ResultError, Snoozed, Succeeded
 from ojs_aws.worker.registry import NoHandlerError
 from ojs_aws.worker.reports import Reporter
 from ojs_aws.worker.tracebacks import own_traceback
@@ -112,11 +112,11 @@ class JobRunner:
         """
         await open_resources(self.handlers, record.type, opened)
         held = MemoryReservations(self.backend, record)
-        job: EnqueuedJob[Any] = EnqueuedJob.from_members(render_job(record))
-        plain = Job.from_members(render_job(record))
-        reservation_id = str(plain.get("reservation_id") or "")
+        members = render_job(record)
+        kept, job = Job.from_members(members), Job.from_members(members)
+        reservation_id = str(job.get("reservation_id") or "")
         ctx = WorkerContext(
-            plain,
+            job,
             extend=functools.partial(_extend, held),
             held=held,
             reservation_id=reservation_id,
@@ -126,23 +126,25 @@ class JobRunner:
         if is_final and isinstance(outcome, Failed):
             outcome.error["retryable"] = False
         if outcome is not None:
-            await Reporter(SystemTimer()).report(held, plain, outcome, reservation_id)
-        execution = self._execution(job, outcome)
+            await Reporter(SystemTimer()).report(held, kept, outcome, reservation_id)
+        execution = self._execution(kept, outcome)
         self.log.append(execution)
         return execution
 
     def _execution(self, job: Job, outcome: Outcome | None) -> Execution:
+        now = self.backend.record(job.id)
+        if outcome is None or now is None or now.state is JobState.CANCELLED:
+            return Execution(job, "cancelled")
         if isinstance(outcome, Succeeded):
-            return Execution(job, "completed")
+            if now.state is JobState.COMPLETED:
+                return Execution(job, "completed")
+            refused = now.failures[-1].message if now.failures else f"It is {now.state}."
+            return Execution(job, "failed", ResultError(refused))
         if isinstance(outcome, Snoozed):
             wrong = outcome.problem if isinstance(outcome.problem, NewerArgumentsError) else None
             return Execution(job, "snoozed", wrong, failure=outcome.error)
-        if isinstance(outcome, Failed):
-            problem = outcome.problem
-            return Execution(
-                job, "failed", problem, self.handlers.faults.is_injected(problem), outcome.error
-            )
-        return Execution(job, "cancelled")
+        is_injected = self.handlers.faults.is_injected(outcome.problem)
+        return Execution(job, "failed", outcome.problem, is_injected, outcome.error)
 
 
 async def open_resources(handlers: JobHandlers, job_type: str, opened: AsyncExitStack) -> None:
@@ -151,8 +153,17 @@ async def open_resources(handlers: JobHandlers, job_type: str, opened: AsyncExit
     :param opened: closes them.
     """
     missing = not_in_use(handlers.resources_of(job_type))
-    if missing:
-        opened.enter_context(in_use(await open_all(missing, opened)))
+    if not missing:
+        return
+    try:
+        values = await open_all(missing, opened)
+    except Exception as problem:
+        problem.add_note(
+            f"A resource for the job {job_type!r} could not be opened. In a test, give your own: "
+            "with pool.use(value): ..."
+        )
+        raise
+    opened.enter_context(in_use(values))
 
 
 async def _extend(held: DirectReservations, job_id: str) -> bool:

@@ -47,8 +47,14 @@ class DeclaredHandlers(HandlerRegistry):
         sent = self._sent.get(job_type)
         if sent is not None and (self._only is None or any(each is sent for each in self._only)):
             return sent
-        found = [each for jobs in self._collections() for each in jobs if each.type == job_type]
-        return found[0] if len({id(each.clients) for each in found}) == 1 else None
+        found = [
+            next(each for each in jobs if each.type == job_type)
+            for jobs in self._declaring(job_type)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _declaring(self, job_type: str) -> list[Jobs]:
+        return [jobs for jobs in self._collections() if any(e.type == job_type for e in jobs)]
 
     def jobs_of(self, job_type: str) -> Jobs | None:
         """Return the collection that declares a type; None if there is none.
@@ -56,13 +62,13 @@ class DeclaredHandlers(HandlerRegistry):
         :raises NoHandlerError: there are several, and no job was sent by any of them.
         """
         sent = self._sent.get(job_type)
-        declaring = [
-            jobs for jobs in self._collections() if any(each.type == job_type for each in jobs)
-        ]
+        declaring = self._declaring(job_type)
         if sent is not None and self._only is None:
             return next((jobs for jobs in declaring if any(each is sent for each in jobs)), None)
         if len(declaring) > 1:
-            modules = sorted({each.function.__module__ for jobs in declaring for each in jobs})
+            modules = sorted(
+                {e.function.__module__ for jobs in declaring for e in jobs if e.type == job_type}
+            )
             raise NoHandlerError(
                 f"{job_type!r} is declared by several Jobs, in {', '.join(modules)}: say which "
                 "one to run, by Ojs.fake(jobs=...) or Ojs.fake(worker=...)."

@@ -11,7 +11,7 @@ import pytest
 from ojs_aws import JobContext, Jobs, RateLimit, RetryPolicy
 from ojs_aws.config import Settings
 from ojs_aws.errors import InvalidRequestError, OjsError, PayloadTooLargeError
-from ojs_aws.testing import Ojs
+from ojs_aws.testing import DrainError, Ojs
 from tests.unit.testing.orders import break_down, build_report, send_mail
 
 
@@ -76,7 +76,7 @@ async def test_a_job_learns_that_it_was_cancelled_while_it_ran(ojs: Ojs) -> None
 
     handle = await run.enqueue()
     report = await ojs.drain()
-    assert len(report) == 1
+    assert [each.outcome for each in report.executions] == ["cancelled"]
     ojs.assert_job_state(handle.id, "cancelled")
 
 
@@ -103,6 +103,19 @@ async def test_a_result_that_is_no_json_fails_the_job(ojs: Ojs) -> None:
     await run.enqueue()
     report = await ojs.drain(raise_errors=False)
     assert "no JSON value" in str(report.failures[0].error)
+
+
+async def test_a_result_that_is_too_large_fails_the_drain() -> None:
+    jobs = Jobs()
+
+    @jobs.job("large.job")
+    async def run() -> str:
+        return "x" * 3000
+
+    with Ojs.fake(settings=Settings(max_result_bytes=2000)) as ojs:
+        await run.enqueue()
+        with pytest.raises(DrainError, match="The result was refused"):
+            await ojs.drain()
 
 
 async def test_what_is_too_large_is_refused(ojs: Ojs) -> None:

@@ -275,6 +275,44 @@ async def test_a_drain_opens_resources_unless_the_test_gives_its_own(ojs: Ojs) -
     assert log == ["fake"]
 
 
+def connect() -> str:
+    raise ConnectionError("no database")
+
+
+async def test_a_resource_that_cannot_be_opened_says_what_to_do(ojs: Ojs) -> None:
+    jobs = Jobs()
+
+    @jobs.resource
+    async def pool() -> AsyncIterator[str]:
+        yield connect()
+
+    @jobs.job("pool.user")
+    async def use_pool() -> None:
+        pool.get()
+
+    await use_pool.enqueue()
+    with pytest.raises(ConnectionError) as failed:
+        await ojs.drain()
+    assert "pool.use(value)" in failed.value.__notes__[0]
+
+
+async def test_versions_of_a_job_are_run_by_the_right_function(ojs: Ojs) -> None:
+    jobs = Jobs()
+
+    @jobs.job("two.versions", versions="1.0")
+    async def first() -> str:
+        return "first"
+
+    @jobs.job("two.versions", versions="2.0")
+    async def second() -> str:
+        return "second"
+
+    await ojs.client.enqueue("two.versions@1.0")
+    await ojs.client.enqueue("two.versions@2.0")
+    await ojs.drain()
+    assert [job.result for job in ojs.all_enqueued("two.versions")] == ["first", "second"]
+
+
 async def test_a_remote_job_can_be_run_by_a_function(ojs: Ojs) -> None:
     jobs = Jobs()
 

@@ -83,7 +83,8 @@ async def test_tst_005_parallel_tests_share_nothing() -> None:
             await asyncio.sleep(0)
             return [job.args for job in mine.all_enqueued()]
 
-    assert await asyncio.gather(one("a"), one("b")) == [[[{"to": "a"}]], [[{"to": "b"}]]]
+    found = await asyncio.gather(one("a"), one("b"))
+    assert [*found] == [[[{"to": "a"}]], [[{"to": "b"}]]]
 
 
 async def test_tst_006_restore_gives_the_clients_their_backend_again() -> None:
