@@ -45,6 +45,28 @@ async def send(ctx: JobContext, to: str) -> str:
 """
 
 
+TESTS: Final = """
+from ojs_aws import Jobs
+from ojs_aws.testing import Ojs, OjsServer
+
+jobs = Jobs()
+
+@jobs.job("email.send")
+def send(to: str) -> str:
+    return f"sent to {to}"
+
+def test_in_memory(ojs: Ojs) -> None:
+    send.enqueue_sync("ada@example.com")
+    ojs.drain_sync()
+    ojs.assert_completed(send.call("ada@example.com"), count=1)
+
+def test_with_a_server(ojs_server: OjsServer) -> None:
+    handle = send.enqueue_sync("ada@example.com")
+    with ojs_server.work(jobs):
+        assert handle.result(timeout="20s") == "sent to ada@example.com"
+"""
+
+
 class CheckError(Exception):
     """Reports that the distribution does not do what it should."""
 
@@ -152,7 +174,7 @@ def line_with(text: str, lines: IO[str]) -> str:
 
 
 def check(environment: Environment) -> None:
-    """Use the wheel without an extra, with [cli], and with [local].
+    """Use the wheel without an extra, with [cli], with [local], and with [testing].
 
     :raises CheckError: something does not do what it should.
     """
@@ -173,6 +195,11 @@ def check(environment: Environment) -> None:
             sent = ("enqueue", "email.send", '["ada@example.com"]', "-q", "email", "--wait")
             expect("sent to ada@example.com", environment.run("ojs-aws", *sent, url=url))
     print("dist: a job ran on the installed server, by the installed worker")
+    environment.install("testing")
+    (environment.folder / "pytest.ini").write_text("[pytest]\n")  # not that of this checkout
+    (environment.folder / "test_jobs.py").write_text(TESTS)
+    expect("2 passed", environment.run("pytest", "-q", "test_jobs.py"))
+    print("dist: with [testing], pytest has the fixtures")
 
 
 def expect(text: str, said: str) -> None:

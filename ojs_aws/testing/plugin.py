@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WORKER_INI: Final = "ojs_worker"
 LAMBDA_WORKER_INI: Final = "ojs_lambda_worker"
+MAX_JOBS: Final = 20
+"""Jobs that the report of a failed test lists."""
 MAX_LOG: Final = 20_000
 """Characters of the server's output that the report of a failed test shows: the last ones."""
 
@@ -110,10 +112,26 @@ def ojs_server(ojs_server_process: OjsServer, ojs_worker: Handlers | None) -> It
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the server's output with a test that failed."""
+    """Show the server's output, and the jobs in memory, with a test that failed."""
     report = yield
-    fixtures: dict[str, Any] = getattr(item, "funcargs", {})
-    server = fixtures.get("ojs_server")
-    if report.when == "call" and report.failed and server is not None and (log := server.log):
-        report.sections.append(("Output of the OJS server", log[-MAX_LOG:]))
+    if report.when == "call" and report.failed:
+        fixtures: dict[str, Any] = getattr(item, "funcargs", {})
+        if log := getattr(fixtures.get("ojs_server"), "log", ""):
+            report.sections.append(("Output of the OJS server", log[-MAX_LOG:]))
+        for name in ("ojs", "ojs_inline"):
+            if jobs := _listed(fixtures.get(name)):
+                report.sections.append((f"Jobs of the fixture {name}", jobs))
     return report
+
+
+def _listed(made: object) -> str:
+    """Return the jobs of a fake, one in each line; empty for anything else."""
+    if made is None:
+        return ""
+    from ojs_aws.testing.ojs import Ojs
+    from ojs_aws.testing.reports import headline
+
+    jobs = made.all_enqueued() if isinstance(made, Ojs) else []
+    shown = [f"{headline(job)}  args={job.args!r}" for job in jobs[:MAX_JOBS]]
+    more = [f"... and {len(jobs) - MAX_JOBS} more"] if len(jobs) > MAX_JOBS else []
+    return "\n".join(shown + more)

@@ -16,6 +16,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.results import EnqueueResult
 from ojs_aws.testing.drain import timeout_of
+from ojs_aws.testing.jobs import EnqueuedJob
 from ojs_aws.testing.server.worker_thread import WorkerThread
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 
@@ -49,16 +50,20 @@ class Waits(ABC):
     def sync_client(self) -> SyncClient:
         """Return a client for code that is not asynchronous."""
 
+    @abstractmethod
+    def _job(self, job_id: str) -> EnqueuedJob[Any]:
+        """Read a job."""
+
     async def wait(
         self,
         job: AnyJob,
         *states: str,
         timeout: Timeout = "10s",  # noqa: ASYNC109 - the message says what was waited for
-    ) -> Job:
+    ) -> EnqueuedJob[Any]:
         """Wait until a job is in a state; see :meth:`wait_sync`."""
         return await asyncio.to_thread(self.wait_sync, job, *states, timeout=timeout)
 
-    def wait_sync(self, job: AnyJob, *states: str, timeout: Timeout = "10s") -> Job:
+    def wait_sync(self, job: AnyJob, *states: str, timeout: Timeout = "10s") -> EnqueuedJob[Any]:
         """Wait until a job is in one of these states, and return it.
 
         :param states: default: ``completed``.
@@ -68,8 +73,8 @@ class Waits(ABC):
         wanted = [JobState(state) for state in states or ("completed",)]
         job_id = id_of(job) if isinstance(job, (Job, EnqueueResult, str)) else job.id
 
-        def look() -> Job | None:
-            found = self.sync_client.get(job_id)
+        def look() -> EnqueuedJob[Any] | None:
+            found = self._job(job_id)
             if found.state in wanted:
                 return found
             if JobState(str(found.state)).is_terminal:

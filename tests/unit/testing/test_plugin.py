@@ -125,6 +125,23 @@ def test_inline_runs_a_job_when_it_is_enqueued(shop: pytest.Pytester) -> None:
     run(shop).assert_outcomes(passed=2)
 
 
+def test_a_failed_test_shows_its_jobs(shop: pytest.Pytester) -> None:
+    shop.makepyfile(
+        """
+        from shop import count
+
+        def test_it(ojs):
+            count.enqueue_sync(2)
+            assert False
+        """
+    )
+    result = run(shop)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*Jobs of the fixture ojs*", "shop.count * on 'default' (available)*args=[[]2[]]"]
+    )
+
+
 def test_anyio_runs_the_tests_as_well(shop: pytest.Pytester) -> None:
     """Where pytest-asyncio is not used."""
     shop.makeini("[pytest]\npythonpath = .\n")

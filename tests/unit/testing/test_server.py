@@ -34,7 +34,7 @@ async def test_a_job_is_done_by_a_worker_in_the_tests_process(server: OjsServer)
     handle = await send_mail.enqueue("a@b.c")
     with server.work(jobs):
         done = await server.wait(handle)
-    assert (done.state, done["result"]) == ("completed", "sent to a@b.c")
+    assert (done.state, done.returned) == ("completed", "sent to a@b.c")
 
 
 def test_code_without_async_uses_the_same_server(server: OjsServer) -> None:
