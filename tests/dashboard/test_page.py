@@ -180,6 +180,39 @@ def test_a_change_that_a_key_may_not_make_asks_for_another(
     context.close()
 
 
+def test_a_key_that_may_only_read_sees_every_view(
+    browser: Any, closed_server: tuple[str, dict[str, str]]
+) -> None:
+    """And the settings say who it is."""
+    address, keys = closed_server
+    context = browser.new_context()
+    tab = Tab(context.new_page(), address)
+    tab.open()
+    sign_in(tab.page, keys["read-only"])
+    for view, heading in VIEWS:
+        page = tab.open(view, heading)
+        page.get_by_text("Updated ").wait_for()
+        assert page.get_by_role("alert").count() == 0
+    tab.says("local read-only")
+    assert [each for each in tab.complaints if "401" not in each] == []
+    context.close()
+
+
+def test_a_key_of_a_producer_sees_what_it_lacks(
+    browser: Any, closed_server: tuple[str, dict[str, str]]
+) -> None:
+    """In the server's words, with the way to use another key."""
+    address, keys = closed_server
+    context = browser.new_context()
+    tab = Tab(context.new_page(), address)
+    page = tab.open("queues")
+    sign_in(page, keys["producer"])
+    page.get_by_role("alert").get_by_role("button", name="Use another key").click()
+    sign_in(page, keys["operator"])
+    page.get_by_role("columnheader", name="Queue").wait_for()
+    context.close()
+
+
 def test_a_gateway_that_asks_for_signatures_is_explained(browser: Any, server: str) -> None:
     """A browser cannot sign; the command that does so is named."""
     context = browser.new_context()

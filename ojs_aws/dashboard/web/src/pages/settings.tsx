@@ -1,4 +1,4 @@
-// What the server is, what it can do and how it is set.
+// What the server is, what it can do, whom it takes the caller for, and how it is set.
 
 import { callAt, read } from "../api";
 import { PAGE } from "../address";
@@ -12,7 +12,15 @@ interface Manifest {
   readonly capabilities: Readonly<Record<string, boolean>>;
 }
 
+interface Caller {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly queues: readonly string[];
+  readonly types: readonly string[];
+}
+
 interface Everything {
+  readonly caller: Caller;
   readonly manifest: Manifest;
   readonly settings: Readonly<Record<string, unknown>>;
 }
@@ -21,13 +29,13 @@ async function load(before: Everything | null, isAsked: boolean): Promise<Everyt
   if (before && !isAsked) return before;
   const manifest = (await callAt<Manifest>("GET", new URL("ojs/manifest", PAGE))).value;
   const { settings } = await read<{ settings: Everything["settings"] }>("admin/config");
-  return { manifest, settings };
+  return { manifest, settings, caller: await read<Caller>("whoami") };
 }
 
 export function Settings() {
   const { data, error } = useData(load, 600, "settings");
   if (!data) return <><Heading text="Settings" /><Waiting error={error} /></>;
-  const { manifest, settings } = data;
+  const { manifest, settings, caller } = data;
   return (
     <>
       <Heading text="Settings" />
@@ -38,6 +46,15 @@ export function Settings() {
           ["Open Job Spec", manifest.specversion],
           ["Conformance level", manifest.conformance_level ?? "-"],
           ["It can", Object.entries(manifest.capabilities).filter(([, has]) => has).map(([name]) => name.replaceAll("_", " ")).join(", ")],
+        ]}
+      />
+      <h2>Who you are</h2>
+      <Facts
+        facts={[
+          ["Name", caller.name || "-"],
+          ["Scopes", caller.scopes.join(", ") || "none"],
+          ["Queues", caller.queues.join(", ") || "all"],
+          ["Job types", caller.types.join(", ") || "all"],
         ]}
       />
       <h2>How the backend is set</h2>
