@@ -174,6 +174,7 @@ def build_backend(
             depths=made.depths,
             tallies=made.tallies,
             failure_groups=made.failure_groups,
+            api_keys=made.api_keys,
             pressures=made.pressures,
             clock=clock or SystemClock(),
             ids=ids or UuidGenerator(),

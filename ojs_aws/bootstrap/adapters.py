@@ -151,6 +151,12 @@ class Adapters:
 
         return DynamoFailureGroups(self.aws.dynamodb, self.settings.table)
 
+    def api_keys(self) -> ports.ApiKeys:
+        """Return the store of API keys, which only one function may use."""
+        from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+
+        return DynamoApiKeys(self.aws.dynamodb, self.settings.table)
+
     def pressures(self) -> ports.Pressures:
         """Return the store of how full queues are."""
         from ojs_aws.adapters.dynamodb.queues.depths import DynamoPressures

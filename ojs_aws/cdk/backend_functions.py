@@ -9,11 +9,13 @@ from typing import Final
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from ojs_aws.cdk.api.access import ApiKeys
 from ojs_aws.cdk.bundle import backend_bundle
 from ojs_aws.cdk.job_backend_props import JobBackendProps
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import (
+    API_KEYS,
     AUTHORIZER,
     EXPORT,
     EXPORT_DOCUMENTS,
@@ -47,15 +49,25 @@ class BackendFunctions:
     grant: Callable[[iam.IGrantable, Permissions], None]
 
     def api(self) -> dict[Group, OjsFunction]:
-        """Make the functions behind the HTTP API, by their groups."""
+        """Make the functions behind the HTTP API, by their groups.
+
+        That of API keys has no snapshot: hardly anybody calls it.
+        """
         api_functions = {
             Group.PRODUCER: (PRODUCER, "Enqueues, reads and cancels jobs"),
             Group.WORKER_API: (WORKER_API, "Gives jobs to workers and takes their outcomes"),
             Group.OPERATOR: (OPERATOR, "Queues, cron jobs, dead letters and events"),
             Group.SYSTEM: (SYSTEM, "Manifest, health, OpenAPI and unknown routes"),
         }
+        if isinstance(self.props.access, ApiKeys):
+            api_functions[Group.API_KEYS] = (API_KEYS, "Lists and revokes API keys")
         return {
-            group: self._make(group.value, permissions, description, start=self.props.start)
+            group: self._make(
+                group.value,
+                permissions,
+                description,
+                start=None if group is Group.API_KEYS else self.props.start,
+            )
             for group, (permissions, description) in api_functions.items()
         }
 

@@ -126,6 +126,9 @@ LAMBDA_WORKER: Final = replace(WORKER_API, creates_queues=False, documents=DOCUM
 AUTHORIZER: Final = Permissions(keys=("dynamodb:GetItem",))
 """Finds an API key by its id, and can read nothing else of the table."""
 
+API_KEYS: Final = Permissions(keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
+"""Lists and revokes API keys, and can touch nothing else of the table."""
+
 KEY_OPERATOR: Final = Permissions(keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
 """``ojs-aws keys``: makes, lists, rotates and revokes API keys, and can touch nothing else."""
 

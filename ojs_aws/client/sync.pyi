@@ -28,6 +28,7 @@ from ojs_aws.client.areas.queues import QueueEntry
 from ojs_aws.client.areas.queues import QueueNumbers
 from ojs_aws.client.areas.queues import QueueSettings
 from ojs_aws.client.areas.schemas import JobSchema
+from ojs_aws.client.areas.system import ApiKeyEntry
 from ojs_aws.client.areas.system import Caller
 from ojs_aws.client.areas.system import ErrorReport
 from ojs_aws.client.areas.system import FindingsReport
@@ -536,6 +537,19 @@ class SyncSystem:
 
     def whoami(self) -> Caller:
         """Read what the server knows of the caller: name, scopes and bounds."""
+
+    def api_keys(self) -> Sequence[ApiKeyEntry]:
+        """List the API keys by id; needs an administrator's key.
+
+        :raises NotFoundError: the deployment finds its callers in another way.
+        """
+
+    def revoke_api_key(self, key_id: str) -> ApiKeyEntry:
+        """Revoke an API key; the gateway may accept it for some minutes more.
+
+        :raises NotFoundError: there is no such key.
+        :raises ConflictError: somebody else changed it at the same time.
+        """
 class SyncJobHandle:
     """:class:`JobHandle` for code that is not asynchronous."""
 

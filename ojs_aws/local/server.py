@@ -29,7 +29,7 @@ DYNAMODB_ELSEWHERE: Final = "AWS_ENDPOINT_URL_DYNAMODB"
 """AWS's variable for the endpoint of DynamoDB alone, such as that of DynamoDB Local."""
 STOP_S: Final = 0.5
 """How long the server takes at most to see that it is to stop."""
-GROUPS: Final = ("producer", "worker_api", "operator", "system")
+GROUPS: Final = ("producer", "worker_api", "operator", "system", "api_keys")
 RESET_S: Final = 5.0
 """How long a reset waits for running invocations."""
 RESULT_WAIT_MS: Final = "20000"

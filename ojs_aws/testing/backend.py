@@ -34,6 +34,7 @@ from ojs_aws.testing.memory import (
     MemoryWorkers,
     MemoryWorkflows,
 )
+from ojs_aws.testing.memory.api_keys import MemoryApiKeys
 from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
 from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
 from ojs_aws.testing.memory.indexed_jobs import IndexedStore
@@ -108,6 +109,7 @@ class MemoryBackend:
             depths=_once(lambda: MemoryDepths(store)),
             tallies=_once(MemoryTallies),
             failure_groups=_once(MemoryFailureGroups),
+            api_keys=_once(MemoryApiKeys),
             pressures=_once(lambda: MemoryPressures(reports=Watched(self.changes.note))),
             clock=self.clock,
             ids=UuidV7(),

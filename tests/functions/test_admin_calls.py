@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.dynamodb.queues.totals import totals_key
+from ojs_aws.bootstrap import build_key_book
+from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.backend import Backend
@@ -156,6 +158,22 @@ def test_findings_cost_the_same_whatever_the_backlog(
             len([each for each in found if each.code == "job_waits"]) == 19
         )  # and the default queue
         assert calls == {"Query": 6 + 20 + 5 * 4, "GetItem": 1 + 5 * 2, "BatchGetItem": 5}
+
+
+def test_a_list_of_keys_costs_a_query_and_a_revocation_a_read_and_a_write(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Revoking again costs the read alone."""
+    book = build_key_book(aws.settings, aws.clients.dynamodb)
+    ids = [book.create(f"key {number}", [Scope.WORKER]).key.id for number in range(5)]
+    api = Api(backend)
+    with aws.calls.counted() as calls:
+        assert len(api.get("/admin/api-keys").json["api_keys"]) == 5
+    assert calls == {"Query": 1}
+    for expected in ({"GetItem": 1, "PutItem": 1}, {"GetItem": 1}):
+        with aws.calls.counted() as calls:
+            assert api.post(f"/admin/api-keys/{ids[0]}/revoke").status == 200
+        assert calls == expected
 
 
 def test_an_overview_costs_the_same_for_any_number_of_queues(

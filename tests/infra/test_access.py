@@ -204,6 +204,28 @@ def test_the_authorizer_reads_the_records_of_keys_and_nothing_else(stack: Synthe
     assert len(statements) - len(of_its_log) == 1
 
 
+def test_the_function_of_keys_uses_their_records_and_nothing_else(stack: Synthesised) -> None:
+    """It deletes none, scans nothing, and can use no queue, bucket or bus."""
+    (statement,) = stack.conditional(handler_of("api_keys"), "Allow")
+    assert set(statement["Action"]) == {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"}
+    assert statement["Condition"] == {
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["apikeys"]}
+    }
+    statements = stack.statements(handler_of("api_keys"))
+    of_its_log = [actions for actions, _ in statements if "logs:PutLogEvents" in actions]
+    assert len(statements) - len(of_its_log) == 1
+
+
+@pytest.mark.parametrize("access", [OpenAccess(), Iam()])
+def test_without_keys_there_is_no_function_of_keys(access: Any) -> None:
+    """And no route to it: the system's function says that there is no such operation."""
+    template = of_backend(access=access)
+    handlers = {each["Handler"] for each in template.of("AWS::Lambda::Function")}
+    assert handler_of("api_keys") not in handlers
+    keys = [each["RouteKey"] for each in template.of("AWS::ApiGatewayV2::Route")]
+    assert not any("api-keys" in key for key in keys)
+
+
 @pytest.mark.parametrize("function", [*map(handler_of, OTHERS), "ojs_aws.local.demo.handler"])
 def test_nobody_else_touches_them(function: str, stack: Synthesised) -> None:
     """Whoever may use the table is denied that partition: no function can make itself a key."""

@@ -27,7 +27,7 @@ def test_only_the_functions_that_load_the_code_carry_it(code: Path) -> None:
     plain = backend_bundle(Target())
     for function in ("producer", "operator", "tick", "stream"):
         assert extensions.bundled_with(plain, function).code_dir == code
-    for function in ("worker_api", "system"):
+    for function in ("worker_api", "system", "api_keys"):
         assert extensions.bundled_with(plain, function) == plain
         assert extensions.environment(function) == {}
     for enqueues in ("producer", "operator", "tick"):  # the operator's: a cron job's trigger

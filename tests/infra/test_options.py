@@ -46,7 +46,8 @@ def test_snapshots_are_taken_of_the_versions_that_the_gateway_calls() -> None:
     assert not any("ProvisionedConcurrencyConfig" in each for each in aliases)
     called = [str(each["IntegrationUri"]) for each in stack.of("AWS::ApiGatewayV2::Integration")]
     assert called
-    assert all("Live" in each for each in called), called
+    cold = [each for each in called if "Live" not in each]
+    assert [each for each in cold if "BackendApiKeys" not in each] == []  # hardly ever called
     (authorizer,) = stack.of("AWS::ApiGatewayV2::Authorizer")
     assert "Live" in str(authorizer["AuthorizerUri"])
     permitted = [str(each["FunctionName"]) for each in stack.of("AWS::Lambda::Permission")]

@@ -49,6 +49,7 @@ from ojs_aws.testing.memory import (
     MemoryWorkflows,
     counting,
 )
+from ojs_aws.testing.memory.api_keys import MemoryApiKeys
 from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
 from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
 from ojs_aws.testing.memory.queue_settings import (
@@ -94,6 +95,7 @@ class World:
         self.pressures = MemoryPressures()
         self.tallies = MemoryTallies()
         self.failure_groups = MemoryFailureGroups()
+        self.api_keys = MemoryApiKeys()
         self.backend = Backend(
             self.settings,
             Ports(
@@ -120,6 +122,7 @@ class World:
                 pressures=lambda: self.pressures,
                 tallies=lambda: self.tallies,
                 failure_groups=lambda: self.failure_groups,
+                api_keys=lambda: self.api_keys,
                 clock=self.clock,
                 ids=CountingIds(),
                 new_reservation_id=counting("reservation"),

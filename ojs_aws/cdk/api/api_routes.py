@@ -33,7 +33,8 @@ def gateway_routes() -> Iterator[tuple[Group, str, str]]:
     for operations in _features().values():
         main = Counter(group for _, _, group in operations).most_common(1)[0][0]
         for group, method, path in _folded(operations, main):
-            for base in SPELLINGS:
+            # Who repeats or shortens the base path knows nothing of keys.
+            for base in (BASE,) if group is Group.API_KEYS else SPELLINGS:
                 yield group, method, base + path.removeprefix(BASE)
 
 

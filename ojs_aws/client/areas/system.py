@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ojs_aws.client.areas.area import Area, moment_text
-from ojs_aws.client.transports.answers import entry_of, objects_in, text_in, texts_in
+from ojs_aws.client.transports.answers import entry_of, object_in, objects_in, text_in, texts_in
 from ojs_aws.domain.errors import JsonValue
 
 
@@ -115,6 +115,28 @@ class ErrorReport:
     has_more: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKeyEntry:
+    """Describes an API key; its secret is known to nobody but its owner.
+
+    :ivar state: ``valid``, ``expired`` or ``revoked``.
+    :ivar queues: names of queues, or prefixes that end in ``*``; empty for all.
+    :ivar types: the same for job types.
+    :ivar expires_at: RFC 3339, as all instants here; empty for never.
+    :ivar revoked_at: empty if it is not revoked.
+    """
+
+    id: str
+    name: str
+    state: str
+    scopes: Sequence[str]
+    queues: Sequence[str]
+    types: Sequence[str]
+    created_at: str
+    expires_at: str = ""
+    revoked_at: str = ""
+
+
 class System(Area):
     """Reads statistics and settings of the backend: ``client.system``."""
 
@@ -183,6 +205,23 @@ class System(Area):
         values = (await self._ask("whoami")).values
         lists = {name: texts_in(values, name) for name in ("scopes", "queues", "types")}
         return entry_of(Caller, values, **lists)
+
+    async def api_keys(self) -> Sequence[ApiKeyEntry]:
+        """List the API keys by id; needs an administrator's key.
+
+        :raises NotFoundError: the deployment finds its callers in another way.
+        """
+        found = await self._ask_all("list_api_keys", "api_keys")
+        return [entry_of(ApiKeyEntry, each) for each in found]
+
+    async def revoke_api_key(self, key_id: str) -> ApiKeyEntry:
+        """Revoke an API key; the gateway may accept it for some minutes more.
+
+        :raises NotFoundError: there is no such key.
+        :raises ConflictError: somebody else changed it at the same time.
+        """
+        values = (await self._ask("revoke_api_key", key_id=key_id)).values
+        return entry_of(ApiKeyEntry, object_in(values, "api_key"))
 
     async def repair(self, *, dry_run: bool = False) -> AsyncIterator[RepairPart]:
         """Send the messages again that SQS lost, after a restore; the outcome of each is yielded.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,11 +59,57 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyBook:
-    """Makes and ends API keys. Operators use it: it needs more rights than any function has."""
+class KeyAdmin:
+    """Lists and revokes API keys; makes none."""
 
     keys: ApiKeys
     clock: Clock
+
+    def page(self, after: str, limit: int) -> Sequence[ApiKey]:
+        """Return keys by id, after the named one; keys that ended stay listed for some time."""
+        return self.keys.page(after, limit)
+
+    def list(self) -> Iterator[ApiKey]:
+        """Yield the keys by id; keys that ended stay listed for some time."""
+        after = ""
+        while page := self.page(after, _PAGE):
+            yield from page
+            after = page[-1].id
+
+    def revoke(self, key_id: str) -> ApiKey:
+        """Revoke a key. A gateway's cache accepts it until its own time is over.
+
+        :raises NotFoundError: there is no such key.
+        :raises ConflictError: somebody else changed the key at the same time.
+        """
+        key = self._get(key_id)
+        changed = revoked(key, self.clock.now())
+        if changed is not key:
+            self._save(changed)
+        return changed
+
+    def _get(self, key_id: str) -> ApiKey:
+        key = self.keys.load(key_id)
+        if key is None:
+            message = f"There is no API key '{key_id[:40]}'."
+            hint = "`ojs-aws keys list` shows their ids."
+            raise not_found("api_key", key_id[:40], message, hint)
+        return key
+
+    def _save(self, key: ApiKey) -> None:
+        try:
+            self.keys.save(key)
+        except StaleKeyError:
+            raise ConflictError(
+                "The key was changed by somebody else at the same time.",
+                hint="Look at it again, and repeat what is still wanted.",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBook(KeyAdmin):
+    """Makes API keys, too. Operators use it: it needs more rights than any function has."""
+
     random_bytes: RandomBytes
 
     def create(
@@ -98,13 +144,6 @@ class KeyBook:
         self._save(key)
         return IssuedKey(key, text)
 
-    def list(self) -> Iterator[ApiKey]:
-        """Yield the keys by id; keys that ended stay listed for some time."""
-        after = ""
-        while page := self.keys.page(after, _PAGE):
-            yield from page
-            after = page[-1].id
-
     def rotate(self, key_id: str, grace_ms: int = DEFAULT_GRACE_MS) -> IssuedKey:
         """Give a key a new secret; the last one stays valid for a while.
 
@@ -118,39 +157,10 @@ class KeyBook:
         self._save(changed)
         return IssuedKey(changed, text)
 
-    def revoke(self, key_id: str) -> ApiKey:
-        """Revoke a key. A gateway's cache accepts it until its own time is over.
-
-        :raises NotFoundError: there is no such key.
-        :raises ConflictError: somebody else changed the key at the same time.
-        """
-        key = self._get(key_id)
-        changed = revoked(key, self.clock.now())
-        if changed is not key:
-            self._save(changed)
-        return changed
-
     def _secret(self, key_id: str, now: Instant) -> tuple[str, KeySecret]:
         text = key_text(key_id, self.random_bytes(SECRET_BYTES))
         presented = read_key(text) or Presented(key_id, "")
         return text, KeySecret(digest=digest_of(presented), created_at=now)
-
-    def _get(self, key_id: str) -> ApiKey:
-        key = self.keys.load(key_id)
-        if key is None:
-            message = f"There is no API key '{key_id[:40]}'."
-            hint = "`ojs-aws keys list` shows their ids."
-            raise not_found("api_key", key_id[:40], message, hint)
-        return key
-
-    def _save(self, key: ApiKey) -> None:
-        try:
-            self.keys.save(key)
-        except StaleKeyError:
-            raise ConflictError(
-                "The key was changed by somebody else at the same time.",
-                hint="Look at it again, and repeat what is still wanted.",
-            ) from None
 
 
 @dataclass(frozen=True, slots=True)

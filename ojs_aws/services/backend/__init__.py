@@ -23,6 +23,7 @@ from ojs_aws.services.backend.workflows import WorkflowServices
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
+    from ojs_aws.services.access.api_keys import KeyAdmin
     from ojs_aws.services.access.client_limits import ClientRateLimits
     from ojs_aws.services.backend.ports import Ports
     from ojs_aws.services.limits.admin import LimitAdmin
@@ -61,6 +62,13 @@ class Backend(Foundation):
         from ojs_aws.services.system.statistics import Statistics
 
         return Statistics(self.queues.statistics, self.ports.queues, self.clock)
+
+    @cached_property
+    def api_keys(self) -> KeyAdmin:
+        """Return the service that lists and revokes API keys."""
+        from ojs_aws.services.access.api_keys import KeyAdmin
+
+        return KeyAdmin(self.ports.api_keys(), self.clock)
 
     @cached_property
     def failures(self) -> FailureStatistics:

@@ -49,6 +49,7 @@ class Ports:
     depths: Callable[[], ports.Depths]
     tallies: Callable[[], ports.Tallies]
     failure_groups: Callable[[], ports.FailureGroups]
+    api_keys: Callable[[], ports.ApiKeys]
     pressures: Callable[[], ports.Pressures]
     clock: ports.Clock
     ids: ports.IdGenerator

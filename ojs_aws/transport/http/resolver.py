@@ -188,8 +188,12 @@ def _register(
 
 
 def _client_limit(server: Server, route: Route) -> list[Middleware]:
-    """Return the limit of API clients, if there is one; the system's operations have none."""
-    if server.backend.client_limits is None or route.group is Group.SYSTEM:
+    """Return the limit of API clients, if there is one.
+
+    The system's operations have none, and neither have those on API keys: their function can
+    touch nothing else of the table.
+    """
+    if server.backend.client_limits is None or route.group in {Group.SYSTEM, Group.API_KEYS}:
         return []
     from ojs_aws.transport.http.client_limits import limiting_clients  # few need it
 
@@ -206,7 +210,8 @@ def _unknown(
             authenticate(resolver)
         request = request_of(resolver)
         methods = methods_of(request.path)
-        if not methods:
+        # An operation that no function of this deployment serves: API keys, where there are none.
+        if not methods or request.method in methods:
             raise NotFoundError(
                 f"There is no {request.method} {request.path[:200]}.",
                 details={"method": request.method, "path": request.path[:200]},

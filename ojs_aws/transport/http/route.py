@@ -21,6 +21,8 @@ class Group(StrEnum):
     WORKER_API = "worker_api"
     OPERATOR = "operator"
     SYSTEM = "system"
+    API_KEYS = "api_keys"
+    """Only where callers have API keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

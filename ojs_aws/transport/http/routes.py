@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from ojs_aws.transport.http.api_keys import operations as api_keys
 from ojs_aws.transport.http.bulk import operations as bulk
 from ojs_aws.transport.http.clients import operations as clients
 from ojs_aws.transport.http.cron import operations as cron
@@ -68,6 +69,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *schemas.ROUTES,
     *workflows.ROUTES,
     *system.ROUTES,
+    *api_keys.ROUTES,
 )
 
 
@@ -140,6 +142,7 @@ _MAIN: Final = {
     Group.WORKER_API: "jobs.worker_handlers",
     Group.OPERATOR: "events.handlers",
     Group.SYSTEM: "system.handlers",
+    Group.API_KEYS: "api_keys.handlers",
 }
 """The modules that a function imports at its start; others follow with their first request."""
 

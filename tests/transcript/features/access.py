@@ -21,6 +21,7 @@ KEYS: Final = {
     "typed": Key(scopes=("producer", "operator"), types=("email.*",)),
 }
 OTHERS: Final = {
+    "key_id": "0123456789abcdef",
     "job_id": "<foreign>",
     "queue": "other",
     "name": "nightly",
@@ -244,6 +245,32 @@ FEATURES: Final = [
             *OWN,
             *each_operation("bound"),
             *each_operation("bound worker", "typed", aliases=False),
+        ],
+    ),
+    Feature(
+        name="api_keys",
+        settings=SETTINGS,
+        keys={name: KEYS[name] for name in ("admin", "bound")},
+        steps=[
+            get(
+                "list the keys",
+                "/admin/api-keys",
+                key="admin",
+                save={"key": "api_keys.0.id", "other": "api_keys.1.id"},
+            ),
+            get(
+                "list a page of the keys",
+                "/admin/api-keys?limit=1",
+                key="admin",
+                save={"page": "next_cursor"},
+            ),
+            get("list the next page", "/admin/api-keys?limit=1&cursor=<page>", key="admin"),
+            get("list the keys from a wrong cursor", "/admin/api-keys?cursor=x", key="admin"),
+            get("list the keys without one", "/admin/api-keys"),
+            post("revoke an unknown key", f"/admin/api-keys/{'0' * 16}/revoke", key="admin"),
+            post("revoke a key", "/admin/api-keys/<other>/revoke", key="admin"),
+            post("revoke it again", "/admin/api-keys/<other>/revoke", key="admin"),
+            get("list the keys with one that is revoked", "/admin/api-keys", key="admin"),
         ],
     ),
     Feature(

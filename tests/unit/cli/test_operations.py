@@ -86,6 +86,10 @@ REASONS: Final = {
     "clear_checkpoint": _APPLICATIONS,
     "queues.priorities": "`queues show` counts all priorities together.",
     "queues.limit": "`queues configure` sets limits.",
+    **dict.fromkeys(
+        ("system.api_keys", "system.revoke_api_key"),
+        "`keys` uses AWS credentials, so that it works where no API key does.",
+    ),
     "system.history": "Dashboards show the history.",
     **dict.fromkeys(
         (

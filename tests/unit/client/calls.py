@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from ojs_aws.client import Client, group
+from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.progress import read_report
 from ojs_aws.ports import WorkerReport
+from ojs_aws.services.access.api_keys import KeyBook
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
@@ -37,6 +40,9 @@ def furnished() -> World:
     world.clock.advance(s=45)
     backend.workers.heartbeat("w", [ACTIVE], None, WorkerReport(about='{"queues":["work"]}'))
     world.events.append([_event(world)], world.clock.now())
+    digits = itertools.repeat(b"\x01\x23\x45\x67\x89\xab\xcd\xef" * 4)
+    book = KeyBook(world.api_keys, world.clock, lambda size: next(digits)[:size])
+    book.create("checkout", [Scope.PRODUCER])
     return world
 
 
@@ -195,6 +201,8 @@ CALLS: Final[Mapping[str, Make]] = {
     "system.whoami": lambda c: c.system.whoami(),
     "system.overview": lambda c: c.system.overview(),
     "system.errors": lambda c: c.system.errors(queue="work", limit=5),
+    "system.revoke_api_key": lambda c: c.system.revoke_api_key("0123456789abcdef"),
+    "system.api_keys": lambda c: c.system.api_keys(),
     "system.findings": lambda c: c.system.findings(),
     "system.stats": lambda c: c.system.stats(),
     "system.history": lambda c: c.system.history("1m", queue="work"),
@@ -229,6 +237,7 @@ MISTAKES: Final[Mapping[str, Make]] = {
     ),
     "a cron expression": lambda c: c.cron.register("x", "61 * * * *", "a.b"),
     "no such cron job": lambda c: c.cron.pause("never"),
+    "no such key": lambda c: c.system.revoke_api_key("0" * 16),
     "no such worker": lambda c: c.workers.quiet("never"),
     "a worker that beats": lambda c: c.workers.deregister("w"),
     "a queue name of workers": lambda c: c.workers.quiet_all(queue="Not A Queue!"),

@@ -78,6 +78,8 @@ METHODS: Final = {
     "show_overview": "system.overview",
     "show_findings": "system.findings",
     "show_errors": "system.errors",
+    "list_api_keys": "system.api_keys",
+    "revoke_api_key": "system.revoke_api_key",
     "whoami": "system.whoami",
     "show_stats_history": "system.history",
     "show_config": "system.config",

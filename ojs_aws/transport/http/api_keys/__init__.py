@@ -1,0 +1,1 @@
+"""Serves API keys over HTTP: lists and revokes them."""
