@@ -18,6 +18,7 @@ pytest_plugins = ["pytester"]
 DOCS: Final = Path(__file__).parents[2] / "docs"
 GUIDES: Final = {
     "batches": 0,
+    "bulk": 0,
     "cron": 0,
     "events": 0,
     "job-versions": 0,
@@ -30,6 +31,7 @@ GUIDES: Final = {
     "results": 0,
     "retries": 1,
     "schemas": 0,
+    "transactional-enqueue": 0,
     "typed-jobs": 2,
     "unique-jobs": 0,
     "web-frameworks": 1,

@@ -106,13 +106,13 @@ class ServerChild:
             return ""
         return Path(self._log.name).read_text("utf-8", "replace")
 
-    def close(self) -> None:
-        """End the process: in order, else by force."""
+    def close(self, wait_s: float = STOP_S) -> None:
+        """End the process: in order, or by force after so many seconds."""
         if self._process.stdin is not None:
             with suppress(OSError):  # it has ended, and has not taken all of its input
                 self._process.stdin.close()
         try:
-            self._process.wait(STOP_S)
+            self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -72,12 +72,12 @@ class OjsServer(Waits, ExecutionAssertions):
         self._transport = ThreadedTransport(HttpTransport(HttpConnection(self._child.url)))
         self._place = Place(self._transport, self._known, lambda: Client(transport=self._transport))
 
-    def _stop(self) -> None:
+    def _stop(self, **how: float) -> None:
         child, self._child = self._child, None
         if child is not None:
             self._place.close()
             self._transport.end()
-            child.close()
+            child.close(**how)
 
     @property
     def _running(self) -> ServerChild:
@@ -114,7 +114,7 @@ class OjsServer(Waits, ExecutionAssertions):
         try:
             self._running.reset()
         except ServerError:
-            self._stop()
+            self._stop(wait_s=0)
             self._start()
 
     @contextmanager

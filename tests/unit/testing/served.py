@@ -28,4 +28,10 @@ async def slow(text: str) -> str:
     return (await upper.enqueue(text)).id
 
 
+@jobs.job("served.hangs", queue="served")
+async def hangs() -> None:
+    """Take longer than a test."""
+    await asyncio.sleep(600)
+
+
 worker = LambdaWorker(jobs)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
@@ -172,6 +176,43 @@ def test_reset_waits_for_running_invocations(server: OjsServer) -> None:
     server.reset()
     time.sleep(0.3)
     assert server.sync_client.jobs.list().jobs == []
+
+
+@pytest.mark.slow  # a reset waits for five seconds
+def test_a_job_that_hangs_in_the_server_does_not_reach_the_next_test() -> None:
+    """The server is started again."""
+    with OjsServer(lambda_workers=["tests.unit.testing.served:worker"]) as server:
+        server.sync_client.enqueue("served.hangs", queue="served")
+        _until(lambda: server.sync_client.jobs.list(states=["active"]).jobs)
+        before = server.url
+        server.reset()
+        assert server.url != before
+        assert server.sync_client.jobs.list().jobs == []
+
+
+def test_the_server_ends_with_the_tests_that_were_killed() -> None:
+    """No process is left behind."""
+    program = (
+        "import os, signal\n"
+        "from ojs_aws.testing.server.child import ServerChild\n"
+        "child = ServerChild((), {})\n"
+        "print(child._process.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    number = int(done.stdout)
+
+    def has_ended() -> bool:
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return True
+        state = Path(f"/proc/{number}/stat")  # ended, and its new parent has not looked yet
+        return state.exists() and ") Z " in state.read_text()
+
+    _until(has_ended)
 
 
 def test_a_worker_that_cannot_start_fails_the_test(server: OjsServer) -> None:
