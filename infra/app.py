@@ -87,8 +87,10 @@ def make_app(app: App | None = None) -> App:
         queues=_listed(said("queues", "default")),
         adopted_queues=_listed(said("adopted_queues", "")),
         queue_alarms=_listed(said("queue_alarms", "")),
-        allow_undeclared_queues=said("allow_undeclared_queues", "true").lower() in _TRUE,
-        has_demo=said("demo", "true").lower() in _TRUE,
+        allow_undeclared_queues=_switch(
+            "allow_undeclared_queues", said("allow_undeclared_queues", "true")
+        ),
+        has_demo=_switch("demo", said("demo", "true")),
         target=Target(cast("Machine", architecture), said("python", Target().python)),
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),

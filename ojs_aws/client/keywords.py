@@ -12,6 +12,7 @@ from ojs_aws.domain.job_arguments import meant
 T = TypeVar("T")
 
 _OTHER_NAMES: Final[Mapping[str, str]] = {
+    "auth": "credentials",
     "base_url": "url",
     "chain": "middleware",
     "endpoint": "url",

@@ -141,6 +141,8 @@ def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:
     ("context", "told"),
     [
         ({"tracing": "loud"}, "tracing"),
+        ({"demo": "flase"}, "demo"),
+        ({"allow_undeclared_queues": "flase"}, "allow_undeclared_queues"),
         ({"start": "hot"}, "start"),
         ({"start": "0"}, "start"),
         ({"stream_window_s": "301"}, "stream_window_s"),

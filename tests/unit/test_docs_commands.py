@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import inspect
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import typer
+
+import ojs_aws
 from benchmarks.__main__ import ALL
+from ojs_aws import client, worker
+from ojs_aws.cli.app import app
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"))
@@ -51,3 +58,57 @@ def test_every_benchmark_has_its_row() -> None:
     modules = {f"benchmarks.{each.name}" for each in ALL}
     assert modules <= rows
     assert all(importlib.util.find_spec(name) for name in modules)
+
+
+def _spans(text: str) -> list[str]:
+    """Return the code of a page: its blocks for a shell, and what stands between backticks."""
+    blocks = re.findall(r"```(?:sh|text|console)?\n(.*?)```", text, re.DOTALL)
+    return [each.replace("\\\n", " ") for each in (*blocks, *re.findall(r"`([^`\n]+)`", text))]
+
+
+def _mistake(words: list[str]) -> str:
+    """Return what is wrong with the words of a command line; empty for nothing."""
+    command: Any = typer.main.get_command(app)
+    while words and hasattr(command, "commands") and not words[0].startswith("-"):
+        if words[0] not in command.commands:
+            return words[0]
+        command = command.commands[words.pop(0)]
+    known = {each for one in command.params for each in (*one.opts, *one.secondary_opts)}
+    given = [found[1] for word in words if (found := re.match(r"(--[a-z][\w-]*|-[a-z])\b", word))]
+    return next((each for each in given if each not in known | {"--help", "-h"}), "")
+
+
+def test_commands_and_options_that_pages_show_are_there() -> None:
+    """``ojs-aws jobs list --group-by error`` and the like; not in the list of changes."""
+    line = re.compile(r"(?<![\w/.'-])(?:\.venv/bin/)?ojs-aws((?: [^`\n|#;&()]+)?)")
+    seen, wrong = 0, []
+    for page in PAGES:
+        for span in _spans(page.read_text("utf-8") if page.name != "CHANGELOG.md" else ""):
+            for rest in line.findall(span):
+                seen += 1
+                if mistake := _mistake(rest.replace("'", " ").split()):
+                    wrong.append(f"{page.name}: {mistake} in ojs-aws{rest}")
+    assert seen > 300
+    assert not wrong
+
+
+def test_keywords_that_pages_give_are_there() -> None:
+    """``Client(url, credentials=SigV4())`` and the like, in blocks of Python."""
+    names = {
+        each: getattr(home, each) for home in (worker, client, ojs_aws) for each in home.__all__
+    }
+    seen, wrong = 0, []
+    for page in PAGES:
+        for code in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            calls = [each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Call)]
+            for call in calls:
+                called = names.get(call.func.id) if isinstance(call.func, ast.Name) else None
+                if not isinstance(called, type):
+                    continue
+                known = inspect.signature(called).parameters
+                is_open = any(each.kind is each.VAR_KEYWORD for each in known.values())
+                given = [] if is_open else [each.arg for each in call.keywords if each.arg]
+                seen += len(given)
+                wrong += [f"{page.name}: {each}" for each in given if each not in known]
+    assert seen > 20
+    assert not wrong

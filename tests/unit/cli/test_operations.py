@@ -105,8 +105,10 @@ REASONS: Final = {
 }
 """Why a method of the client has no command."""
 
-OTHERS: Final = frozenset({"cost", "local", "settings", "middleware", "reference", "run"})
-"""Commands that ask no server."""
+OTHERS: Final = frozenset(
+    {"cost", "dashboard", "local", "settings", "middleware", "reference", "run"}
+)
+"""Commands that call no operation of the client."""
 
 WITH_AWS: Final = ("keys ", "restore ", "documents ")
 """Commands that use AWS credentials, but for `restore messages`."""

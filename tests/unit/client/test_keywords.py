@@ -22,6 +22,7 @@ URL = "http://127.0.0.1:1"
         (Client, {"timeout": "5s"}, "timeout_s"),
         (Client, {"middlewares": []}, "middleware"),
         (Client, {"token": "x"}, "api_key"),
+        (Client, {"auth": "x"}, "credentials"),
         (SyncClient, {"timeout": 5}, "timeout_s"),
     ],
 )
