@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from ojs_aws.domain.job import LIMIT_MARK, JobRecord
+from ojs_aws.domain.job import LIMIT_MARK, JobRecord, ready_since
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Head, ListedJob, Message, Page
+
+INDEX_LAG_MS: Final = 1_000
+"""How late the index is taken to be at most; mostly it is some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +20,7 @@ class Candidate:
 
     :ivar type: its type where it is known; it always is where types have limits.
     :ivar is_listed: the index showed it just now; else a message named it.
+    :ivar is_doubted: a message named it, and the head of the queue has shown that it is gone.
     :ivar waits: it is due, and nobody has made it available yet: to be done before the claim.
     """
 
@@ -24,6 +30,7 @@ class Candidate:
     visibility_timeout_ms: int | None
     type: str = ""
     is_listed: bool = False
+    is_doubted: bool = False
     waits: bool = False
 
     @property
@@ -53,6 +60,18 @@ class QueueSnapshot:
         """Return the jobs whose place is known."""
         due = [_due(row, row.priority) for row in self.due.jobs if row.priority is not None]
         return [*due, *map(shown, self.head.jobs)]
+
+    def has_passed(self, candidate: Candidate, now: Instant) -> bool:
+        """Return whether the head would show a job if it were still ready at its place.
+
+        The index may be a moment late. So a job of higher priority than the whole head counts as
+        gone only if it has been ready for a while; one of equal priority always does.
+        """
+        rows = self.head.jobs
+        if not rows or candidate.sort_key >= rows[-1].sort_key:
+            return False
+        is_urgent = candidate.rank < shown(rows[0]).rank
+        return not is_urgent or now - ready_since(candidate.sort_key) > INDEX_LAG_MS
 
     def may_hide(self, candidate: Candidate | None) -> bool:
         """Return whether a job of higher priority may be ready behind the head; None: any job."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.ports import Head, JobList
@@ -37,22 +37,28 @@ class QueueLine:
                 continue
             is_known = bool(message.sort_key) and not self.claims.limiting.types
             if listed is None and is_known and received.receive_count == 1:
-                line[message.job_id] = named_by(message)
+                named = named_by(message)
+                is_doubted = look.has_passed(named, self.claims.now)
+                line[message.job_id] = replace(named, is_doubted=is_doubted)
             else:
                 waited.append(message.job_id)
         waited += [row.id for row in look.due.jobs if row.priority is None and row.id not in waited]
         line |= {candidate.id: candidate for candidate in self.settled(waited)}
         return sorted(line.values(), key=lambda candidate: candidate.sort_key)
 
-    def turn(self, candidate: Candidate) -> tuple[str, bool, str]:
-        """Return a candidate's sort key: its place; after a lost claim, its priority alone."""
+    def turn(self, candidate: Candidate) -> tuple[bool, str, bool, str]:
+        """Return a candidate's sort key: its place; after a lost claim, its priority alone.
+
+        What the head has shown to be gone comes last: a claim would be refused, and billed.
+        """
+        doubted = candidate.is_doubted
         if not self.claims.lost:
-            return candidate.sort_key, False, ""
+            return doubted, candidate.sort_key, False, ""
         is_own = any(hand.message.job_id == candidate.id for hand in self.claims.hands)
         if not self.stamp:
             self.stamp = f"{self.claims.terms.worker_id}/{self.claims.changer.clock.order()}/"
         scattered = hashlib.blake2s((self.stamp + candidate.id).encode(), digest_size=8)
-        return candidate.rank, not is_own, scattered.hexdigest()
+        return doubted, candidate.rank, not is_own, scattered.hexdigest()
 
     def settled(self, job_ids: Sequence[str]) -> Iterator[Candidate]:
         """Yield the jobs that are available once due transitions are made; read in one call.
