@@ -112,6 +112,18 @@ def test_without_a_filter_no_button_changes_all_jobs(tab: Tab, api: httpx.Client
     assert names == ["Retry all …", "Cancel all …", "Delete all …"]
 
 
+def test_deleting_asks_for_the_number_that_was_counted(tab: Tab, api: httpx.Client) -> None:
+    """So that nobody deletes more than was meant."""
+    jobs = [discard(api, "counted") for _ in range(3)]
+    page = tab.open("jobs?queue=counted&state=discarded", "Jobs")
+    page.get_by_role("link", name=jobs[0]).wait_for()
+    page.get_by_role("button", name="Delete all").click()
+    tab.says("Jobs that match now: 3")
+    tab.confirm("Delete", typed="3")
+    tab.says("Deleted 3 jobs.")
+    assert {api.get(f"jobs/{job_id}").status_code for job_id in jobs} == {404}
+
+
 def test_a_job_shows_its_attempts_and_its_error(tab: Tab, api: httpx.Client) -> None:
     """A job that fails for good is retried from its own page."""
     job_id = discard(api, "single")

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Code, ErrorNote } from "./parts";
+import { Code, ErrorNote, atLeast } from "./parts";
 import { refresh } from "./polling";
 
 export interface Progress {
@@ -12,6 +12,15 @@ export interface Progress {
   readonly isStopped: () => boolean;
 }
 
+export const THE_NUMBER = Symbol("the number of jobs");
+
+/** What a change would change. */
+export interface Count {
+  readonly number: number;
+  /** False if the number is a lower bound. */
+  readonly isExact: boolean;
+}
+
 export interface Action {
   readonly title: string;
   readonly explanation: string;
@@ -19,12 +28,12 @@ export interface Action {
   readonly command: string | ((value: string) => string);
   /** The name of the button. */
   readonly verb: string;
-  /** A text that has to be typed before anything is changed. */
-  readonly typed?: string;
+  /** A text that has to be typed before anything is changed, or the number that the dry run found. */
+  readonly typed?: string | typeof THE_NUMBER;
   /** A whole number that the change needs. */
   readonly asks?: { readonly label: string; readonly least: number; readonly most: number; readonly initial: number };
   /** Count what would be changed; the change is possible when the count is there. */
-  readonly dryRun?: () => Promise<string>;
+  readonly dryRun?: () => Promise<Count>;
   /** Do it, and return what was done. */
   readonly run: (progress: Progress, value: string) => Promise<string>;
 }
@@ -56,7 +65,7 @@ function Question({ action }: { action: Action }) {
   const isStopped = useRef(false);
   const [typed, setTyped] = useState("");
   const [value, setValue] = useState(String(action.asks?.initial ?? ""));
-  const [count, setCount] = useState(action.dryRun ? "" : " ");
+  const [count, setCount] = useState<Count | null>(null);
   const [progress, setProgress] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [isRunning, setRunning] = useState(false);
@@ -86,7 +95,8 @@ function Question({ action }: { action: Action }) {
     setRunning(false);
     refresh();
   };
-  const isReady = count !== "" && !isRunning && (!action.typed || typed === action.typed);
+  const wanted = action.typed === THE_NUMBER ? String(count?.number ?? "") : (action.typed ?? "");
+  const isReady = (!action.dryRun || count !== null) && !isRunning && typed === wanted;
   const stop = (): void => {
     if (isRunning) isStopped.current = true;
     else if (asked.value === action) close();
@@ -96,16 +106,16 @@ function Question({ action }: { action: Action }) {
       <form onSubmit={(event) => void act(event)}>
         <h2 id="question">{action.title}</h2>
         <p>{action.explanation}</p>
-        {action.dryRun && <p role="status"><strong>{count || (error ? "" : "Counting …")}</strong></p>}
+        {action.dryRun && <p role="status"><strong>{count ? `Jobs that match now: ${atLeast(count.number, count.isExact)}` : !error && "Counting …"}</strong></p>}
         {action.asks && (
           <label>
             {action.asks.label}
             <input type="number" required step="1" min={action.asks.least} max={action.asks.most} value={value} onInput={(event) => setValue(event.currentTarget.value)} />
           </label>
         )}
-        {action.typed && (
+        {wanted && (
           <label>
-            Type <code>{action.typed}</code> to confirm
+            Type <code>{wanted}</code> to confirm
             <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
           </label>
         )}

@@ -16,8 +16,13 @@ export function pythonText(text: string): string {
   return `'${escaped}'`;
 }
 
-/** The server's address without a slash at its end. `ojs-aws dashboard` names the server that it passes requests to. */
-export const SERVER = (document.querySelector<HTMLMetaElement>("meta[name=ojs-server]")?.content || PAGE.href).replace(/\/$/, "");
+const NAMED = document.querySelector<HTMLMetaElement>("meta[name=ojs-server]")?.content;
+
+/** True if somebody else adds the credential: `ojs-aws dashboard` passes requests to the server that it names. */
+export const IS_FORWARDED = Boolean(NAMED);
+
+/** The server's address without a slash at its end. */
+export const SERVER = (NAMED || PAGE.href).replace(/\/$/, "");
 
 /** Return an `ojs-aws` command line; the credential is left to the environment. */
 export function ojsAws(...words: readonly string[]): string {

@@ -1,8 +1,8 @@
 // What operators do with jobs: one, the chosen ones, or all that a filter matches.
 
-import type { Action } from "../action";
+import { type Action, THE_NUMBER } from "../action";
 import { call } from "../api";
-import { atLeast, counted } from "../parts";
+import { counted } from "../parts";
 import { ojsAws } from "../quoting";
 
 export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until", string>>>;
@@ -76,11 +76,11 @@ export function changeAll(change: Change, filter: JobFilter): Action {
     explanation: EXPLANATIONS[change],
     command: ojsAws("jobs", change, ...words),
     verb: VERBS[change],
-    ...(change !== "retry" && { typed: change }),
+    ...(change === "delete" ? { typed: THE_NUMBER } : change === "cancel" && { typed: change }),
     dryRun: async () => {
       const found = await step({ dry_run: true, limit: 1000 });
       asOf = found.as_of;
-      return `Jobs that match now: ${atLeast(found.matched, !found.has_more)}`;
+      return { number: found.matched, isExact: !found.has_more };
     },
     run: async ({ report, isStopped }) => {
       let changed = 0;

@@ -6,7 +6,7 @@ import { call, JsonText, credential } from "../api";
 import { type Source, at, indented, readSource } from "../json_source";
 import { newJobId } from "../job_id";
 import { Code, ErrorNote } from "../parts";
-import { SERVER, ojsAws, pythonText, shellWord } from "../quoting";
+import { IS_FORWARDED, SERVER, ojsAws, pythonText, shellWord } from "../quoting";
 
 /** Attributes that are the first job's own, or set by the system: a copy gets new ones. */
 export const NOT_COPIED: ReadonlySet<string> = new Set([
@@ -97,7 +97,7 @@ function safely(body: string, write: (job: Source) => string): string {
 
 /** Return the curl command that enqueues an envelope, byte for byte. */
 export function curlOf(body: string): string {
-  const key = credential.value ? ` \\\n  -H "Authorization: Bearer $OJS_API_KEY"` : "";
+  const key = credential.value || IS_FORWARDED ? ` \\\n  -H "Authorization: Bearer $OJS_API_KEY"` : "";
   return `curl -s ${shellWord(`${SERVER}/ojs/v1/jobs`)} -H 'Content-Type: application/json'${key} \\\n  -d ${shellWord(body)}`;
 }
 

@@ -2,7 +2,6 @@
 
 import type { Action } from "../action";
 import { call } from "../api";
-import { atLeast } from "../parts";
 import { ojsAws } from "../quoting";
 
 type Change = "pause" | "resume" | "drain";
@@ -57,7 +56,7 @@ export function queuePurge(queue: string, states: readonly string[]): Action {
         cursor = found.next_cursor;
         if (!cursor) break;
       }
-      return `Jobs that match now: ${atLeast(count, !cursor)}`;
+      return { number: count, isExact: !cursor };
     },
     run: async ({ report, isStopped }) => {
       let count = 0;
