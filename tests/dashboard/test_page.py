@@ -183,18 +183,41 @@ def test_a_change_that_a_key_may_not_make_asks_for_another(
 def test_a_key_that_may_only_read_sees_every_view(
     browser: Any, closed_server: tuple[str, dict[str, str]]
 ) -> None:
-    """And the settings say who it is."""
+    """But that of the API keys, which is an administrator's; the settings say who it is."""
     address, keys = closed_server
     context = browser.new_context()
     tab = Tab(context.new_page(), address)
     tab.open()
     sign_in(tab.page, keys["read-only"])
     for view, heading in VIEWS:
-        page = tab.open(view, heading)
-        page.get_by_text("Updated ").wait_for()
-        assert page.get_by_role("alert").count() == 0
+        if view != "api-keys":
+            page = tab.open(view, heading)
+            page.get_by_text("Updated ").wait_for()
+            assert page.get_by_role("alert").count() == 0
     tab.says("local read-only")
     assert [each for each in tab.complaints if "401" not in each] == []
+    context.close()
+
+
+def test_keys_are_listed_without_secrets_and_revoked(
+    browser: Any, closed_server: tuple[str, dict[str, str]]
+) -> None:
+    """By an administrator, who types the name of the key."""
+    address, keys = closed_server
+    context = browser.new_context()
+    tab = Tab(context.new_page(), address)
+    page = tab.open("api-keys")
+    sign_in(page, keys["admin"])
+    row = page.locator("tr", has_text="local worker")
+    row.get_by_role("button", name="Revoke").click()
+    key_id = keys["worker"].split("_")[1]
+    assert tab.confirm("Revoke", typed="local worker") == f"ojs-aws keys revoke {key_id}"
+    row.get_by_text("revoked").wait_for()
+    assert not [text for text in keys.values() if text in page.content()]
+    refused = httpx.get(
+        f"{address}/ojs/v1/whoami", headers={"Authorization": f"Bearer {keys['worker']}"}
+    )
+    assert refused.status_code == 401
     context.close()
 
 

@@ -20,6 +20,7 @@ VIEWS: Final = (
     ("limits", "Limits"),
     ("schemas", "Schemas"),
     ("events", "Events"),
+    ("api-keys", "API keys"),
     ("settings", "Settings"),
 )
 """The address and the heading of each view of the menu."""

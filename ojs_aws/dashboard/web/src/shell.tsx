@@ -9,6 +9,7 @@ import { Time } from "./parts";
 import { isIdle, refresh, updatedAt } from "./polling";
 import { SignIn, SignOutButton } from "./sign_in";
 import { keepZone, zone } from "./times";
+import { ApiKeys } from "./pages/api_keys";
 import { Cron } from "./pages/cron";
 import { CronJob } from "./pages/cron_job";
 import { DeadLetters } from "./pages/dead_letters";
@@ -47,6 +48,7 @@ const VIEWS: readonly View[] = [
   { path: "limits", name: "Limits", page: Limits },
   { path: "schemas", name: "Schemas", page: Schemas, one: Schema },
   { path: "events", name: "Events", page: Events },
+  { path: "api-keys", name: "API keys", page: ApiKeys },
   { path: "settings", name: "Settings", page: Settings },
 ];
 
