@@ -10,8 +10,9 @@ from typing import Final
 
 import pytest
 
-import ojs_aws.testing.ojs
 import ojs_aws.testing.server  # noqa: F401 - pytester forgets the modules that its runs import
+from ojs_aws import RateLimit
+from ojs_aws.testing import Ojs
 
 pytest_plugins = ["pytester"]
 
@@ -147,3 +148,17 @@ def test_the_table_of_differences_has_every_feature() -> None:
         "workflows",
         "events",
     } <= set(features)
+
+
+async def test_the_table_is_true_of_inline_mode() -> None:
+    """Limits hold back no job, and cron jobs only enqueue."""
+    limit = RateLimit(key="api", rate=(1, "1m"))
+    with Ojs.inline() as ojs:
+        ojs.handle("a.limited", lambda ctx: None)
+        for _ in range(2):
+            await ojs.client.enqueue("a.limited", rate_limit=limit)
+        ojs.assert_completed("a.limited", count=2)
+        ojs.freeze_time("2030-02-13T08:59:00Z")
+        await ojs.client.cron.register("daily", "0 9 * * *", "a.report")
+        ojs.advance_time("1m")
+        ojs.assert_enqueued("a.report", state="available", count=1)
