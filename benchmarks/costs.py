@@ -119,6 +119,21 @@ def following(together: int) -> Following:
         )
 
 
+def failed_alone() -> float:
+    """Measure the write units that follow a failed attempt whose change comes alone."""
+    with benches() as bench:
+        stream = EmbeddedStream(bench.settings.table)
+        consume = build_stream(bench.backend, read_image, measure=lambda *_: None)
+        for _ in range(2):  # the first change of a minute costs more
+            bench.push(JOB_TYPE)
+            [job] = bench.fetch(1)
+            consume({"Records": _drained(stream)}, None)
+            bench.backend.jobs.fail(job.id, "worker-1", ERROR)
+            bench.meter.reset()
+            consume({"Records": _drained(stream)}, None)
+        return bench.meter.writes
+
+
 def _drained(stream: EmbeddedStream) -> list[object]:
     """Return all changes, of one instant: a minute that begins between them would cost more."""
     changes: list[object] = []

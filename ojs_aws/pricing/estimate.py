@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -67,6 +68,9 @@ TRANSACTION_JOBS: Final = 100
 BEAT_WRITES: Final = 4.0
 BEAT_READS: Final = 1
 """Units of a heartbeat for one job: its reservation, its row of the index, the worker's entry."""
+
+GROUP_WRITES: Final = 1
+"""Write units of the item that groups failures by error; up to three where errors differ much."""
 
 REQUEST_LOG: Final = 490
 ENQUEUED_LOG: Final = 340
@@ -208,6 +212,9 @@ def _stream(w: Workload) -> Iterator[Line]:
     invocations, each = _invocations(w)
     run_s = invocations * (STREAM_MS + each * STREAM_RECORD_MS) / 1000
     yield Line("events, written", invocations * units.stream_units(each), "write unit")
+    if w.failures:  # batches with a failure add to the item of its queue and hour
+        with_failures = invocations * -math.expm1(-w.failures / invocations)
+        yield Line("failures, grouped", with_failures * GROUP_WRITES, "write unit")
     yield Line("events, invocations", invocations, "Lambda request")
     yield Line("events, run", run_s * API_GB, "Lambda GB-second")
     if w.has_bus:

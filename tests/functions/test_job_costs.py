@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.costs import FULL, KINDS, LIFE, SIZES, following, life, measured
+from benchmarks.costs import FULL, KINDS, LIFE, SIZES, failed_alone, following, life, measured
 from benchmarks.documents import envelope
 from ojs_aws.pricing import BUSY_RATE, ORDINARY_JSON, PRICES, RANDOM_TOKENS
-from ojs_aws.pricing.estimate import BEAT_READS, BEAT_WRITES
+from ojs_aws.pricing.estimate import BEAT_READS, BEAT_WRITES, GROUP_WRITES
 from ojs_aws.pricing.units import (
     deleted_together,
     fetch_reads,
@@ -76,6 +76,12 @@ def test_a_small_job_costs_eight_units_and_seven_calls() -> None:
     assert (whole.writes, whole.reads, sum(whole.calls.values())) == (8, 1, 7)
     beat = costs["BEAT"]
     assert (beat.writes, beat.reads) == (BEAT_WRITES, BEAT_READS)
+
+
+@pytest.mark.moto
+def test_a_failure_costs_the_stream_a_unit_more_for_its_group() -> None:
+    """Beside the event log and the counters, as the estimate says."""
+    assert failed_alone() == pytest.approx(stream_units(1) + GROUP_WRITES, abs=0.1)
 
 
 @pytest.mark.moto

@@ -121,6 +121,20 @@ def test_messages_of_http_workers_are_deleted_many_at_a_time() -> None:
     assert busy == pytest.approx(2100)
 
 
+def test_failures_are_grouped_with_one_write_for_each_batch_that_has_some() -> None:
+    """One for each failure where they are rare, next to nothing where each batch has many."""
+    alone, busy = (
+        next(line.amount for line in estimate(each) if line.what == "failures, grouped")
+        for each in (
+            Workload(jobs=1000, rate=0.01, failure_rate=0.02),
+            Workload(jobs=1000, rate=BUSY_RATE, failure_rate=1),
+        )
+    )
+    assert alone == pytest.approx(20, rel=0.05)
+    assert busy == pytest.approx(50, rel=0.05)
+    assert not any(line.what == "failures, grouped" for line in estimate(Workload(jobs=1000)))
+
+
 def test_direct_clients_save_the_requests_of_their_pushes() -> None:
     """Request, invocation, its time and its lines of the log."""
     api, direct = (Workload(jobs=1e6, is_direct=is_direct) for is_direct in (False, True))
