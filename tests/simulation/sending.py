@@ -45,6 +45,8 @@ class Sending:
     :ivar now: the true time, in milliseconds.
     :ivar who: the process that sends, and the kind of its operation; both empty for a call that
         takes effect when nobody waits for it any more.
+    :ivar is_in_batch: whether a job is of a batch that is not finished. Whoever finishes a
+        batch sends for its jobs, and again for those of a part that met an error.
     :ivar pauses: which pause of a queue was the last: what was sent before is forgotten with it.
     :ivar unbound: how many messages for a job were sent by operations that may send many.
     :ivar swept: when a process has last sent a message for a job, as it stands now, in its sweep.
@@ -53,6 +55,7 @@ class Sending:
     now: Callable[[], int]
     jobs: Mapping[str, JobRecord]
     who: Callable[[], tuple[str, str]]
+    is_in_batch: Callable[[str], bool]
     pauses: Callable[[str], int]
     breach: Callable[[str], None]
     unbound: Counter[str] = field(default_factory=Counter)
@@ -66,7 +69,8 @@ class Sending:
         """
         process, kind = self.who()
         job = self.jobs.get(job_id)
-        if kind == SWEEP and job is not None and self._is_ready_for_long(job):
+        is_swept = kind == SWEEP and not self.is_in_batch(job_id)
+        if is_swept and job is not None and self._is_ready_for_long(job):
             self._check_swept((process, job_id, job.version, self.pauses(queue)), queue, total)
         self.unbound[job_id] += kind in UNBOUND
         if named > MOST_BY_OTHERS + self.unbound[job_id]:

@@ -147,6 +147,7 @@ class Simulation:
             lambda: self.clock.at,
             self.store.jobs,
             self._sender,
+            self._is_in_open_batch,
             lambda queue: self.registry.paused_at.get(queue, 0),
             lambda problem: self.promises.breach(f"{problem}; by {self.cause}"),
         )
@@ -471,9 +472,10 @@ class Simulation:
 
     def is_stored(self, job_id: str) -> bool:
         """Whether a job exists: in its place, or in a batch that is committed."""
-        return job_id in self.store.jobs or any(
-            batch.part_of(job_id) is not None for batch in self.batches.open()
-        )
+        return job_id in self.store.jobs or self._is_in_open_batch(job_id)
+
+    def _is_in_open_batch(self, job_id: str) -> bool:
+        return any(batch.part_of(job_id) is not None for batch in self.batches.open())
 
     def check(self) -> None:
         """Raise what was broken so far.
