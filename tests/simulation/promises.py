@@ -359,10 +359,13 @@ class Promises:
                 self.breach(f"a batch of {len(batch)} jobs is stored in part")
             job = self.jobs.get(job_id)
             if job is not None and job.unique_key and job.state in LIVE:
+                # One that was deleted before its batch was finished comes back without its lock.
                 others = [
                     each
                     for each in self.jobs.values()
-                    if each.unique_key == job.unique_key and each.id != job.id
+                    if each.unique_key == job.unique_key
+                    and each.id != job.id
+                    and not {each.id, job.id} & self.reborn
                 ]
                 for other in others:
                     if other.state in LIVE and not self._may_end(other):
