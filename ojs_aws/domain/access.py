@@ -115,6 +115,11 @@ class Caller:
         return role["role"] if role else self.id
 
     @property
+    def label(self) -> str:
+        """Return what people recognise: name and id; empty where access is open."""
+        return f"{self.name} ({self.id})" if self.name and self.id else self.name or self.id
+
+    @property
     def is_bound(self) -> bool:
         """Return whether it may use only some queues or job types."""
         return bool(self.queues or self.types)

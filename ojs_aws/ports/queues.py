@@ -17,6 +17,8 @@ class QueueInfo:
     :ivar swept_until: every far job due up to here has its message.
     :ivar sweep_cursor: and so have those due just after it, up to this place in the list; empty
         when the sweep stopped between two instants.
+    :ivar paused_by: who paused it; empty if nobody is known, or it is not paused.
+    :ivar resumed_by: who resumed it last, if it is not paused.
     :ivar triggers: ids of the Lambda triggers that a pause switched off, until they are on again.
     """
 
@@ -26,6 +28,8 @@ class QueueInfo:
     swept_until: Instant | None = None
     sweep_cursor: str = ""
     triggers: tuple[str, ...] = ()
+    paused_by: str = ""
+    resumed_by: str = ""
 
 
 LATE_MS: Final = 180_000
@@ -71,18 +75,20 @@ class QueueRegistry(Protocol):
     def load(self, queue: str) -> QueueInfo | None:
         """Return a declared or used queue, strongly consistent."""
 
-    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
-        """Pause a queue in one write; a paused one keeps the time of its first pause.
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
+        """Pause a queue in one write; a paused one keeps time and caller of the first pause.
 
         FETCH learns of it from the head of the ready list.
 
         :param triggers: ids of the Lambda triggers that are about to be switched off.
+        :param by: who pauses it; empty if nobody is known.
         :returns: the queue after it.
         """
 
-    def resume(self, queue: str) -> QueueInfo | None:
+    def resume(self, queue: str, by: str = "") -> QueueInfo | None:
         """Resume a queue in one write: its jobs can be fetched again.
 
+        :param by: who resumes it; empty if nobody is known.
         :returns: the queue before it; None, and nothing is written, when it has no item.
         """
 

@@ -263,6 +263,19 @@ def test_a_paused_queue_is_known_from_the_head_of_its_ready_list(backend: Backen
     assert (after.paused_at, after.triggers) == (None, ())
 
 
+def test_a_queue_knows_who_paused_and_resumed_it(backend: Backend) -> None:
+    """In the writes that do so; who paused it first counts until it is resumed."""
+    registry = backend.ports.queues
+    assert registry.pause("email", [], NOW, "alice").paused_by == "alice"
+    assert registry.pause("email", [], NOW, "bob").paused_by == "alice"
+    registry.resume("email", "carol")
+    after = registry.load("email")
+    assert after is not None
+    assert (after.paused_by, after.resumed_by) == ("", "carol")
+    again = registry.pause("email", [], NOW)
+    assert (again.paused_by, again.resumed_by) == ("", "")
+
+
 def test_triggers_are_noted_of_a_paused_queue_only(backend: Backend) -> None:
     """They are forgotten once it is resumed, unless it was paused again."""
     registry = backend.ports.queues

@@ -111,10 +111,10 @@ class SimulatedRegistry(MemoryRegistry):
     count: Callable[[], int] = lambda: 0
     paused_at: dict[str, int] = field(default_factory=dict)
 
-    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
         if queue not in self.store_or_fail.paused:
             self.paused_at[queue] = self.count()
-        return super().pause(queue, triggers, now)
+        return super().pause(queue, triggers, now, by)
 
     @property
     def store_or_fail(self) -> MemoryStore:

@@ -23,6 +23,9 @@ def queue_events(
     if queue is None or (paused_before is None) == (paused_after is None):
         return []
     data: dict[str, JsonValue] = {"queue": queue.name}
+    by = queue.resumed_by if paused_after is None else queue.paused_by
+    if by:
+        data["by"] = by
     if paused_after is not None:
         return [_made("queue.paused", queue.name, paused_after, data)]
     resumed = Instant(max(commit.at, paused_before or 0))

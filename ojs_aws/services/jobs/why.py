@@ -64,7 +64,8 @@ class Why:
     def __call__(self, job_id: str, *, names_others: bool = True) -> Diagnosis:
         """Return the reasons, as of now.
 
-        :param names_others: whether the caller may see which other jobs hold a limit.
+        :param names_others: whether the caller may see which other jobs hold a limit, and who
+            paused the queue.
         :raises NotFoundError: there is no such job. Steps of a workflow whose dependencies have not
             completed are no jobs yet.
         """
@@ -88,7 +89,7 @@ class Why:
         did = dict(self.minutes(job.queue, now - 60 * MINUTE_MS, now))
         since = now - RECENT_MINUTES * MINUTE_MS
         recent = total(tally for minute, tally in did.items() if minute >= since)
-        found = self._paused(job, now)
+        found = self._paused(job, now, names_others=names_others)
         found += self._limited(job, now, names_others=names_others)
         found += self._unserved(job, did, now)
         found += self._in_line(job, recent, is_blocked=bool(found))
@@ -99,12 +100,15 @@ class Why:
             return [Reason(ReasonCode.READY, text)]
         return self._unsent(job, now)
 
-    def _paused(self, job: JobRecord, now: Instant) -> list[Reason]:
+    def _paused(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
         info = self.queues.load(job.queue)
         if info is None or info.paused_at is None:
             return []
         text = f"The queue '{job.queue}' has been paused for {span_text(now - info.paused_at)}."
         data: dict[str, JsonValue] = {"since": format_instant(info.paused_at)}
+        if info.paused_by and names_others:
+            text = f"{text[:-1]}, by {info.paused_by}."
+            data["by"] = info.paused_by
         hint = f"ojs-aws queues resume {job.queue}"
         return [Reason(ReasonCode.QUEUE_PAUSED, text, data=data, hint=hint)]
 

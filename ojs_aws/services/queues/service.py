@@ -81,19 +81,20 @@ class Queues:
             raise _unknown(name)
         return info
 
-    def pause(self, name: str) -> QueueInfo:
+    def pause(self, name: str, by: str = "") -> QueueInfo:
         """Stop fetches from a queue; jobs may still be enqueued, and active ones continue.
 
         Lambda triggers are switched off, so that no message invokes a worker for nothing. Where
         that fails, the workers themselves set the messages aside. A queue that was never used
         may be paused before it is.
 
+        :param by: who pauses it, for its event; empty if nobody is known.
         :returns: the queue after it; one that was paused already keeps the time.
         :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
         """
         self.check(name)
         running = self._running(name)
-        info = self.registry.pause(name, running, self.clock.now())
+        info = self.registry.pause(name, running, self.clock.now(), by)
         if running:
             self._switch_off(name, running)
         return info
@@ -107,14 +108,15 @@ class Queues:
         if not self.allow_undeclared and name not in self.declared:
             raise _unknown(name)
 
-    def resume(self, name: str) -> Instant:
+    def resume(self, name: str, by: str = "") -> Instant:
         """Let workers fetch again, and wake those that wait for messages.
 
+        :param by: who resumes it, for its event; empty if nobody is known.
         :returns: when it was resumed.
         :raises NotFoundError: it is neither declared nor was it ever used.
         """
         now = self.clock.now()
-        before = self.registry.resume(check_queue(name))
+        before = self.registry.resume(check_queue(name), by)
         if before is None:
             if name not in self.declared:
                 raise _unknown(name)

@@ -41,23 +41,27 @@ class MemoryRegistry:
         """Return one queue."""
         return self.infos.get(queue)
 
-    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
         """Pause a queue."""
         info = self.infos.get(queue, QueueInfo(name=queue, created_at=now))
         self.infos[queue] = replace(
             info,
             paused_at=info.paused_at or now,
+            paused_by=info.paused_by or by,
+            resumed_by="",
             triggers=tuple(sorted({*info.triggers, *triggers})),
         )
         if self.store is not None:
             self.store.paused.add(queue)
         return self.infos[queue]
 
-    def resume(self, queue: str) -> QueueInfo | None:
+    def resume(self, queue: str, by: str = "") -> QueueInfo | None:
         """Resume a queue."""
         before = self.infos.get(queue)
         if before is not None:
-            self.infos[queue] = replace(before, paused_at=None)
+            self.infos[queue] = replace(
+                before, paused_at=None, paused_by="", resumed_by=by or before.resumed_by
+            )
         if self.store is not None:
             self.store.paused.discard(queue)
         return before

@@ -52,6 +52,8 @@ SWEEP_CURSOR: Final = "sc"
 TICK: Final = "tick"
 LAG: Final = "lag"
 TRIGGERS: Final = "tr"
+PAUSED_BY: Final = "pb"
+RESUMED_BY: Final = "rb"
 MAX_NOTED: Final = 10_000
 """Names that a process remembers; beyond, a queue may be registered again."""
 
@@ -120,21 +122,26 @@ class DynamoQueueRegistry(InTable):
             return read_queue(item)
         return QueueInfo(name=queue) if queue in self.declared else None
 
-    def pause(self, queue: str, triggers: Sequence[str], now: Instant) -> QueueInfo:
+    def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
         """Make one update: the item becomes the first row of the queue's ready list."""
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         update.set_if_absent(PAUSED_AT, PAUSED_AT, number(now))
         update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
         update.set(n.GSK, string(PAUSED))
+        update.remove(RESUMED_BY)
+        if by:
+            update.set_if_absent(PAUSED_BY, PAUSED_BY, string(by))
         if triggers:
             update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
         return read_queue(self.update_item(_key(queue), update, returning="ALL_NEW"))
 
-    def resume(self, queue: str) -> QueueInfo | None:
+    def resume(self, queue: str, by: str = "") -> QueueInfo | None:
         """Make one update: the row leaves the ready list."""
         update = Update()
-        update.remove(PAUSED_AT, n.GPK, n.GSK)
+        update.remove(PAUSED_AT, PAUSED_BY, n.GPK, n.GSK)
+        if by:
+            update.set(RESUMED_BY, string(by))
         update.when(f"attribute_exists({update.name(n.PK)})")
         try:
             return read_queue(self.update_item(_key(queue), update, returning="ALL_OLD"))
@@ -196,4 +203,6 @@ def read_queue(item: Item) -> QueueInfo:
         swept_until=read_instant(item, SWEPT_UNTIL),
         sweep_cursor=read_string(item, SWEEP_CURSOR),
         triggers=read_set(item, TRIGGERS),
+        paused_by=read_string(item, PAUSED_BY),
+        resumed_by=read_string(item, RESUMED_BY),
     )

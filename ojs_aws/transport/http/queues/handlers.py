@@ -103,14 +103,14 @@ def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
 
 def pause_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Stop fetches from a queue."""
-    info = call.backend.queues.service.pause(call.named("queue"))
+    info = call.backend.queues.service.pause(call.named("queue"), call.request.caller.label)
     return Answer(shapes.changed_queue(info, reader=reader_of(call.request)))
 
 
 def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
     name = call.named("queue")
-    at = call.backend.queues.service.resume(name)
+    at = call.backend.queues.service.resume(name, call.request.caller.label)
     call.backend.queues.config.undrain(name)
     info, reader = QueueInfo(name=name), reader_of(call.request)
     return Answer(shapes.changed_queue(info, at, reader))

@@ -79,11 +79,14 @@ def test_a_paused_queue_comes_first(world: World) -> None:
     """With how long it has been paused."""
     push(world)
     second = push(world)
-    world.backend.queues.service.pause("default")
+    world.backend.queues.service.pause("default", "alice (key:1)")
     wait(world)
     paused, line = asked(world, second).reasons
     assert (paused.code, line.code) == (R.QUEUE_PAUSED, R.IN_LINE)
-    assert "has been paused for 1 min 10 s" in paused.message
+    assert "has been paused for 1 min 10 s, by alice (key:1)." in paused.message
+    assert paused.data["by"] == "alice (key:1)"
+    (hidden, _) = asked(world, second, names_others=False).reasons
+    assert "alice" not in f"{hidden.message} {hidden.data}"
     assert paused.hint == "ojs-aws queues resume default"
     assert line.message == "1 job is before it in its queue."  # the pace says nothing now
 

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.config import Settings
+from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.access.api_keys import Verdict
+from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -195,3 +199,16 @@ def test_a_purge_goes_on_where_it_ended(api: Api, world: World) -> None:
         body["cursor"] = reply["next_cursor"]
     assert sum(counts) == len(world.store.jobs) == 230
     assert max(counts) <= 100
+
+
+def test_who_pauses_and_resumes_a_queue_is_kept_with_it() -> None:
+    """By name and id of the credentials, for the events and for `why`; open access names nobody."""
+    world = World(settings=Settings(auth="api-key"))
+    caller = Caller(id="key:1", name="alice", permissions=permissions_of([Scope.OPERATOR]))
+    api = Api(world.backend)
+    api.authorizer = {"lambda": verdict_context(Verdict(caller))}
+    assert api.post("/queues/email/pause").status == 200
+    assert world.registry.infos["email"].paused_by == "alice (key:1)"
+    assert api.post("/queues/email/resume").status == 200
+    assert world.registry.infos["email"].resumed_by == "alice (key:1)"
+    assert [Caller(id="iam:x").label, Caller().label] == ["iam:x", ""]
