@@ -1,4 +1,4 @@
-"""What holds for the whole page: exact data, sign-in, path prefix, keyboard, narrow screens."""
+"""What holds for the whole page: exact data, path prefix, keyboard, narrow screens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import pytest
 
-from ojs_aws.cli.dashboard_server import DashboardServer, Upstream
-from ojs_aws.client.transports.credentials import ApiKey
 from ojs_aws.dashboard.files import answer_file
 from tests.dashboard.conftest import Tab
 from tests.dashboard.jobs import push, push_text
@@ -128,151 +126,6 @@ def test_a_job_id_in_the_search_box_opens_the_job(tab: Tab, api: httpx.Client) -
             { clipboardData: data, bubbles: true })); }"""
     page.evaluate(paste, second)
     page.get_by_text(second).first.wait_for()
-
-
-def sign_in(page: Any, key: str) -> None:
-    """Paste a key into the dialog that asks for it."""
-    dialog = page.get_by_role("dialog", name="Sign in")
-    dialog.get_by_label("API key or token").fill(key)
-    dialog.get_by_role("button", name="Sign in").click()
-
-
-def test_a_key_is_asked_for_only_when_the_server_refuses(
-    browser: Any, closed_server: tuple[str, dict[str, str]]
-) -> None:
-    """It is kept in the tab, sent in the header, and is in no address."""
-    address, keys = closed_server
-    key = keys["admin"]
-    context = browser.new_context()
-    tab = Tab(context.new_page(), address)
-    page = tab.open()
-    sign_in(page, key)
-    page.get_by_role("heading", name="Jobs by state").wait_for()
-    page.reload()
-    page.get_by_role("heading", name="Jobs by state").wait_for()
-    assert not [url for url in [*tab.requests, page.url] if key in url]
-    assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
-    refusals = [complaint for complaint in tab.complaints if "401" in complaint]
-    assert tab.complaints == refusals[:1]
-    page.get_by_role("button", name="Sign out").click()
-    page.get_by_role("dialog", name="Sign in").wait_for()
-    context.close()
-
-
-def test_a_change_that_a_key_may_not_make_asks_for_another(
-    browser: Any, closed_server: tuple[str, dict[str, str]]
-) -> None:
-    """A key that may only read sees the queue; a change is refused until there is another."""
-    address, keys = closed_server
-    context = browser.new_context()
-    tab = Tab(context.new_page(), address)
-    page = tab.open("queues/demo")
-    sign_in(page, keys["read-only"])
-    page.get_by_role("heading", name="Queue demo").wait_for()
-    page.get_by_role("button", name="Pause").click()
-    question = page.get_by_role("dialog", name="Pause")
-    question.get_by_role("button", name="Pause").click()
-    question.get_by_role("button", name="Use another key").click()
-    sign_in(page, keys["operator"])
-    question.get_by_role("button", name="Pause").click()
-    tab.says("The queue demo is paused.")
-    assert [each for each in tab.complaints if "401" not in each and "403" not in each] == []
-    context.close()
-
-
-def test_a_key_that_may_only_read_sees_every_view(
-    browser: Any, closed_server: tuple[str, dict[str, str]]
-) -> None:
-    """But that of the API keys, which is an administrator's; the settings say who it is."""
-    address, keys = closed_server
-    context = browser.new_context()
-    tab = Tab(context.new_page(), address)
-    tab.open()
-    sign_in(tab.page, keys["read-only"])
-    for view, heading in VIEWS:
-        if view != "api-keys":
-            page = tab.open(view, heading)
-            page.get_by_text("Updated ").wait_for()
-            assert page.get_by_role("alert").count() == 0
-    tab.says("local read-only")
-    assert [each for each in tab.complaints if "401" not in each] == []
-    context.close()
-
-
-def test_keys_are_listed_without_secrets_and_revoked(
-    browser: Any, closed_server: tuple[str, dict[str, str]]
-) -> None:
-    """By an administrator, who types the name of the key."""
-    address, keys = closed_server
-    context = browser.new_context()
-    tab = Tab(context.new_page(), address)
-    page = tab.open("api-keys")
-    sign_in(page, keys["admin"])
-    row = page.locator("tr", has_text="local worker")
-    row.get_by_role("button", name="Revoke").click()
-    key_id = keys["worker"].split("_")[1]
-    assert tab.confirm("Revoke", typed="local worker") == f"ojs-aws keys revoke {key_id}"
-    row.get_by_text("revoked").wait_for()
-    assert not [text for text in keys.values() if text in page.content()]
-    refused = httpx.get(
-        f"{address}/ojs/v1/whoami", headers={"Authorization": f"Bearer {keys['worker']}"}
-    )
-    assert refused.status_code == 401
-    context.close()
-
-
-def test_a_key_of_a_producer_sees_what_it_lacks(
-    browser: Any, closed_server: tuple[str, dict[str, str]]
-) -> None:
-    """In the server's words, with the way to use another key."""
-    address, keys = closed_server
-    context = browser.new_context()
-    tab = Tab(context.new_page(), address)
-    page = tab.open("queues")
-    sign_in(page, keys["producer"])
-    page.get_by_role("alert").get_by_role("button", name="Use another key").click()
-    sign_in(page, keys["operator"])
-    page.get_by_role("columnheader", name="Queue").wait_for()
-    context.close()
-
-
-def test_a_gateway_that_asks_for_signatures_is_explained(browser: Any, server: str) -> None:
-    """A browser cannot sign; the command that does so is named."""
-    context = browser.new_context()
-    tab = Tab(context.new_page(), server)
-    refused = '{"message":"Forbidden"}'
-    tab.page.route("**/ojs/v1/**", lambda route: route.fulfill(status=403, body=refused))
-    tab.open("queues")
-    dialog = tab.page.get_by_role("dialog", name="Sign in")
-    dialog.get_by_text(f"ojs-aws dashboard --url {server}").wait_for()
-    assert [each for each in tab.complaints if "403" not in each] == []
-    context.close()
-
-
-def test_the_command_line_shows_the_page_with_its_own_key(
-    browser: Any, closed_server: tuple[str, dict[str, str]]
-) -> None:
-    """Nobody signs in, and the commands name the server itself."""
-    address, keys = closed_server
-    job = {"type": "report.build", "args": [], "options": {"queue": "own-key"}}
-    producer = {"Authorization": f"Bearer {keys['producer']}"}
-    httpx.post(f"{address}/ojs/v1/jobs", json=job, headers=producer).raise_for_status()
-    own = DashboardServer(Upstream(address, ApiKey(keys["operator"])), 0)
-    thread = Thread(target=own.serve)
-    thread.start()
-    context = browser.new_context()
-    tab = Tab(context.new_page(), own.url.rstrip("/"))
-    page = tab.open("queues/own-key", "Queue own-key")
-    page.get_by_role("button", name="Drain").click()
-    command = page.get_by_role("dialog").get_by_label("Command line").inner_text()
-    assert command == f"ojs-aws queues drain own-key --url {address}"
-    tab.confirm("Drain")
-    tab.says("The queue own-key is draining.")
-    tab.check()
-    context.close()
-    own.stop()
-    thread.join()
-    own.close()
 
 
 @pytest.fixture
