@@ -237,11 +237,20 @@ def _until(look: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def test_a_server_starts_in_two_seconds() -> None:
-    """Of the processor: how long it takes by the clock depends on what else the machine does."""
+def test_a_server_needs_two_seconds_to_start() -> None:
+    """In seconds of the processor: 1.7 on an idle machine, 2.3 on one that does much else."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with OjsServer():
         pass
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     took_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert took_s < 2.5, took_s  # 1.8 where it was measured
+    assert took_s < 3.5
+
+
+def test_the_process_of_the_server_does_without_what_only_tests_need() -> None:
+    """It would start a quarter of a second later."""
+    code = "import sys, ojs_aws.testing.server.process; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "ojs_aws.local.server" in loaded
+    assert not loaded & {"ojs_aws.client.client", "ojs_aws.testing.ojs", "httpx", "pytest"}
