@@ -68,12 +68,16 @@ PRESSURE_PARTITION: Final = "pressure"
 BULK_PARTITION: Final = "bulk"
 """Partition of the finished bulk operations that the stream publishes."""
 
+SCHEMA_LIST: Final = "schemas"
+"""Partition of the list of all versions of schemas."""
+
 STREAMED_PARTITIONS: Final = (
     "cron",
     "workers",
     SETTINGS_PARTITION,
     PRESSURE_PARTITION,
     BULK_PARTITION,
+    SCHEMA_LIST,
 )
 """Partitions of items whose every change the stream publishes, beside the jobs."""
 

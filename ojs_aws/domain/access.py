@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.access_errors import PermissionDeniedError
+from ojs_aws.domain.actor import Actor, actor_of
 
 
 class Permission(StrEnum):
@@ -115,14 +116,14 @@ class Caller:
         return role["role"] if role else self.id
 
     @property
-    def label(self) -> str:
-        """Return what people recognise: name and id; empty where access is open."""
-        return f"{self.name} ({self.id})" if self.name and self.id else self.name or self.id
-
-    @property
     def is_bound(self) -> bool:
         """Return whether it may use only some queues or job types."""
         return bool(self.queues or self.types)
+
+    @property
+    def actor(self) -> Actor:
+        """Return who it is, for the changes that it makes."""
+        return actor_of(self.id, self.name)
 
     @property
     def view(self) -> View:

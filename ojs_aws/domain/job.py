@@ -190,8 +190,7 @@ class JobRecord:
     :ivar failures: error history of the current life, oldest first.
     :ivar past_failures: error history before the last manual retry.
     :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
-    :ivar workflow_id: the workflow that it is a part of, or empty.
-    :ivar workflow_step: the index of its step there.
+    :ivar workflow_id: the workflow that it is a part of, or empty; ``workflow_step`` is its index.
     :ivar limit: the job's own limit on how it begins, if it has one.
     :ivar replay: its automatic replays, if there were any.
     :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
@@ -203,9 +202,9 @@ class JobRecord:
     :ivar result_limit_bytes: its own limit on the size of its result.
     :ivar kept_until: when the store removes the ended job; None where it does not say.
     :ivar progress: what the attempt that reported last said.
-    :ivar checkpoint: the latest one, until the job is over.
-    :ivar checkpoints: how many were saved so far.
+    :ivar checkpoint: the latest one, until the job is over; ``checkpoints`` counts those saved.
     :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
+    :ivar changed_by: who made which version by hand, the latest of them (see ``jobs/authors.py``).
     """
 
     id: str
@@ -254,6 +253,7 @@ class JobRecord:
     kept: Retention = NO_RETENTION
     is_counted: bool = False
     is_message_left: bool = False
+    changed_by: str = ""
 
     @property
     def document_bytes(self) -> int:

@@ -35,6 +35,7 @@ class BulkDone:
     :ivar total: jobs that it was about.
     :ivar done: those that it did it to.
     :ivar is_atomic: all or none.
+    :ivar by: who did it, as ``domain.actor`` stores it; empty where nobody knows.
     """
 
     id: str
@@ -43,6 +44,7 @@ class BulkDone:
     done: int
     is_atomic: bool
     at: Instant
+    by: str = ""
 
 
 class BulkRequests(Protocol):

@@ -25,6 +25,7 @@ class QueueSettings:
 
     :ivar members: as ``domain.queue_config`` keeps them, the queue's limit not among them.
     :ivar revision: writes so far; 0 where nothing was ever set.
+    :ivar by: who wrote the last one; empty where nobody knows.
     """
 
     queue: str
@@ -33,6 +34,7 @@ class QueueSettings:
     state: QueueState = QueueState.ACTIVE
     created_at: Instant | None = None
     updated_at: Instant | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ class QueueInfo:
     :ivar swept_until: every far job due up to here has its message.
     :ivar sweep_cursor: and so have those due just after it, up to this place in the list; empty
         when the sweep stopped between two instants.
-    :ivar paused_by: who paused it; empty if nobody is known, or it is not paused.
-    :ivar resumed_by: who resumed it last, if it is not paused.
+    :ivar paused_by: who paused it, as ``domain.actor`` stores it; empty where nobody knows.
+    :ivar resumed_by: who resumed it last, in the same way.
     :ivar triggers: ids of the Lambda triggers that a pause switched off, until they are on again.
     """
 
@@ -76,19 +76,19 @@ class QueueRegistry(Protocol):
         """Return a declared or used queue, strongly consistent."""
 
     def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
-        """Pause a queue in one write; a paused one keeps time and caller of the first pause.
+        """Pause a queue in one write; a paused one keeps the time of its first pause, and by whom.
 
         FETCH learns of it from the head of the ready list.
 
         :param triggers: ids of the Lambda triggers that are about to be switched off.
-        :param by: who pauses it; empty if nobody is known.
+        :param by: who does it.
         :returns: the queue after it.
         """
 
     def resume(self, queue: str, by: str = "") -> QueueInfo | None:
         """Resume a queue in one write: its jobs can be fetched again.
 
-        :param by: who resumes it; empty if nobody is known.
+        :param by: who does it.
         :returns: the queue before it; None, and nothing is written, when it has no item.
         """
 

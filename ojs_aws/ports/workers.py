@@ -39,6 +39,7 @@ class WorkerInfo(WorkerReport):
 
     :ivar seen_before: its heartbeat before the last one; None while there was only one.
     :ivar directive: the state that it was asked to take: ``running``, ``quiet`` or ``terminate``.
+    :ivar directed_by: who asked for that last, as ``domain.actor`` stores it.
     :ivar principal: who registered its id; empty where access is open or it runs inside AWS.
     """
 
@@ -47,6 +48,7 @@ class WorkerInfo(WorkerReport):
     seen_before: Instant | None = None
     directive: str = RUNNING
     principal: str = ""
+    directed_by: str = ""
 
     @property
     def is_draining(self) -> bool:
@@ -76,9 +78,12 @@ class WorkerRegistry(Protocol):
     def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
         """Return up to ``limit`` workers by id, after the named one."""
 
-    def direct(self, worker_id: str, directive: str, now: Instant) -> WorkerInfo | None:
+    def direct(
+        self, worker_id: str, directive: str, now: Instant, by: str = ""
+    ) -> WorkerInfo | None:
         """Set the directive that a worker gets with its next heartbeat.
 
+        :param by: who does it, as ``domain.actor`` stores it.
         :returns: the worker before; None, and nothing is written, when there is no such worker.
             A directive to terminate is never replaced by another one.
         """

@@ -116,6 +116,8 @@ def test_an_entry_with_all_that_it_may_hold_comes_back(entries: CronEntries) -> 
             cancels=("c",),
             is_held=True,
         ),
+        changed_by="3 key:1",
+        triggered_by="8 key:1\tann",
     )
     assert left_out(full) == set(), "a member that is new has to be given here, too"
     old = replace(full, version=2)

@@ -29,6 +29,7 @@ _DONE: Final[c.Columns] = {
     c.TEXT: {n.SK: "id", n.TYPE: "operation"},
     c.NUMBER: {TOTAL: "total", DONE: "done", n.CREATED: "at"},
     c.BOOLEAN: {ATOMIC: "is_atomic"},
+    c.OPTIONAL_TEXT: {n.BY: "by"},
 }
 _REQUEST: Final[c.Columns] = {
     c.TEXT: {DIGEST: "digest"},

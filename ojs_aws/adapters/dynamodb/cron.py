@@ -46,6 +46,7 @@ RUN_COUNT: Final = "cc"
 RUNS: Final = "cw"
 HELD: Final = "ch"
 LATEST: Final = "ck"
+TRIGGERED_BY: Final = "ct"
 """Attributes that jobs have under other names, or not at all: nothing of it is projected."""
 
 
@@ -179,6 +180,7 @@ _ENTRY: Final[c.Columns] = {
         GAP: "gap_at",
         LAST_RUN: "last_run_at",
     },
+    c.OPTIONAL_TEXT: {n.BY: "changed_by", TRIGGERED_BY: "triggered_by"},
     _RUNS: {RUNS: "runs", HELD: "held"},
     c.Kind(_occurrence_value, _read_occurrence): {LATEST: "latest"},
 }

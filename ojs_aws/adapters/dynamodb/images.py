@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import bulk as bulk_requests
 from ojs_aws.adapters.dynamodb import cron as cron_entries
-from ojs_aws.adapters.dynamodb import limits
+from ojs_aws.adapters.dynamodb import limits, schemas
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb import workers as worker_registry
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
@@ -17,16 +17,17 @@ from ojs_aws.adapters.dynamodb.queues import registry as queue_registry
 from ojs_aws.adapters.dynamodb.queues import settings as queue_settings
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
 from ojs_aws.adapters.dynamodb.workflows.codec import workflow_of
-from ojs_aws.topology import BULK_PARTITION, PRESSURE_PARTITION, WORKFLOW_SORT_KEY
+from ojs_aws.topology import BULK_PARTITION, PRESSURE_PARTITION, SCHEMA_LIST, WORKFLOW_SORT_KEY
 
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
     queue_registry.PARTITION: queue_registry.read_queue,
-    queue_settings.PARTITION: queue_settings.read_settings,
+    queue_settings.PARTITION: queue_settings.read_settings_image,
     PRESSURE_PARTITION: queue_depths.read_pressure,
     BULK_PARTITION: bulk_requests.read_done,
     cron_entries.PARTITION: cron_entries.read_cron,
     limits.PARTITION: limits.read_bucket,
+    SCHEMA_LIST: schemas.read_schema_name,
 }
 """Readers of the items whose changes are events, by partition key; jobs and workflows are known
 by their sort key. See ``services/events`` for how to add a kind."""

@@ -72,6 +72,9 @@ KEPT_COMPLETED: Final = "kc"
 KEPT_CANCELLED: Final = "kx"
 KEPT_DISCARDED: Final = "kd"
 KEPT_DEAD: Final = "kl"
+BY: Final = "by"
+"""Who made the last change that an operator makes."""
+
 HOLDER: Final = "j"
 """On the lock of a uniqueness key: the job that holds it."""
 APPLIED: Final = "ap"
@@ -88,6 +91,9 @@ KEPT_SPANS: Final = {
     KEPT_DEAD: "dead_letter_s",
 }
 """Seconds that an ended job stays, by the members of a retention."""
+
+OPTIONAL_TEXTS: Final = {BY: "changed_by"}
+"""Texts of a job record that are stored where they are not empty."""
 
 TEXTS: Final = {TYPE: "type", QUEUE: "queue"}
 """Texts of a job record."""

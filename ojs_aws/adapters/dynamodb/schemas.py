@@ -32,9 +32,7 @@ from ojs_aws.adapters.dynamodb.values import (
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.ports import SchemaTakenError
-
-SCHEMA_LIST: Final = "schemas"
-"""Partition of the list of all versions."""
+from ojs_aws.topology import SCHEMA_LIST
 
 SCHEMA_SK: Final = "schema"
 URI: Final = "ur"
@@ -47,6 +45,7 @@ _COLUMNS: Final[c.Columns] = {
         lambda value: json.loads(value["S"]),
     ): {SCHEMA_VERSION: "version"},
     c.NUMBER: {n.CREATED: "created_at"},
+    c.OPTIONAL_TEXT: {n.BY: "by"},
 }
 
 
@@ -78,7 +77,7 @@ class DynamoSchemas(InTable):
         if self.transact_write_items(puts, any_failed):
             taken = self.get_item(key_in(listed)) or self.get_item(key_in(document))
             if read_string(taken, n.TOKEN) != token["S"]:
-                raise SchemaTakenError(_name(taken) if taken else None)
+                raise SchemaTakenError(read_schema_name(taken) if taken else None)
 
     def load(self, uri: str) -> SchemaEntry | None:
         """Make one consistent read."""
@@ -90,7 +89,7 @@ class DynamoSchemas(InTable):
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
         """Make one consistent read."""
-        return self.load_item(_list_key(job_type, version), _name)
+        return self.load_item(_list_key(job_type, version), read_schema_name)
 
     def names(self, job_type: str = "") -> list[SchemaName]:
         """Run one query of the list for each megabyte."""
@@ -100,7 +99,7 @@ class DynamoSchemas(InTable):
             {"pk": string(SCHEMA_LIST), **prefix},
             ConsistentRead=True,
         )
-        return [_name(item) for item in items]
+        return [read_schema_name(item) for item in items]
 
     def delete(self, name: SchemaName) -> None:
         """Make one transaction of two deletes; a newer registration of the name stays."""
@@ -119,5 +118,6 @@ def _list_key(job_type: str, version: SchemaVersion) -> Item:
     return item_key(SCHEMA_LIST, f"{job_type} {version}")
 
 
-def _name(item: Item) -> SchemaName:
+def read_schema_name(item: Item) -> SchemaName:
+    """Return the version of a schema that an item of the list describes."""
     return SchemaName(**c.read_members(item, _COLUMNS))

@@ -98,13 +98,19 @@ class DynamoWorkerRegistry(InTable):
                 return found[:limit]
             answer = self.after(PARTITION, read_string(start, n.SK), Limit=limit)
 
-    def direct(self, worker_id: str, directive: str, now: Instant) -> WorkerInfo | None:
+    def direct(
+        self, worker_id: str, directive: str, now: Instant, by: str = ""
+    ) -> WorkerInfo | None:
         """Make one conditional update."""
         update = Update()
         if directive == RUNNING:
             update.remove(DIRECTIVE)
         else:
             update.set(DIRECTIVE, string(directive))
+        if by:
+            update.set(n.BY, string(by))
+        else:
+            update.remove(n.BY)
         update.when(f"{update.name(n.TTL)} > {update.value(number(now // 1000))}")
         if directive != TERMINATE:
             directive = update.name(DIRECTIVE)
@@ -164,6 +170,7 @@ def read_worker(item: Item) -> WorkerInfo:
         interval_ms=read_number(item, INTERVAL),
         about=unpacked(item[ABOUT]) if ABOUT in item else "",
         principal=read_string(item, PRINCIPAL),
+        directed_by=read_string(item, n.BY),
     )
 
 

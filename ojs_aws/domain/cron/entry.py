@@ -90,6 +90,8 @@ class CronEntry:
     :ivar runs: jobs that had not ended when last seen, oldest first.
     :ivar held: those of them that wait for the ones before.
     :ivar latest: the last occurrence.
+    :ivar changed_by: who registered or changed it last, and which version that made.
+    :ivar triggered_by: who triggered it last, and the number of the occurrence.
     """
 
     definition: CronDefinition
@@ -104,6 +106,8 @@ class CronEntry:
     runs: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     latest: Occurrence | None = None
+    changed_by: str = ""
+    triggered_by: str = ""
 
     @property
     def name(self) -> str:

@@ -27,12 +27,14 @@ class SchemaName:
     """Names one version of a type's schema.
 
     :ivar uri: what jobs name it by, in their attribute ``schema``.
+    :ivar by: who registered it, as ``domain.actor`` stores it; empty where nobody knows.
     """
 
     type: str
     version: SchemaVersion
     uri: str
     created_at: Instant
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,11 @@ class SchemaEntry(SchemaName):
     def name(self) -> SchemaName:
         """Return the entry without its schema."""
         return SchemaName(
-            type=self.type, version=self.version, uri=self.uri, created_at=self.created_at
+            type=self.type,
+            version=self.version,
+            uri=self.uri,
+            created_at=self.created_at,
+            by=self.by,
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
@@ -52,11 +53,13 @@ class BulkByFilter:
         cursor: str = "",
         *,
         is_dry: bool = False,
+        by: Actor | None = None,
     ) -> BulkReport:
         """Change the next jobs of a filter, or only say which those are.
 
         :param limit: jobs of this request, at most 100 (1000 for a dry run).
         :param cursor: of the request before, for the same filter.
+        :param by: who does it.
         :raises InvalidRequestError: a bad limit or cursor; no filter at all; or states that the
             action cannot be done in.
         """
@@ -71,7 +74,7 @@ class BulkByFilter:
             outcomes = tuple(BulkOutcome(job.id, BulkStatus.DONE) for job in page.jobs)
         else:
             jobs = {job.id: job for job in page.jobs}
-            outcomes = self.engine.change(action, narrow.states, jobs, as_of=wanted.as_of)
+            outcomes = self.engine.change(action, narrow.states, jobs, as_of=wanted.as_of, by=by)
         return BulkReport(outcomes, page.cursor)
 
 

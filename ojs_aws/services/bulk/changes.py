@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, NotAdmittedError
 from ojs_aws.services.bulk.by_filter import narrowed
@@ -67,31 +69,39 @@ class BulkChanges:
         *,
         is_atomic: bool = False,
         view: View = UNBOUND,
+        by: Actor | None = None,
     ) -> BulkReport:
         """Change the jobs with these ids.
 
         :param is_atomic: all of them or none; up to 100, and no deletion.
         :param view: what the caller may see; a job beyond it is not found.
+        :param by: who does it.
         :raises PayloadTooLargeError: too many ids.
         :raises InvalidRequestError: no ids, a malformed one, or one that is named twice.
         """
         ids = _checked(job_ids, MAX_ATOMIC if is_atomic else MAX_ITEMS)
         if is_atomic:
-            return BulkReport(self._together(action, ids, view))
+            return BulkReport(self._together(action, ids, view, by))
         jobs = self._seen(ids, view)
-        return BulkReport(self.engine.change(action, STATES[action], jobs, ids))
+        return BulkReport(self.engine.change(action, STATES[action], jobs, ids, by=by))
 
     def matching(
-        self, action: BulkAction, wanted: JobFilter, accepts: Accepts, cursor: str = ""
+        self,
+        action: BulkAction,
+        wanted: JobFilter,
+        accepts: Accepts,
+        cursor: str = "",
+        by: Actor | None = None,
     ) -> BulkReport:
         """Change the next jobs of a filter: as many as one request can look at.
 
         :param accepts: what the lists cannot tell; given whole jobs.
+        :param by: who does it.
         :raises InvalidRequestError: states that the action cannot be done in, or a bad cursor.
         """
         page = self.search.find(narrowed(wanted, action, STATES[action]), MAX_ITEMS, cursor)
         jobs = {job.id: job for job in page.jobs if accepts(job)}
-        return BulkReport(self.engine.change(action, STATES[action], jobs), page.cursor)
+        return BulkReport(self.engine.change(action, STATES[action], jobs, by=by), page.cursor)
 
     # ------------------------------------------------------------------ all or none
     def _seen(self, ids: Sequence[str], view: View) -> dict[str, JobRecord]:
@@ -100,7 +110,7 @@ class BulkChanges:
         return {each: job for each, job in jobs.items() if view.shows(job.queue, job.type)}
 
     def _together(
-        self, action: BulkAction, ids: Sequence[str], view: View
+        self, action: BulkAction, ids: Sequence[str], view: View, by: Actor | None
     ) -> tuple[BulkOutcome, ...]:
         if action is BulkAction.DELETE:
             message = "Jobs are deleted one by one; there is no atomic deletion."
@@ -110,7 +120,7 @@ class BulkChanges:
             jobs = self._seen(ids, view)
             changes: list[Admission] = []
             now = changer.clock.now()
-            outcomes = [self._decided(action, each, jobs, now, changes) for each in ids]
+            outcomes = [self._decided(action, each, jobs, now, changes, by) for each in ids]
             refused = [each for each in outcomes if each.status is not BulkStatus.DONE]
             if refused:
                 return _skipped_for(refused[0].job_id, outcomes)
@@ -134,6 +144,7 @@ class BulkChanges:
         jobs: Mapping[str, JobRecord],
         now: Instant,
         changes: list[Admission],
+        by: Actor | None,
     ) -> BulkOutcome:
         """Decide what happens to a job, and note its change."""
 
@@ -141,7 +152,7 @@ class BulkChanges:
             job = self.engine.changer.settled(found(jobs.get(job_id), job_id), now)
             at = max(now, deadlines.last_change(job))  # by a clock that is ahead, maybe
             after = self.engine.after(action, STATES[action], job, at)
-            changes.append(Admission(before=job, after=after))
+            changes.append(Admission(before=job, after=by_hand(after, by)))
 
         return tried(job_id, decide)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.error_details import field_error, wrong_state
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
@@ -21,6 +22,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found
@@ -102,12 +104,14 @@ class BulkEngine:
         job_ids: Sequence[str] | None = None,
         *,
         as_of: Instant | None = None,
+        by: Actor | None = None,
     ) -> tuple[BulkOutcome, ...]:
         """Change the jobs that are in one of some states, one after the other.
 
         :param jobs: as they were read, by id.
         :param job_ids: all that are meant, also those that were not found; by default ``jobs``.
         :param as_of: only jobs that were in their state then.
+        :param by: who does it.
         """
         clock = self.changer.clock
         ends_at = clock.now() + BUDGET_MS
@@ -117,7 +121,7 @@ class BulkEngine:
             if clock.now() >= ends_at:
                 raise BackendUnavailableError("There was no time left for this job; send it again.")
             job = found(jobs.get(job_id), job_id)
-            self._change(action, states, job, available, as_of)
+            self._change(action, states, job, available, as_of, by)
 
         outcomes = tuple(tried(job_id, change) for job_id in job_ids or jobs)
         self.send_for(available, clock.now())
@@ -130,6 +134,7 @@ class BulkEngine:
         job: JobRecord,
         available: list[JobRecord],
         as_of: Instant | None,
+        by: Actor | None,
     ) -> None:
         if action is BulkAction.DELETE:
             settled = self.changer.settled(job, self.changer.clock.now())
@@ -140,7 +145,7 @@ class BulkEngine:
 
         def changed(current: JobRecord, now: Instant) -> JobRecord:
             require_since(current, as_of)  # it may have been read again, after a change by others
-            return self.after(action, states, current, now)
+            return by_hand(self.after(action, states, current, now), by)
 
         change = self.changer.apply(job.id, changed, start=job)
         self.follow(change.before, change.after, available)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.events import event_id
@@ -99,19 +100,30 @@ class CompletionEvents:
     clock: Clock
     ids: IdGenerator
 
-    def __call__(self, operation: str, total: int, done: int, *, is_atomic: bool) -> None:
+    def __call__(
+        self,
+        operation: str,
+        total: int,
+        done: int,
+        *,
+        is_atomic: bool,
+        by: Actor | None = None,
+    ) -> None:
         """Record that an operation is finished; if that fails, the work stays done.
 
         :param total: jobs that it was about.
         :param done: those that it did it to.
+        :param by: who did it.
         """
+        now = self.clock.now()
         over = BulkDone(
             id=self.ids.request_id(),
             operation=operation,
             total=total,
             done=done,
             is_atomic=is_atomic,
-            at=self.clock.now(),
+            at=now,
+            by=stored_actor(by, now),
         )
         try:
             self.requests.tell(over)

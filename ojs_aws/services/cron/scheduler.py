@@ -11,6 +11,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
@@ -124,9 +125,10 @@ class CronScheduler:
                 entry = stale.current
         return lateness
 
-    def trigger(self, name: str) -> CronEntry | None:
+    def trigger(self, name: str, by: Actor | None = None) -> CronEntry | None:
         """Claim and enqueue one occurrence now, whatever the plan says.
 
+        :param by: who does it.
         :returns: the entry with the occurrence as its latest; None where there is no entry.
         :raises BackendError: a call failed, or others changed the entry all the time.
         """
@@ -139,6 +141,8 @@ class CronScheduler:
                 entry = self._finished(entry)
                 now = self.changer.clock.now()
                 claimed = cron.trigger(entry, now, now, job_id, self._states(entry, now))
+                number = claimed.latest.number if claimed.latest else 0
+                claimed = replace(claimed, triggered_by=stored_actor(by, number))
                 self.entries.save(entry, claimed)
             except StaleCronError as stale:
                 entry = stale.current

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import (
@@ -65,9 +66,10 @@ class Cron:
     push: Push
     clock: Clock
 
-    def register(self, wanted: Registration) -> tuple[CronEntry, bool]:
+    def register(self, wanted: Registration, by: Actor | None = None) -> tuple[CronEntry, bool]:
         """Register a cron job, or give the one with this name a new definition.
 
+        :param by: who does it.
         :returns: the entry, and whether it is new.
         :raises InvalidRequestError: naming the member at fault; nothing is stored.
         :raises PayloadTooLargeError: the job's members have more than 32 KB.
@@ -75,7 +77,7 @@ class Cron:
         definition = self._definition(wanted, self.clock.now())
         existing = self.entries.load(definition.name)
         for _ in range(MAX_CONFLICTS):
-            after = cron.register(existing, definition, self.clock.now())
+            after = _signed(cron.register(existing, definition, self.clock.now()), by)
             try:
                 self.entries.save(existing, after)
             except StaleCronError as stale:
@@ -85,18 +87,24 @@ class Cron:
             return after, existing is None
         raise _contended(definition.name)
 
-    def change(self, name: str, amended: Callable[[CronEntry], Registration]) -> CronEntry:
+    def change(
+        self,
+        name: str,
+        amended: Callable[[CronEntry], Registration],
+        by: Actor | None = None,
+    ) -> CronEntry:
         """Change a cron job, unless it has changed since it was read.
 
         :param amended: makes the registration after the change; called again for each change of
             others that came first.
+        :param by: who does it.
         :raises NotFoundError: there is none of this name.
         :raises OjsError: as :meth:`register`, and whatever ``amended`` raises.
         """
 
         def changed(entry: CronEntry) -> CronEntry:
             now = self.clock.now()
-            return cron.register(entry, self._definition(amended(entry), now), now)
+            return _signed(cron.register(entry, self._definition(amended(entry), now), now), by)
 
         after = self._change(name, changed)
         self.firing.arm(after)
@@ -155,14 +163,17 @@ class Cron:
             return entries
         return [entry for entry in entries if entry.definition.is_enabled is is_enabled]
 
-    def set_enabled(self, name: str, *, is_enabled: bool) -> CronEntry:
+    def set_enabled(self, name: str, *, is_enabled: bool, by: Actor | None = None) -> CronEntry:
         """Enable or disable a cron job; again changes nothing.
 
         :raises NotFoundError: there is none of this name.
         """
-        after = self._change(
-            name, lambda entry: cron.set_enabled(entry, self.clock.now(), is_enabled=is_enabled)
-        )
+
+        def changed(entry: CronEntry) -> CronEntry:
+            after = cron.set_enabled(entry, self.clock.now(), is_enabled=is_enabled)
+            return entry if after is entry else _signed(after, by)
+
+        after = self._change(name, changed)
         self.firing.arm(after)
         return after
 
@@ -182,13 +193,14 @@ class Cron:
             return entry
         raise _contended(name)
 
-    def trigger(self, name: str) -> tuple[CronEntry, Occurrence]:
+    def trigger(self, name: str, by: Actor | None = None) -> tuple[CronEntry, Occurrence]:
         """Run a cron job now, under its overlap policy, also while it is disabled.
 
+        :param by: who does it.
         :returns: the entry, and what became of the occurrence.
         :raises NotFoundError: there is none of this name.
         """
-        entry = self.firing.trigger(name)
+        entry = self.firing.trigger(name, by)
         entry = _found(entry, name)
         if entry.latest is None:  # pragma: no cover - a trigger leaves an occurrence
             raise _contended(name)
@@ -207,6 +219,11 @@ class Cron:
                 continue
             return after
         raise _contended(name)
+
+
+def _signed(entry: CronEntry, by: Actor | None) -> CronEntry:
+    """Return an entry with who made this version of it."""
+    return replace(entry, changed_by=stored_actor(by, entry.version))
 
 
 def check_name(value: JsonValue) -> str:

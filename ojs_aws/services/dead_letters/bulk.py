@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
@@ -42,21 +43,23 @@ class DeadLetterBulk:
         *,
         view: View = UNBOUND,
         as_of: Instant | None = None,
+        by: Actor | None = None,
     ) -> BulkReport:
         """Change the dead letters of a filter, or the named ones.
 
         :param view: what the caller may see; a named job beyond it is not found.
         :param as_of: only jobs that were discarded by then, as a dry run counted them.
+        :param by: who does it.
         :raises InvalidRequestError: too many ids, a bad id, limit or cursor.
         """
         check_limit(limit)
         if isinstance(chosen, DeadLetterFilter):
             page = self.rows.find(replace(chosen, as_of=as_of), limit, cursor)
             jobs = {job.id: job for job in page.jobs}
-            outcomes = self.engine.change(action, _DISCARDED, jobs, as_of=as_of)
+            outcomes = self.engine.change(action, _DISCARDED, jobs, as_of=as_of, by=by)
             return BulkReport(outcomes, page.cursor)
         ids, named = self._named(chosen, view)
-        return _named_report(self.engine.change(action, _DISCARDED, named, ids, as_of=as_of))
+        return _named_report(self.engine.change(action, _DISCARDED, named, ids, as_of=as_of, by=by))
 
     def preview(
         self,

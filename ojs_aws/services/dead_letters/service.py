@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error, not_found, wrong_state
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, JobStore, StaleJobError
 from ojs_aws.services.dead_letters.override import EnvelopeOverride
@@ -154,11 +156,17 @@ class DeadLetters:
             newest_at=Instant(max(instants)) if instants else None,
         )
 
-    def retry(self, job_id: str, override: Mapping[str, JsonValue] | None = None) -> JobRecord:
+    def retry(
+        self,
+        job_id: str,
+        override: Mapping[str, JsonValue] | None = None,
+        by: Actor | None = None,
+    ) -> JobRecord:
         """Make a discarded job available again: attempt 0, errors cleared, history kept apart.
 
         :param override: members of the envelope to change first (section 6.3): ``queue``,
             ``args``, ``meta`` and ``retry`` (both merged), ``priority``.
+        :param by: who does it.
         :raises InvalidRequestError: an override that the envelope could not have; nothing changes.
         :raises NotFoundError: there is no such job, or not the queue it is to go to.
         :raises ConflictError: it is not discarded.
@@ -169,7 +177,7 @@ class DeadLetters:
         def decide(job: JobRecord, now: Instant) -> JobRecord:
             lifecycle.require(job, "retry", JobState.DISCARDED)
             changed = changes.apply(self.store.fill(job), now) if override else job
-            return lifecycle.retry_discarded(changed, now, clock.order())
+            return by_hand(lifecycle.retry_discarded(changed, now, clock.order()), by)
 
         change = self.changer.apply(check_job_id(job_id), decide)
         self._forget_replaced(change.before, change.after)

@@ -24,6 +24,7 @@ from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.schemas.schema import SchemaName
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.ports import BulkDone, Pressure, QueueInfo, QueueSettings, WorkerInfo
 from ojs_aws.services.events.bulk import bulk_events
@@ -32,6 +33,7 @@ from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.limits import limit_events
 from ojs_aws.services.events.queues import pressure_events, queue_events, settings_events
+from ojs_aws.services.events.schemas import schema_events
 from ojs_aws.services.events.workers import worker_events
 from ojs_aws.services.events.workflows import workflow_events
 
@@ -47,6 +49,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[MadeEvent]]]] = 
     CronEntry: cron_events,
     Workflow: workflow_events,
     Bucket: limit_events,
+    SchemaName: schema_events,
 }
 """The function that makes the events of an item, by the class that it is read into."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ojs_aws.domain.actor import by_whom
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import BulkDone
@@ -29,5 +30,6 @@ def bulk_events(before: BulkDone | None, after: BulkDone | None, commit: Commit)
         left: after.total - after.done,
         "atomicity": "atomic" if after.is_atomic else "partial",
     }
+    data |= by_whom(after.by)
     kind = f"bulk.{after.operation}.completed"
     return [MadeEvent(kind=kind, time=after.at, subject=after.id, queue="", data=encode(data))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ojs_aws.domain.actor import read_actor
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs.failures import DEFAULT_TYPE, render_failure
 from ojs_aws.domain.jobs.lifecycle import is_requeue
@@ -41,6 +42,9 @@ def job_events(
         "job_type": encode(after.type),
         "queue": encode(after.queue),
     }
+    author = read_actor(after.changed_by, after.version)
+    if author is not None:
+        common["by"] = encode(author.members)
     if events and (trace := trace_of(after.document)):
         common["trace_id"] = encode(trace)
     return [

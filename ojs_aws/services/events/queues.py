@@ -5,6 +5,7 @@ ojs-events, section 4.2; ojs-queue-config; ojs-backpressure, section 10.1.
 
 from __future__ import annotations
 
+from ojs_aws.domain.actor import by_whom
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
@@ -23,11 +24,10 @@ def queue_events(
     if queue is None or (paused_before is None) == (paused_after is None):
         return []
     data: dict[str, JsonValue] = {"queue": queue.name}
-    by = queue.resumed_by if paused_after is None else queue.paused_by
-    if by:
-        data["by"] = by
     if paused_after is not None:
+        data |= by_whom(queue.paused_by, paused_after)
         return [_made("queue.paused", queue.name, paused_after, data)]
+    data |= by_whom(queue.resumed_by)
     resumed = Instant(max(commit.at, paused_before or 0))
     return [_made("queue.resumed", queue.name, resumed, data)]
 
@@ -41,6 +41,7 @@ def settings_events(
     time = Instant(after.updated_at or commit.at)
     was_there = before is not None and before.state is not QueueState.DELETED
     data: dict[str, JsonValue] = {"queue": after.queue, "revision": after.revision}
+    data |= by_whom(after.by, after.revision)
     if after.state is QueueState.DELETED:
         return [_made("queue.deleted", after.queue, time, data)] if was_there else []
     if not was_there and after.created_at is not None and after.queue != DEFAULT_POLICY:

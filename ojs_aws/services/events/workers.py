@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ojs_aws.domain.actor import by_whom
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, encode
 from ojs_aws.domain.timestamps import Instant
@@ -30,7 +31,7 @@ def worker_events(
         concurrency = concurrency if is_count else 0
         return [_made("worker.started", after, at, queues=queues, concurrency=concurrency)]
     if after.last_seen == before.last_seen:
-        return []  # a directive: the worker reports when it follows
+        return _directed(before, after, commit)
     if _has_ended(after):
         return [] if _has_ended(before) else [_made("worker.stopped", after, at, reason="shutdown")]
     made: list[MadeEvent] = []
@@ -41,6 +42,15 @@ def worker_events(
     data: dict[str, JsonValue] = {"active_jobs": after.active_jobs, "queues": _queues(about)}
     made.append(_made("worker.heartbeat", after, at, **data, **usage))
     return made
+
+
+def _directed(before: WorkerInfo, after: WorkerInfo, commit: Commit) -> list[MadeEvent]:
+    """Return that somebody directed a worker; the worker reports when it follows."""
+    if before.directive == after.directive:
+        return []
+    at = Instant(max(commit.at, after.last_seen))
+    by = by_whom(after.directed_by)
+    return [_made("worker.directed", after, at, directive=after.directive, **by)]
 
 
 def _has_ended(worker: WorkerInfo) -> bool:

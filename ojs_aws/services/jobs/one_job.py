@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.jobs.results import as_of
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChange, JobChanger, found
 from ojs_aws.services.jobs.messages import JobMessages
@@ -63,14 +66,17 @@ class Cancel:
     changer: JobChanger
     job_messages: JobMessages
 
-    def __call__(self, job_id: str) -> JobChange:
+    def __call__(self, job_id: str, by: Actor | None = None) -> JobChange:
         """Cancel a job and delete the message of its reservation.
 
+        :param by: who does it.
         :raises InvalidRequestError: the id is no UUIDv7.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is in a terminal state; nothing changes.
         """
-        change = self.changer.apply(check_job_id(job_id), lifecycle.cancel)
+        change = self.changer.apply(
+            check_job_id(job_id), lambda job, now: by_hand(lifecycle.cancel(job, now), by)
+        )
         self.job_messages.delete_for(change.before)
         return change
 
@@ -81,16 +87,20 @@ class ChangePriority:
 
     changer: JobChanger
 
-    def __call__(self, job_id: str, priority: int) -> JobChange:
+    def __call__(self, job_id: str, priority: int, by: Actor | None = None) -> JobChange:
         """Change a job's priority by one conditional write; no message is needed.
 
         The message that names the old place finds the job by its id: a claim looks again.
 
         :param priority: -100 to 100; the higher is served first.
+        :param by: who does it.
         :raises InvalidRequestError: the id is no UUIDv7.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is neither available, scheduled nor pending.
         """
-        return self.changer.apply(
-            check_job_id(job_id), lambda job, _: lifecycle.reprioritise(job, priority)
-        )
+
+        def decide(job: JobRecord, _: Instant) -> JobRecord:
+            after = lifecycle.reprioritise(job, priority)
+            return job if after is job else by_hand(after, by)
+
+        return self.changer.apply(check_job_id(job_id), decide)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.actor import read_actor
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, ready_since
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
@@ -104,11 +105,13 @@ class Why:
         info = self.queues.load(job.queue)
         if info is None or info.paused_at is None:
             return []
-        text = f"The queue '{job.queue}' has been paused for {span_text(now - info.paused_at)}."
+        actor = read_actor(info.paused_by, info.paused_at) if names_others else None
+        whom = f" by {actor}" if actor else ""
+        span = span_text(now - info.paused_at)
+        text = f"The queue '{job.queue}' has been paused{whom} for {span}."
         data: dict[str, JsonValue] = {"since": format_instant(info.paused_at)}
-        if info.paused_by and names_others:
-            text = f"{text[:-1]}, by {info.paused_by}."
-            data["by"] = info.paused_by
+        if actor:
+            data["by"] = actor.members
         hint = f"ojs-aws queues resume {job.queue}"
         return [Reason(ReasonCode.QUEUE_PAUSED, text, data=data, hint=hint)]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.error_details import field_error, not_found
 from ojs_aws.domain.errors import (
@@ -75,7 +76,9 @@ class QueueConfigAdmin:
         limit = {} if info is None else limit_members(self._limit(name))
         return config_view(name, info, found, limit, self.settings)
 
-    def create(self, name: JsonValue, config: JsonValue) -> QueueConfigView:
+    def create(
+        self, name: JsonValue, config: JsonValue, by: Actor | None = None
+    ) -> QueueConfigView:
         """Create a queue with its own settings.
 
         :raises ConflictError: there is such a queue already.
@@ -96,7 +99,8 @@ class QueueConfigAdmin:
                 hint="PUT /ojs/v1/queues/{name}/config changes its settings.",
             )
         now = self.clock.now()
-        base = QueueSettings(queue=name, revision=before.revision, created_at=now)
+        whose = stored_actor(by, before.revision + 1)
+        base = QueueSettings(queue=name, revision=before.revision, created_at=now, by=whose)
         try:
             self._save(before, base, own, self._limit_after(name, own), found.get(DEFAULT_POLICY))
         except StaleSettingsError:
@@ -105,7 +109,7 @@ class QueueConfigAdmin:
         self.queues.registry.note(name, now)
         return self.get(name)
 
-    def change(self, name: str, patch: JsonValue) -> QueueConfigView:
+    def change(self, name: str, patch: JsonValue, by: Actor | None = None) -> QueueConfigView:
         """Change settings: named members are set, ``null`` removes one.
 
         A queue that was never used may be given settings before it is. All of the change is
@@ -128,7 +132,8 @@ class QueueConfigAdmin:
             if not is_policy:
                 self.queues.registry.note(name, self.clock.now())
             is_back = before.state is QueueState.DELETED
-            base = replace(before, state=QueueState.ACTIVE) if is_back else before
+            state = QueueState.ACTIVE if is_back else before.state
+            base = replace(before, state=state, by=stored_actor(by, before.revision + 1))
             try:
                 self._save(before, base, after, limit, found.get(DEFAULT_POLICY))
             except StaleSettingsError:
@@ -138,17 +143,17 @@ class QueueConfigAdmin:
             return self.get(name)
         raise _busy(name)
 
-    def drain(self, name: str) -> QueueConfigView:
+    def drain(self, name: str, by: Actor | None = None) -> QueueConfigView:
         """Let a queue take no more jobs; workers finish the present ones."""
-        return self._enter(name, QueueState.DRAINING)
+        return self._enter(name, QueueState.DRAINING, by)
 
-    def undrain(self, name: str) -> None:
+    def undrain(self, name: str, by: Actor | None = None) -> None:
         """Let a draining queue take jobs again."""
         found = self.book.load([name]).get(name)
         if found is not None and found.state is QueueState.DRAINING:
-            self._enter(name, QueueState.ACTIVE)
+            self._enter(name, QueueState.ACTIVE, by)
 
-    def delete(self, name: str, body: Mapping[str, JsonValue]) -> Members:
+    def delete(self, name: str, body: Mapping[str, JsonValue], by: Actor | None = None) -> Members:
         """Delete a queue that has no jobs left to run (section 5.3, strategy ``reject``).
 
         Its settings, limit and bound go; jobs that have ended stay until their retention is over.
@@ -166,13 +171,14 @@ class QueueConfigAdmin:
             )
         self._check_empty(name)
         before = self.book.load([name]).get(name, QueueSettings(queue=name))
-        base = replace(before, state=QueueState.DELETED, created_at=None)
+        whose = stored_actor(by, before.revision + 1)
+        base = replace(before, state=QueueState.DELETED, created_at=None, by=whose)
         try:
             self._save(before, base, {}, LimitChange(None))
         except StaleSettingsError:
             raise _busy(name) from None
         if info.paused_at is not None:
-            self.queues.resume(name)
+            self.queues.resume(name, by)
         return {
             "queue": name,
             "name": name,
@@ -196,12 +202,16 @@ class QueueConfigAdmin:
             raise not_found("queue", name, message, queue=name)
         return info
 
-    def _enter(self, name: str, state: QueueState) -> QueueConfigView:
+    def _enter(self, name: str, state: QueueState, by: Actor | None) -> QueueConfigView:
         self._info(name)
         for _ in range(TRIES):
             before = self.book.load([name]).get(name, QueueSettings(queue=name))
             after = replace(
-                before, state=state, revision=before.revision + 1, updated_at=self.clock.now()
+                before,
+                state=state,
+                revision=before.revision + 1,
+                updated_at=self.clock.now(),
+                by=stored_actor(by, before.revision + 1),
             )
             try:
                 self.book.save(before, after)

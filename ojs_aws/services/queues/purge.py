@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
@@ -35,12 +36,14 @@ class Purge:
 
     :ivar until: only jobs that ended before; jobs that have not ended stay then.
     :ivar is_dry: change nothing, and count what would be changed.
+    :ivar by: who does it.
     """
 
     queue: str
     states: tuple[JobState, ...]
     until: Instant | None = None
     is_dry: bool = False
+    by: Actor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,9 @@ class PurgeQueue:
             return len(ended), len(others)
         states = frozenset(wanted.states)
         deleted = BulkReport(self.engine.change(BulkAction.DELETE, states & _ENDED, ended))
-        cancelled = BulkReport(self.engine.change(BulkAction.CANCEL, states - _ENDED, others))
+        cancelled = BulkReport(
+            self.engine.change(BulkAction.CANCEL, states - _ENDED, others, by=wanted.by)
+        )
         for outcome in deleted.outcomes + cancelled.outcomes:
             if outcome.problem is not None:
                 raise outcome.problem

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import NotFoundError, OjsError
@@ -81,20 +82,21 @@ class Queues:
             raise _unknown(name)
         return info
 
-    def pause(self, name: str, by: str = "") -> QueueInfo:
+    def pause(self, name: str, by: Actor | None = None) -> QueueInfo:
         """Stop fetches from a queue; jobs may still be enqueued, and active ones continue.
 
         Lambda triggers are switched off, so that no message invokes a worker for nothing. Where
         that fails, the workers themselves set the messages aside. A queue that was never used
         may be paused before it is.
 
-        :param by: who pauses it, for its event; empty if nobody is known.
-        :returns: the queue after it; one that was paused already keeps the time.
+        :param by: who does it.
+        :returns: the queue after it; one that was paused already keeps the time, and by whom.
         :raises NotFoundError: the queue is not declared, and undeclared ones are not allowed.
         """
         self.check(name)
         running = self._running(name)
-        info = self.registry.pause(name, running, self.clock.now(), by)
+        now = self.clock.now()
+        info = self.registry.pause(name, running, now, stored_actor(by, now))
         if running:
             self._switch_off(name, running)
         return info
@@ -108,15 +110,15 @@ class Queues:
         if not self.allow_undeclared and name not in self.declared:
             raise _unknown(name)
 
-    def resume(self, name: str, by: str = "") -> Instant:
+    def resume(self, name: str, by: Actor | None = None) -> Instant:
         """Let workers fetch again, and wake those that wait for messages.
 
-        :param by: who resumes it, for its event; empty if nobody is known.
+        :param by: who does it.
         :returns: when it was resumed.
         :raises NotFoundError: it is neither declared nor was it ever used.
         """
         now = self.clock.now()
-        before = self.registry.resume(check_queue(name), by)
+        before = self.registry.resume(check_queue(name), stored_actor(by, now))
         if before is None:
             if name not in self.declared:
                 raise _unknown(name)

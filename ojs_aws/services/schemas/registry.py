@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_type, invalid
 from ojs_aws.domain.error_details import field_error, not_found, too_large
 from ojs_aws.domain.errors import (
@@ -58,9 +59,10 @@ class SchemaRegistry:
     schemas: Schemas
     clock: Clock
 
-    def register(self, wanted: SchemaRegistration) -> SchemaEntry:
+    def register(self, wanted: SchemaRegistration, by: Actor | None = None) -> SchemaEntry:
         """Register a schema, which then never changes.
 
+        :param by: who does it.
         :raises InvalidRequestError: a member is not what it must be, or the schema is no JSON
             Schema of draft 2020-12; nothing is stored.
         :raises PayloadTooLargeError: the schema has more than 64 KB.
@@ -68,7 +70,7 @@ class SchemaRegistry:
         :raises IncompatibleSchemaError: it refuses what the version before accepted, and its
             major version is the same.
         """
-        entry = self._entry(wanted)
+        entry = self._entry(wanted, by)
         self._check_compatible(entry, wanted.schema)
         try:
             self.schemas.add(entry)
@@ -76,13 +78,14 @@ class SchemaRegistry:
             raise _taken(entry, taken.existing) from None
         return entry
 
-    def put(self, wanted: SchemaRegistration) -> tuple[SchemaEntry, bool]:
+    def put(self, wanted: SchemaRegistration, by: Actor | None = None) -> tuple[SchemaEntry, bool]:
         """Register a schema; exactly the same one again changes nothing.
 
+        :param by: who does it.
         :returns: the entry, and whether it is new.
         :raises OjsError: as :meth:`register` does.
         """
-        entry = self._entry(wanted)
+        entry = self._entry(wanted, by)
         self._check_compatible(entry, wanted.schema)
         try:
             self.schemas.add(entry)
@@ -121,7 +124,7 @@ class SchemaRegistry:
             hint="Jobs that follow the version before would be refused by this one.",
         )
 
-    def _entry(self, wanted: SchemaRegistration) -> SchemaEntry:
+    def _entry(self, wanted: SchemaRegistration, by: Actor | None) -> SchemaEntry:
         job_type = check_type(wanted.type)
         version = check_schema_version(wanted.version)
         uri = schema_uri(job_type, version) if wanted.uri is None else wanted.uri
@@ -135,12 +138,14 @@ class SchemaRegistry:
             message = f"The schema has {size} bytes; at most {MAX_SCHEMA_BYTES} are accepted."
             raise too_large("schema", size, MAX_SCHEMA_BYTES, message)
         _check_schema(f"{job_type}@{version}", wanted.schema)
+        now = self.clock.now()
         return SchemaEntry(
             type=job_type,
             version=version,
             uri=uri,
-            created_at=self.clock.now(),
+            created_at=now,
             schema=wanted.text,
+            by=stored_actor(by, now),
         )
 
     def everything(self) -> list[SchemaName]:

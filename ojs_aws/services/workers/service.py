@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
+from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.error_details import not_found, wrong_state
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord
@@ -143,14 +144,16 @@ class Workers:
             raise unknown_worker(worker_id)
         return worker
 
-    def direct(self, worker_id: str, directive: Directive) -> WorkerInfo:
+    def direct(self, worker_id: str, directive: Directive, by: Actor | None = None) -> WorkerInfo:
         """Set the directive that a worker gets with its next heartbeat.
 
+        :param by: who does it.
         :returns: the worker before.
         :raises NotFoundError: there is no such worker.
         :raises ConflictError: its directive is to terminate, and that is final (section 2.3).
         """
-        worker = self.registry.direct(worker_id, directive, self.changer.clock.now())
+        now = self.changer.clock.now()
+        worker = self.registry.direct(worker_id, directive, now, stored_actor(by, now))
         if worker is None:
             raise unknown_worker(worker_id)
         if _is_final(worker, directive):
@@ -160,7 +163,13 @@ class Workers:
             raise wrong_state("worker", worker_id, Directive.TERMINATE, message, hint)
         return worker
 
-    def direct_all(self, selection: Selection, directive: Directive, cursor: str = "") -> Directed:
+    def direct_all(
+        self,
+        selection: Selection,
+        directive: Directive,
+        cursor: str = "",
+        by: Actor | None = None,
+    ) -> Directed:
         """Direct every selected worker that exists now; at most 1000 in one call."""
         now = self.changer.clock.now()
         directed: list[str] = []
@@ -171,7 +180,7 @@ class Workers:
                 return Directed(directed=tuple(directed), refused=tuple(refused), cursor=last)
             last = worker.id
             if selection.chooses(worker):
-                before = self.registry.direct(worker.id, directive, now)
+                before = self.registry.direct(worker.id, directive, now, stored_actor(by, now))
                 if before is not None:
                     (refused if _is_final(before, directive) else directed).append(worker.id)
         return Directed(directed=tuple(directed), refused=tuple(refused))

@@ -59,9 +59,7 @@ class MemoryRegistry:
         """Resume a queue."""
         before = self.infos.get(queue)
         if before is not None:
-            self.infos[queue] = replace(
-                before, paused_at=None, paused_by="", resumed_by=by or before.resumed_by
-            )
+            self.infos[queue] = replace(before, paused_at=None, paused_by="", resumed_by=by)
         if self.store is not None:
             self.store.paused.discard(queue)
         return before

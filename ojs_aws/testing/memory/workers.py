@@ -55,12 +55,14 @@ class MemoryWorkers:
         found = [self.load(name, now) for name in names]
         return [worker for worker in found if worker][:limit]
 
-    def direct(self, worker_id: str, directive: str, now: Instant) -> WorkerInfo | None:
+    def direct(
+        self, worker_id: str, directive: str, now: Instant, by: str = ""
+    ) -> WorkerInfo | None:
         """Set the directive of a worker."""
         known = self.load(worker_id, now)
         if known is not None and (known.directive != "terminate" or directive == "terminate"):
             self.directives[worker_id] = directive
-            self.workers[worker_id] = replace(known, directive=directive)
+            self.workers[worker_id] = replace(known, directive=directive, directed_by=by)
         return known
 
     def forget(self, worker_id: str, last_seen: Instant) -> bool:

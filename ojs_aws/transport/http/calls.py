@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias
 from urllib.parse import unquote
 
 from ojs_aws.domain.access import ANYBODY, Caller
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
 from ojs_aws.domain.jobs.tracing import trace_of
 from ojs_aws.domain.json_text import Member, parse_object
@@ -102,6 +103,11 @@ class Call:
     def backend(self) -> Backend:
         """Return the services."""
         return self.server.backend
+
+    @property
+    def actor(self) -> Actor:
+        """Return who makes the request, for the changes that it makes."""
+        return self.request.caller.actor
 
     def named(self, parameter: str) -> str:
         """Return what the path names, without the escapes of URLs."""

@@ -45,6 +45,7 @@ _REPLAY: Final[c.Columns] = {c.NUMBER: {"n": "count", "a": "at"}, c.TEXT: {"r": 
 _KEPT: Final[c.Columns] = {c.OPTIONAL_NUMBER: n.KEPT_SPANS}
 _COLUMNS: Final[c.Columns] = {
     c.TEXT: n.TEXTS,
+    c.OPTIONAL_TEXT: n.OPTIONAL_TEXTS,
     c.NUMBER: n.NUMBERS,
     c.COUNT: n.COUNTS,
     c.OPTIONAL_NUMBER: n.OPTIONAL_NUMBERS,

@@ -127,11 +127,11 @@ class DynamoQueueRegistry(InTable):
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         update.set_if_absent(PAUSED_AT, PAUSED_AT, number(now))
-        update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
-        update.set(n.GSK, string(PAUSED))
         update.remove(RESUMED_BY)
         if by:
             update.set_if_absent(PAUSED_BY, PAUSED_BY, string(by))
+        update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
+        update.set(n.GSK, string(PAUSED))
         if triggers:
             update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
         return read_queue(self.update_item(_key(queue), update, returning="ALL_NEW"))
@@ -142,6 +142,8 @@ class DynamoQueueRegistry(InTable):
         update.remove(PAUSED_AT, PAUSED_BY, n.GPK, n.GSK)
         if by:
             update.set(RESUMED_BY, string(by))
+        else:
+            update.remove(RESUMED_BY)
         update.when(f"attribute_exists({update.name(n.PK)})")
         try:
             return read_queue(self.update_item(_key(queue), update, returning="ALL_OLD"))

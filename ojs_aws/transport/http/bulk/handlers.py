@@ -75,7 +75,9 @@ def bulk_enqueue(call: Call) -> Answer[BulkEnqueueAnswer]:
         service = call.backend.bulk.enqueue
         items = (service.all if is_atomic else service.each)(jobs)
         succeeded = sum(item.problem is None for item in items)
-        call.backend.bulk.completion_events("enqueue", len(items), succeeded, is_atomic=is_atomic)
+        call.backend.bulk.completion_events(
+            "enqueue", len(items), succeeded, is_atomic=is_atomic, by=call.actor
+        )
         return enqueued_answer(items, call.request.caller)
 
     return _once(call, "enqueue", values, len(raws), work)
@@ -113,12 +115,16 @@ def _change(call: Call, action: BulkAction) -> Answer[BulkChangeAnswer]:
     def work(_: Callable[[int], str] | None) -> StoredAnswer:
         if isinstance(ids, list):
             done = call.backend.bulk.changes.named(
-                action, [*map(str, ids)], is_atomic=is_atomic, view=call.request.caller.view
+                action,
+                [*map(str, ids)],
+                is_atomic=is_atomic,
+                view=call.request.caller.view,
+                by=call.actor,
             )
         else:
             done = _matching(call, action, given, values)
         call.backend.bulk.completion_events(
-            str(action), len(done.outcomes), done.done, is_atomic=is_atomic
+            str(action), len(done.outcomes), done.done, is_atomic=is_atomic, by=call.actor
         )
         return changed_answer(action, done, is_atomic=is_atomic)
 
@@ -151,7 +157,7 @@ def _matching(call: Call, action: BulkAction, given: JsonValue, values: Values) 
     )
     cursor = read_mark(MARK, text_in(values, "cursor"))
     accepts = functools.partial(_accepts, call, given, before, instant_in(given, "enqueued_after"))
-    return call.backend.bulk.changes.matching(action, wanted, accepts, cursor)
+    return call.backend.bulk.changes.matching(action, wanted, accepts, cursor, call.actor)
 
 
 def _with_age(call: Call, given: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -84,7 +84,7 @@ def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     now = call.backend.clock.now()
     until = None if body.older_than is None else instant_or_age(body.older_than, "older_than", now)
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
-    wanted = Purge(queue=call.named("queue"), states=states, until=until)
+    wanted = Purge(queue=call.named("queue"), states=states, until=until, by=call.actor)
     reports = _pages(lambda cursor: call.backend.queues.purge(wanted, cursor))
     return Answer(purge_answer(wanted, reports))
 

@@ -38,7 +38,7 @@ def register_cron(call: Call) -> Answer[answers.CronRegisteredAnswer]:
     wanted = shapes.read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
-    entry, is_new = call.backend.cron.service.register(wanted)
+    entry, is_new = call.backend.cron.service.register(wanted, call.actor)
     answer = cast("answers.CronRegisteredAnswer", shapes.entry_answer(entry))
     if warning := rare_days(entry.definition.expression):
         answer["warnings"] = [warning]
@@ -88,7 +88,9 @@ def change_cron(call: Call) -> Answer[answers.CronAnswer]:
         return wanted
 
     return Answer(
-        shapes.entry_answer(call.backend.cron.service.change(call.named("name"), amended))
+        shapes.entry_answer(
+            call.backend.cron.service.change(call.named("name"), amended, call.actor)
+        )
     )
 
 
@@ -106,7 +108,9 @@ def _enabled(call: Call, *, is_enabled: bool) -> Answer[answers.CronAnswer]:
     check_cron(call)
     return Answer(
         shapes.entry_answer(
-            call.backend.cron.service.set_enabled(call.named("name"), is_enabled=is_enabled)
+            call.backend.cron.service.set_enabled(
+                call.named("name"), is_enabled=is_enabled, by=call.actor
+            )
         )
     )
 
@@ -121,7 +125,7 @@ def delete_cron(call: Call) -> Answer[answers.CronDeletedAnswer]:
 def trigger_cron(call: Call) -> Answer[answers.CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
     check_cron(call)
-    entry, occurrence = call.backend.cron.service.trigger(call.named("name"))
+    entry, occurrence = call.backend.cron.service.trigger(call.named("name"), call.actor)
     body = shapes.trigger_answer(entry, occurrence)
     if occurrence.outcome is not Outcome.TRIGGERED:
         return Answer(body)

@@ -92,7 +92,7 @@ def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
     """Enqueue a discarded job again, with the changes of an ``override``."""
     override = object_in(_values(call), "override")
     check_override(call, override)
-    job = changed_job(call.backend.dead_letters.service.retry(call.job_id, override))
+    job = changed_job(call.backend.dead_letters.service.retry(call.job_id, override, call.actor))
     more = {"previous_state": encode("discarded")}
     if "enqueued_at" in job:
         more["re_enqueued_at"] = job["enqueued_at"]
@@ -135,7 +135,7 @@ def _change(
     view, chosen = call.request.caller.view, _chosen(call, values)
     as_of, bulk = instant_in(values, "as_of"), call.backend.dead_letters.bulk
     if not is_dry:
-        report = bulk(action, chosen, limit, cursor, view=view, as_of=as_of)
+        report = bulk(action, chosen, limit, cursor, view=view, as_of=as_of, by=call.actor)
         body = _described(report, done)
     else:
         as_of = as_of or call.backend.clock.now()

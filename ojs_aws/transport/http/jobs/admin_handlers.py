@@ -187,14 +187,14 @@ def _reason(reason: Reason) -> answers.WhyReason:
 
 def cancel_job(call: Call) -> Answer[answers.JobAnswer]:
     """Cancel a job, like CANCEL (section 7.3)."""
-    change = call.backend.jobs.cancel(call.job_id)
+    change = call.backend.jobs.cancel(call.job_id, call.actor)
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))
 
 
 def retry_job(call: Call) -> Answer[answers.JobAnswer]:
     """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
-    job = changed_job(call.backend.dead_letters.service.retry(call.job_id))
+    job = changed_job(call.backend.dead_letters.service.retry(call.job_id, by=call.actor))
     return Answer(job_answer(job, {"previous_state": encode("discarded")}))
 
 
@@ -226,6 +226,7 @@ def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
         number_in(values, "limit", MAX_BULK),
         read_mark(_BULK_MARK, text_in(values, "cursor")),
         is_dry=is_dry,
+        by=call.actor,
     )
     failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
     body: answers.JobBulkAnswer = {

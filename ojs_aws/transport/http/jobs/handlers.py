@@ -116,7 +116,7 @@ def info(call: Call) -> Answer[answers.JobAnswer]:
 
 def cancel(call: Call) -> Answer[answers.JobAnswer]:
     """Cancel a job in any non-terminal state (CANCEL)."""
-    return _changed(call, call.backend.jobs.cancel(call.job_id))
+    return _changed(call, call.backend.jobs.cancel(call.job_id, call.actor))
 
 
 def activate(call: Call) -> Answer[answers.JobAnswer]:
@@ -133,7 +133,9 @@ def change_job(call: Call) -> Answer[answers.JobAnswer]:
         raise field_error(others[0][:40], message, allowed=["priority"])
     if members.get("priority") is None:
         raise invalid("priority", "an integer from -100 to 100", members.get("priority"))
-    change = call.backend.jobs.change_priority(call.job_id, check_priority(members["priority"]))
+    change = call.backend.jobs.change_priority(
+        call.job_id, check_priority(members["priority"]), call.actor
+    )
     previous = {"previous_priority": encode(change.before.priority)}
     return Answer(job_answer(changed_job(change.after), previous))
 

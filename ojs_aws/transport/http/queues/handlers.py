@@ -103,15 +103,15 @@ def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
 
 def pause_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Stop fetches from a queue."""
-    info = call.backend.queues.service.pause(call.named("queue"), call.request.caller.label)
+    info = call.backend.queues.service.pause(call.named("queue"), call.actor)
     return Answer(shapes.changed_queue(info, reader=reader_of(call.request)))
 
 
 def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
     name = call.named("queue")
-    at = call.backend.queues.service.resume(name, call.request.caller.label)
-    call.backend.queues.config.undrain(name)
+    at = call.backend.queues.service.resume(name, call.actor)
+    call.backend.queues.config.undrain(name, call.actor)
     info, reader = QueueInfo(name=name), reader_of(call.request)
     return Answer(shapes.changed_queue(info, at, reader))
 
@@ -124,7 +124,9 @@ def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
     check_confirmed("A purge", is_confirmed=body.confirm or body.dry_run, has_dry_run=True)
     until = None if body.older_than is None else parse_timestamp(body.older_than, "older_than")
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
-    wanted = Purge(queue=call.named("queue"), states=states, until=until, is_dry=body.dry_run)
+    wanted = Purge(
+        queue=call.named("queue"), states=states, until=until, is_dry=body.dry_run, by=call.actor
+    )
     report = call.backend.queues.purge(wanted, read_mark(_PURGED, body.cursor or ""))
     answer = shapes.purge_answer(wanted, [report])
     if body.dry_run:
@@ -146,7 +148,7 @@ def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
 def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Create a queue; 409 if it exists."""
     name, config = read_new_queue(call.values())
-    configured = call.backend.queues.config.create(name, config)
+    configured = call.backend.queues.config.create(name, config, call.actor)
     location = {"Location": f"{BASE}/queues/{quote(configured.name)}"}
     return Answer(shapes.configured_queue(configured), 201, location)
 
@@ -159,7 +161,7 @@ def get_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
 def change_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Set what the body names: all of it, or nothing."""
     configured = call.backend.queues.config.change(
-        call.named("queue"), read_settings(call.values())
+        call.named("queue"), read_settings(call.values()), call.actor
     )
     return Answer(shapes.configured_queue(configured))
 
@@ -169,11 +171,12 @@ patch_queue_config = change_queue_config
 
 def drain_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Let a queue take no new jobs."""
-    return Answer(shapes.configured_queue(call.backend.queues.config.drain(call.named("queue"))))
+    drained = call.backend.queues.config.drain(call.named("queue"), call.actor)
+    return Answer(shapes.configured_queue(drained))
 
 
 def delete_queue(call: Call) -> Answer[answers.QueueDeletionAnswer]:
     """Delete an empty queue; body or query name the strategy."""
     given = members_of(call.request.query) | call.values(optional=True)
-    done = call.backend.queues.config.delete(call.named("queue"), given)
+    done = call.backend.queues.config.delete(call.named("queue"), given, call.actor)
     return Answer(cast("answers.QueueDeletionAnswer", done))

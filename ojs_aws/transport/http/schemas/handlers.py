@@ -37,14 +37,14 @@ def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
 
 def register_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register a schema; an existing version cannot be registered again."""
-    entry = call.backend.schemas.registry.register(shapes.read_schema(call.members()))
+    entry = call.backend.schemas.registry.register(shapes.read_schema(call.members()), call.actor)
     return Answer(_shown(call, entry), CREATED, _location(entry))
 
 
 def put_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     """Register the schema of a version (201); exactly the same again changes nothing (200)."""
     wanted = shapes.read_put_schema(call.members(), call.named("type"), _version(call))
-    entry, is_new = call.backend.schemas.registry.put(wanted)
+    entry, is_new = call.backend.schemas.registry.put(wanted, call.actor)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
 
 

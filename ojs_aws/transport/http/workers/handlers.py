@@ -115,7 +115,7 @@ def resume_worker(call: Call) -> Answer[answers.WorkerAnswer]:
 
 
 def _direct(call: Call, directive: Directive) -> Answer[answers.WorkerAnswer]:
-    worker = call.backend.workers.service.direct(_worker_id(call), directive)
+    worker = call.backend.workers.service.direct(_worker_id(call), directive, call.actor)
     shown = _rendered(worker, call.backend.clock.now())
     shown["previous_directive"] = shown["directive"]
     shown["directive"] = directive.value
@@ -158,7 +158,9 @@ def direct_chosen(
     selection = Selection(
         queue=check_queue(queue) if queue is not None else "", label=str(label or "")
     )
-    done = call.backend.workers.service.direct_all(selection, directive, read_mark(_MARK, cursor))
+    done = call.backend.workers.service.direct_all(
+        selection, directive, read_mark(_MARK, cursor), call.actor
+    )
     body: answers.DirectedAnswer = {
         "directive": directive.value,
         "updated": len(done.directed),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
@@ -79,12 +80,12 @@ def test_a_paused_queue_comes_first(world: World) -> None:
     """With how long it has been paused."""
     push(world)
     second = push(world)
-    world.backend.queues.service.pause("default", "alice (key:1)")
+    world.backend.queues.service.pause("default", Actor("key:1", "alice"))
     wait(world)
     paused, line = asked(world, second).reasons
     assert (paused.code, line.code) == (R.QUEUE_PAUSED, R.IN_LINE)
-    assert "has been paused for 1 min 10 s, by alice (key:1)." in paused.message
-    assert paused.data["by"] == "alice (key:1)"
+    assert "has been paused by alice for 1 min 10 s." in paused.message
+    assert paused.data["by"] == {"id": "key:1", "name": "alice"}
     (hidden, _) = asked(world, second, names_others=False).reasons
     assert "alice" not in f"{hidden.message} {hidden.data}"
     assert paused.hint == "ojs-aws queues resume default"

@@ -202,13 +202,14 @@ def test_a_purge_goes_on_where_it_ended(api: Api, world: World) -> None:
 
 
 def test_who_pauses_and_resumes_a_queue_is_kept_with_it() -> None:
-    """By name and id of the credentials, for the events and for `why`; open access names nobody."""
+    """By name and id of the credentials, for the events and for `why`."""
     world = World(settings=Settings(auth="api-key"))
     caller = Caller(id="key:1", name="alice", permissions=permissions_of([Scope.OPERATOR]))
     api = Api(world.backend)
     api.authorizer = {"lambda": verdict_context(Verdict(caller))}
     assert api.post("/queues/email/pause").status == 200
-    assert world.registry.infos["email"].paused_by == "alice (key:1)"
+    assert world.registry.infos["email"].paused_by.endswith(" key:1\talice")
     assert api.post("/queues/email/resume").status == 200
-    assert world.registry.infos["email"].resumed_by == "alice (key:1)"
-    assert [Caller(id="iam:x").label, Caller().label] == ["iam:x", ""]
+    assert world.registry.infos["email"].resumed_by.endswith(" key:1\talice")
+    named = [Caller(id="iam:x", name="x").actor.text, Caller().actor.text]
+    assert named == ["iam:x", "anonymous"]
