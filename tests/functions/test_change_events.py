@@ -25,7 +25,8 @@ BOB = {"id": "jwt:bob", "name": "bob"}
 
 def known_as(actor: dict[str, str]) -> dict[str, Any]:
     """What the gateway says of somebody who may do everything."""
-    caller = Caller(**actor, permissions=permissions_of([Scope.ADMIN]))
+    permissions = permissions_of([Scope.ADMIN])
+    caller = Caller(id=actor["id"], name=actor["name"], permissions=permissions)
     return {"lambda": verdict_context(Verdict(caller))}
 
 
@@ -194,3 +195,30 @@ def test_schemas_are_registered_by_somebody(server: Server) -> None:
     server.done("/schemas/a.b/1", {"schema": {"type": "array"}}, by=BOB, method="PUT")
     server.done("/schemas/a.b/1", method="DELETE")
     assert server.events("schema.*") == [("schema.registered", ANN), ("schema.deleted", None)]
+
+
+def test_a_workflow_is_cancelled_by_somebody(server: Server) -> None:
+    """Its jobs are cancelled by it."""
+    steps = [{"type": "a.b", "args": []}] * 2
+    flow = server.done("/workflows", {"type": "chain", "steps": steps})["id"]
+    server.done(f"/workflows/{flow}", by=BOB, method="DELETE")
+    assert server.events("workflow.cancelled", "job.cancelled") == [
+        ("workflow.cancelled", BOB),
+        ("job.cancelled", None),
+    ]
+
+
+def test_a_claim_forgets_nobody_and_names_nobody(server: Server) -> None:
+    """What was stored with an earlier version is about that one."""
+    job_id = server.done("/jobs", {"type": "a.b", "args": []})["id"]
+    server.done(f"/jobs/{job_id}", {"priority": 7}, by=BOB, method="PATCH")
+    server.done("/workers/fetch", {"queues": ["default"]})
+    kept = server.backend.ports.store.load(job_id)
+    assert kept is not None
+    assert kept.changed_by.endswith("jwt:bob")
+    server.done("/workers/nack", {"job_id": job_id, "requeue": True})
+    assert server.events("job.*") == [
+        ("job.enqueued", None),
+        ("job.started", None),
+        ("job.enqueued", None),
+    ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.error_details import wrong_state
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import Failure, JobRecord, JobState
@@ -129,16 +130,20 @@ def joined(before: Workflow, *changes: Workflow) -> Workflow:
     return replace(changes[-1], version=before.version + 1, events=events)
 
 
-def cancel(workflow: Workflow, graph: Graph, now: Instant) -> Workflow:
+def cancel(workflow: Workflow, graph: Graph, now: Instant, by: Actor | None = None) -> Workflow:
     """Return the workflow once it is cancelled (section 11.3).
 
+    :param by: who does it.
     :raises ConflictError: it is in a terminal state.
     """
     if workflow.state.is_terminal:
         message = f"Workflow '{workflow.id}' is already in terminal state '{workflow.state}'."
         raise wrong_state("workflow", workflow.id, workflow.state, message)
     states = progress.cancel(graph, workflow.states)
-    events = WorkflowEvent("workflow.cancelled", now, {"total_steps": workflow.steps_total})
+    data: dict[str, JsonValue] = {"total_steps": workflow.steps_total}
+    if by is not None:
+        data["by"] = by.members
+    events = WorkflowEvent("workflow.cancelled", now, data)
     return _next(
         workflow,
         (events,),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.error_details import unknown_workflow
@@ -209,18 +210,19 @@ class WorkflowService:
         return workflow
 
     # ------------------------------------------------------------------ cancelling
-    def cancel(self, workflow_id: str) -> WorkflowView:
+    def cancel(self, workflow_id: str, by: Actor | None = None) -> WorkflowView:
         """Cancel a workflow: what waits for a worker or for other steps never runs.
 
         Jobs that workers execute may end (section 11.3).
 
+        :param by: who does it.
         :raises NotFoundError: there is none.
         :raises ConflictError: it is in a terminal state; nothing changes.
         """
         view = self.get(workflow_id)
         workflow, graph = view.workflow, view.graph
         for _ in range(MAX_CONFLICTS):
-            after = workflow_changes.cancel(workflow, graph, self.changer.clock.now())
+            after = workflow_changes.cancel(workflow, graph, self.changer.clock.now(), by)
             try:
                 self.workflows.save(workflow, after, {}, ())
             except StaleWorkflowError as stale:

@@ -44,7 +44,7 @@ def cancel_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Cancel a workflow."""
     workflow_id = call.named("workflow_id")
     check_workflow(call, workflow_id)
-    view = call.backend.workflows.service.cancel(workflow_id)
+    view = call.backend.workflows.service.cancel(workflow_id, call.actor)
     return Answer(workflow_answer(view, is_cancelled=True))
 
 

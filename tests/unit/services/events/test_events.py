@@ -368,7 +368,7 @@ LATER = Instant(SEEN + 5000)
             worker(state="quiet", last_seen=LATER),
             ["worker.heartbeat"],
         ),
-        (worker(), worker(directive="quiet"), []),
+        (worker(), worker(directive="quiet"), ["worker.directed"]),
         (
             worker(state="quiet"),
             worker(state="terminate", last_seen=LATER, active_jobs=1),
