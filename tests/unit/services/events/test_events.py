@@ -421,7 +421,10 @@ def test_pausing_and_resuming_a_queue_is_told_and_nothing_else_of_it() -> None:
     (resumed,) = events_of(paused, running, COMMIT)
     assert (resumed.type, resumed.queue, resumed.subject) == ("queue.resumed", "email", "email")
     assert json.loads(resumed.data) == {"queue": "email"}
-    named = (replace(paused, paused_by=f"{LATER} alice"), replace(running, resumed_by="7 key:1\tbob"))
+    named = (
+        replace(paused, paused_by=f"{LATER} alice"),
+        replace(running, resumed_by="7 key:1\tbob"),
+    )
     (by_alice,), (by_bob,) = events_of(running, named[0], COMMIT), events_of(*named, COMMIT)
     assert json.loads(by_alice.data) == {"queue": "email", "by": {"id": "alice", "name": "alice"}}
     assert json.loads(by_bob.data) == {"queue": "email", "by": {"id": "key:1", "name": "bob"}}
