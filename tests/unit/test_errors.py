@@ -22,6 +22,7 @@ INTERNAL = {
     "ForeignWorkerError",
     "InterruptedHandlerError",
     "LogLostError",
+    "NewerArgumentsError",
     "NotAdmittedError",
     "QueueIsFullError",
     "QueueMissingError",
