@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from ojs_aws.client.results import Stored
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 from ojs_aws.testing.transport import MemoryTransport
 
@@ -82,8 +82,8 @@ class InlineRuns:
         """
         if not in_loop_thread():
             return await self._execute(record)
-        context = copy_context()
-        return await asyncio.to_thread(context.run, asyncio.run, self._execute(record))
+        # A thread of its own: those of a pool could all wait for jobs that wait for a thread.
+        return await in_thread("ojs-inline", lambda: asyncio.run(self._execute(record)))
 
     async def _execute(self, record: JobRecord) -> Execution:
         async with AsyncExitStack() as opened:

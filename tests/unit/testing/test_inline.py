@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -135,3 +136,16 @@ async def test_a_duplicate_is_refused_only_while_the_first_is_there(ojs: Ojs) ->
     await ojs.client.enqueue("orders.report", ["a"], unique=unique)
     await ojs.client.enqueue("orders.report", ["b"], unique=unique)
     ojs.assert_completed("orders.report", count=2)
+
+
+def test_many_threads_run_jobs_that_enqueue_others(ojs: Ojs) -> None:
+    """More than there are threads in a pool: none waits for another one."""
+    jobs = Jobs()
+
+    @jobs.job("counting.job")
+    def count_down(number: int) -> int:
+        return count_down.enqueue_sync(number - 1).result() + 1 if number else 0
+
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda _: count_down.enqueue_sync(10).result(), range(8))
+        assert [*found] == [10] * 8
