@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 
 from tests.dashboard.conftest import Tab
@@ -110,6 +112,37 @@ def test_without_a_filter_no_button_changes_all_jobs(tab: Tab, api: httpx.Client
     page.get_by_role("link", name=job_id).wait_for()
     names = page.get_by_role("button", name="all …").all_inner_texts()
     assert names == ["Retry all …", "Cancel all …", "Delete all …"]
+
+
+def test_a_change_of_many_jobs_goes_on_after_a_reload(tab: Tab, api: httpx.Client) -> None:
+    """Where it was, with the jobs that were counted, and no later ones."""
+    job = {"type": "report.build", "args": [], "options": {"queue": "long"}}
+    for _ in range(3):
+        api.post("jobs/batch", json={"jobs": [job] * 50}).raise_for_status()
+    page = tab.open("jobs?queue=long", "Jobs")
+    page.get_by_role("button", name="Cancel all").click()
+    tab.says("Jobs that match now: 150")
+    sent: list[str] = []
+
+    def lose(route: Any) -> None:
+        sent.append(route.request.post_data)
+        route.continue_() if len(sent) == 1 else route.abort()
+
+    page.route("**/bulk/cancel", lose)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("to confirm").fill("cancel")
+    dialog.get_by_role("button", name="Cancel jobs").click()
+    dialog.get_by_text("That did not work.").wait_for()
+    page.unroute("**/bulk/cancel")
+    later = push(api, "long")
+    page.reload()
+    tab.says("A change of many jobs (cancel) was not finished; 100 jobs were changed.")
+    page.get_by_role("button", name="Go on").click()
+    tab.confirm("Go on")
+    tab.says("Cancelled 150 jobs.")
+    assert page.get_by_text("was not finished").count() == 0
+    assert state_of(api, later) == "available"
+    tab.complaints = [each for each in tab.complaints if "ERR_FAILED" not in each]
 
 
 def test_deleting_asks_for_the_number_that_was_counted(tab: Tab, api: httpx.Client) -> None:

@@ -1,9 +1,10 @@
 // What operators do with jobs: one, the chosen ones, or all that a filter matches.
 
-import { type Action, THE_NUMBER } from "../action";
+import { signal } from "@preact/signals";
+import { type Action, type Progress, THE_NUMBER } from "../action";
 import { call } from "../api";
 import { counted } from "../parts";
-import { ojsAws } from "../quoting";
+import { SERVER, ojsAws } from "../quoting";
 
 export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until", string>>>;
 
@@ -60,42 +61,85 @@ interface ByFilter {
   readonly as_of?: string;
 }
 
+/** A change of many jobs that has not come to its end. */
+export interface Unfinished {
+  readonly change: Change;
+  readonly filter: JobFilter;
+  readonly asOf: string | undefined;
+  readonly cursor: string | undefined;
+  readonly changed: number;
+  readonly failed: number;
+}
+
+const STORED = `ojs-unfinished ${SERVER}`;
+
+/** The last change of many jobs, if it was stopped, or the page was loaded again meanwhile. */
+export const unfinished = signal<Unfinished | null>(JSON.parse(sessionStorage.getItem(STORED) ?? "null") as Unfinished | null);
+
+/** Keep how far a change has come for this tab, or forget it. */
+export function keepUnfinished(state: Unfinished | null): void {
+  unfinished.value = state;
+  if (state) sessionStorage.setItem(STORED, JSON.stringify(state));
+  else sessionStorage.removeItem(STORED);
+}
+
+async function bulkStep(change: Change, filter: JobFilter, body: object): Promise<ByFilter> {
+  const states = statesOf(filter);
+  const sent = { ...filter, ...(states.length > 0 && { state: states }) };
+  return (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { filter: sent, ...body })).value;
+}
+
+function statesOf(filter: JobFilter): string[] {
+  return (filter.state ?? "").split(",").filter(Boolean);
+}
+
+/** Change page after page of the jobs that match, from where it stands; those that came later are left alone. */
+async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Promise<string> {
+  const { change, filter, asOf } = from;
+  let { changed, failed, cursor } = from;
+  do {
+    const part = await bulkStep(change, filter, { confirm: true, limit: 100, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
+    changed += part.succeeded;
+    failed += part.failed;
+    cursor = part.next_cursor;
+    keepUnfinished(cursor ? { change, filter, asOf, cursor, changed, failed } : null);
+    report(`${DONE[change]} ${counted(changed, "job")} so far`);
+  } while (cursor && !isStopped());
+  const others = failed ? ` ${counted(failed, "job")} could not be changed.` : "";
+  return `${cursor ? "Stopped. " : ""}${DONE[change]} ${counted(changed, "job")}.${others}`;
+}
+
+function commandOf(change: Change, filter: JobFilter): string {
+  const words = Object.entries(filter).flatMap(([name, value]) => (name === "state" || !value ? [] : [`--${name}`, value]));
+  return ojsAws("jobs", change, ...words, ...statesOf(filter).flatMap((state) => ["--state", state]));
+}
+
 /** Change all jobs that a filter matches, after counting them. */
 export function changeAll(change: Change, filter: JobFilter): Action {
-  const states = (filter.state ?? "").split(",").filter(Boolean);
-  const sent = { ...filter, ...(states.length > 0 && { state: states }) };
   let asOf: string | undefined;
-  const step = async (body: object): Promise<ByFilter> =>
-    (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { filter: sent, ...body })).value;
-  const words = [
-    ...Object.entries(filter).flatMap(([name, value]) => (name === "state" || !value ? [] : [`--${name}`, value])),
-    ...states.flatMap((state) => ["--state", state]),
-  ];
   return {
     title: `${VERBS[change].split(" ")[0]} all jobs that match?`,
     explanation: EXPLANATIONS[change],
-    command: ojsAws("jobs", change, ...words),
+    command: commandOf(change, filter),
     verb: VERBS[change],
     ...(change === "delete" ? { typed: THE_NUMBER } : change === "cancel" && { typed: change }),
     dryRun: async () => {
-      const found = await step({ dry_run: true, limit: 1000 });
+      const found = await bulkStep(change, filter, { dry_run: true, limit: 1000 });
       asOf = found.as_of;
       return { number: found.matched, isExact: !found.has_more };
     },
-    run: async ({ report, isStopped }) => {
-      let changed = 0;
-      let failed = 0;
-      let cursor: string | undefined;
-      do {
-        const part = await step({ confirm: true, limit: 100, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
-        changed += part.succeeded;
-        failed += part.failed;
-        cursor = part.next_cursor;
-        report(`${DONE[change]} ${counted(changed, "job")} so far`);
-      } while (cursor && !isStopped());
-      const others = failed ? ` ${counted(failed, "job")} could not be changed.` : "";
-      return `${cursor ? "Stopped. " : ""}${DONE[change]} ${counted(changed, "job")}.${others}`;
-    },
+    run: (progress) => changeFrom({ change, filter, asOf, cursor: undefined, changed: 0, failed: 0 }, progress),
+  };
+}
+
+/** Go on with a change that was not finished: with the jobs that were counted then, and no others. */
+export function goOn(from: Unfinished): Action {
+  return {
+    title: "Go on with this change?",
+    explanation: `${EXPLANATIONS[from.change]} ${DONE[from.change]} so far: ${counted(from.changed, "job")}.`,
+    command: commandOf(from.change, from.filter),
+    verb: "Go on",
+    run: (progress) => changeFrom(from, progress),
   };
 }
 

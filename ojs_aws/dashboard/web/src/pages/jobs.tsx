@@ -8,7 +8,7 @@ import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, 
 import { useData } from "../polling";
 import { type JobPage, type JobRow, STATES } from "../shapes";
 import { Table } from "../table";
-import { type JobFilter, cancelOf, changeAll, retryOf } from "./job_actions";
+import { type JobFilter, cancelOf, changeAll, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until"] as const;
 const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
@@ -22,6 +22,7 @@ export function Jobs() {
   return (
     <>
       <Heading text="Jobs" />
+      <Interrupted />
       <Filter key={queryText(filter)} filter={filter} />
       {data ? <><StaleNote error={error} /><Found page={data} filter={filter} cursor={cursor} key={path} /></> : <Waiting error={error} />}
     </>
@@ -112,6 +113,21 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
       )}
       <AllThatMatch filter={filter} />
     </>
+  );
+}
+
+/** A change that was stopped, or during which the page was loaded again. */
+function Interrupted() {
+  const state = unfinished.value;
+  if (!state) return null;
+  return (
+    <div class="note">
+      <p>A change of many jobs ({state.change}) was not finished; {counted(state.changed, "job")} were changed.</p>
+      <div class="buttons">
+        <ActionButton action={() => goOn(state)} label="Go on …" />
+        <button type="button" class="small" onClick={() => keepUnfinished(null)}>Leave it so</button>
+      </div>
+    </div>
   );
 }
 
