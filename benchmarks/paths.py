@@ -48,10 +48,21 @@ PATHS: Final[Mapping[str, Workload]] = {
     "with a limit": Workload(jobs=MILLION, limited=1),
     "workflow step": Workload(jobs=MILLION, steps=1),
     "with one heartbeat over HTTP": Workload(jobs=MILLION, heartbeats=1),
+    "without the gateway's access log": Workload(jobs=MILLION, has_access_log=False),
     "pushed directly, without the API": Workload(jobs=MILLION, is_direct=True),
     "without the event bus": Workload(jobs=MILLION, has_bus=False),
     "without a batching window": Workload(jobs=MILLION, stream_window_s=0),
     "with a window of 5 s": Workload(jobs=MILLION, stream_window_s=5),
+    "the cheapest: direct, without bus, window of 5 s": Workload(
+        jobs=MILLION, is_direct=True, has_bus=False, stream_window_s=5
+    ),
+    "HTTP worker, direct, without bus and access log": Workload(
+        jobs=MILLION,
+        uses_http_workers=True,
+        is_direct=True,
+        has_bus=False,
+        has_access_log=False,
+    ),
 }
 """Random tokens of 0.5 KB and Lambda workers where it does not say otherwise; their own time is
 left out."""

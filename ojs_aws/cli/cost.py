@@ -44,6 +44,9 @@ _OPTIONS: Final = {
     "worker_mb": typer.Option(min=128, help="Memory of the worker function."),
     "retention_days": typer.Option(min=0, help="How long ended jobs are kept, in days."),
     "has_bus": typer.Option("--bus/--no-bus", help="Publish lifecycle events to the event bus."),
+    "has_access_log": typer.Option(
+        "--access-log/--no-access-log", help="The gateway logs each request."
+    ),
     "stream_window_s": typer.Option(
         "--stream-window", min=0, max=300, help="Batching window of the table's stream, in seconds."
     ),

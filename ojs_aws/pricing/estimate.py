@@ -270,10 +270,11 @@ def _logs(w: Workload) -> Iterator[Line]:
     """Yield what the functions and the gateway write into their logs."""
     pushes, worked = _calls(w)
     batches, _ = _invocations(w)
-    each_push = REQUEST_LOG + ENQUEUED_LOG + ACCESS_LOG
+    access = ACCESS_LOG * w.has_access_log
+    each_push = REQUEST_LOG + ENQUEUED_LOG + access
     written = (
         pushes * each_push
-        + worked * (REQUEST_LOG + ACCESS_LOG)
+        + worked * (REQUEST_LOG + access)
         + batches * STREAM_LOG
         + TICKS * TICK_LOG
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.pricing import BUSY_RATE, PRICES, Workload, estimate, million, standing
+from ojs_aws.pricing.estimate import ACCESS_LOG
 
 README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
 
@@ -152,6 +153,9 @@ def test_what_stands_does_not_grow_with_the_jobs() -> None:
 def test_the_bus_the_dashboard_and_the_alarms_can_be_left_out() -> None:
     whole = Workload(jobs=1e6)
     assert million(whole) - million(replace(whole, has_bus=False)) == pytest.approx(1)
+    http = replace(whole, uses_http_workers=True)
+    saved = million(http) - million(replace(http, has_access_log=False))
+    assert saved == pytest.approx(3 * ACCESS_LOG * 0.5e-3)
     bare = replace(whole, has_alarms=False)
     assert dollars(replace(whole, has_dashboard=True)) - dollars(bare) > 3
 
