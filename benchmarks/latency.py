@@ -188,8 +188,8 @@ def next_step(window_s: float) -> Callable[[Chance], float]:
     path = Path(uses_lambda=True)
 
     def run(chance: Chance) -> float:
-        told = chance.ms("stream") + window_s * 1000 * chance.chance()
-        stored = told + code_ms(chance.random, path.memory_mb) + chance.ms("read")
+        published = chance.ms("stream") + window_s * 1000 * chance.chance()
+        stored = published + code_ms(chance.random, path.memory_mb) + chance.ms("read")
         stored += chance.ms("transaction")
         return start_by_lambda(path, chance, Push(stored, stored))
 
