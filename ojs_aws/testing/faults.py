@@ -33,9 +33,9 @@ class FaultyHandlers(HandlerRegistry):
         registry.add(job_type, function)
         self._own = registry
 
-    def fail_next(self, job_type: str, error: Error, times: int = 1) -> None:
-        """Let the next executions of a type fail."""
-        self._next.setdefault(job_type, []).extend([error] * times)
+    def fail_next(self, job_type: str, error: Error) -> None:
+        """Let the next execution of a type fail, after those that were asked for before."""
+        self._next.setdefault(job_type, []).append(error)
 
     def fail_all(self, job_type: str, error: Error) -> None:
         """Let all executions of a type fail."""

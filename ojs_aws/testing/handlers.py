@@ -91,7 +91,12 @@ class DeclaredHandlers(HandlerRegistry):
         known = HandlerRegistry()
         for each in {each.type for jobs in self._collections() for each in jobs}:
             known.add(each, _nothing)
-        return known.find(job_type, version)
+        try:
+            return known.find(job_type, version)
+        except NoHandlerError as missing:
+            if self._only is None:
+                missing.args = (f"{missing} Handlers of a worker: Ojs.fake(worker=...).",)
+            raise
 
     def _registry(self, jobs: Jobs) -> HandlerRegistry:
         """Return the handlers of a collection, also of jobs that were declared just now."""

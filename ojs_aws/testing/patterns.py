@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from unittest.mock import ANY
 
@@ -51,6 +52,8 @@ def has_any(value: object) -> bool:
         return True
     if isinstance(value, Mapping):
         return any(map(has_any, value.values()))
+    if is_dataclass(value) and not isinstance(value, type):
+        return any(has_any(getattr(value, each.name)) for each in fields(value))
     return isinstance(value, (list, tuple, set)) and any(map(has_any, value))
 
 

@@ -6,7 +6,8 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from unittest.mock import ANY
 
@@ -22,6 +23,14 @@ from ojs_aws.errors import (
 from ojs_aws.middleware import EnqueueChain
 from ojs_aws.testing import Ojs
 from tests.unit.testing.orders import build_report, send_mail
+
+
+@dataclass
+class Item:
+    """An argument with a type."""
+
+    name: str
+    count: int
 
 
 @pytest.fixture
@@ -270,6 +279,28 @@ async def test_a_job_can_be_looked_at_by_its_handle(ojs: Ojs) -> None:
 async def test_a_default_that_was_left_out_is_the_same_call(ojs: Ojs) -> None:
     await send_mail.enqueue("a@b.c")
     ojs.assert_enqueued(send_mail.call("a@b.c", 0, urgent=False))
+
+
+async def test_any_stands_for_parts_of_arguments_with_types(ojs: Ojs) -> None:
+    jobs = Jobs()
+
+    @jobs.job("typed.order")
+    async def order(item: Item, others: list[Item], *, at: date | None = None) -> None: ...
+
+    @jobs.job("typed.rest")
+    async def rest(*items: Item) -> None: ...
+
+    await order.enqueue(Item("a", 1), [Item("b", 2)], at=date(2026, 2, 13))
+    [job] = ojs.assert_enqueued(order.call(Item("a", ANY), [ANY], at=date(2026, 2, 13)))
+    assert job.arguments["others"] == [Item("b", 2)]
+    ojs.assert_enqueued(order.call(Item("a", 1), [Item("b", 2)], at=ANY))
+    ojs.refute_enqueued(order.call(Item("b", ANY), ANY, at=ANY))
+    ojs.refute_enqueued(order.call(Item("a", 1), [], at=ANY))
+    await rest.enqueue(Item("a", 1), Item("b", 2))
+    ojs.assert_enqueued(rest.call(Item("a", 1), ANY))
+    ojs.refute_enqueued(rest.call(ANY))
+    with pytest.raises(TypeError, match="missing a required argument"):
+        ojs.assert_enqueued(order.call(at=ANY))  # type: ignore[call-arg]
 
 
 async def test_a_call_with_any_cannot_be_sent(ojs: Ojs) -> None:
