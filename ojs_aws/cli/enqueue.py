@@ -52,7 +52,10 @@ async def enqueue(
         str, typer.Option(help="When the job is due: RFC 3339, or how long from now (10m).")
     ] = "",
     expires: Annotated[str, typer.Option(help="When the job expires; the same forms.")] = "",
-    timeout_s: Annotated[int, typer.Option(help="Execution timeout in seconds.")] = 0,
+    timeout: Annotated[  # noqa: ASYNC109 - the job's
+        str, typer.Option(help="Execution timeout: 30s, 10m or PT10M.")
+    ] = "",
+    timeout_s: Annotated[int, typer.Option(help="The same in seconds.")] = 0,
     max_attempts: Annotated[
         int, typer.Option(help="Maximum number of executions; 0: the default.")
     ] = 0,
@@ -75,6 +78,8 @@ async def enqueue(
     Each line of a file is a job as the specification writes it: at least type and args. All lines
     are read before the first job is enqueued. Jobs with an id may be sent again: each exists once.
     """
+    if timeout and timeout_s:
+        raise misuse(session.out, "Give --timeout or --timeout-s, and not both.")
     if bool(type) is bool(file):
         raise misuse(session.out, "Name a job type, or a file by --file.")
     if file is not None:
@@ -87,6 +92,7 @@ async def enqueue(
     attributes = {
         "scheduled_at": at and _when(at, "--at"),
         "expires_at": expires and _when(expires, "--expires"),
+        "timeout": timeout,
         "timeout_s": timeout_s,
         "retry": {name: value for name, value in retry.items() if value},
         "meta": dict(pair_of(each, "--meta takes") for each in meta or ()),

@@ -56,7 +56,7 @@ async def list_workers(session: Session) -> None:
             "Last heartbeat": "last_heartbeat_at",
         },
         workers,
-        nothing="No worker has beaten within the last hour. (Lambda workers do not beat.)",
+        nothing="No worker sent a heartbeat within the last hour. (Lambda workers send none.)",
     )
 
 

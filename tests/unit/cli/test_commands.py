@@ -269,6 +269,17 @@ def test_workflows_are_listed_shown_and_cancelled(cli: Cli) -> None:
     assert cli.run("workflows", "show", UNKNOWN).code == ExitCode.NOT_FOUND
 
 
+def test_a_timeout_is_a_duration_or_seconds(cli: Cli) -> None:
+    """As in Python; not both, and what is neither is refused."""
+    for given in (("--timeout", "10m"), ("--timeout", "PT10M"), ("--timeout-s", "600")):
+        made = cli.ask("enqueue", "demo.echo", "[1]", *given)
+        assert cli.ask("get", made["id"])["timeout_ms"] == 600_000
+    both = cli.run("enqueue", "demo.echo", "[1]", "--timeout", "9s", "--timeout-s", "9")
+    assert (both.code, "not both" in both.err) == (ExitCode.USAGE, True)
+    wrong = cli.run("enqueue", "demo.echo", "[1]", "--timeout", "soon")
+    assert (wrong.code, "'timeout'" in wrong.err) == (ExitCode.USAGE, True)
+
+
 def test_dead_letters_that_came_after_the_question_are_left_alone(
     cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
