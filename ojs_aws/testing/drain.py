@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.timestamps import duration_ms, span_text
@@ -22,6 +23,12 @@ MAX_EXECUTIONS: Final = 10_000
 
 MAX_REPEATS: Final = 100
 """Executions of one job in one drain: more have no end."""
+
+MAX_GENERATIONS: Final = 1000
+"""Jobs of one drain that each enqueued the next: a longer line has no end."""
+
+MANY_GENERATIONS: Final = 50
+"""Jobs that each enqueued the next, from which on a drain that takes too long names them."""
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 
@@ -76,6 +83,31 @@ class DrainReport:
         raise DrainError(f"{count} failed:\n\n{text}", self)
 
 
+@dataclass(slots=True)
+class Lineage:
+    """Counts for each job of a drain how many jobs came before it that each enqueued the next."""
+
+    _generations: dict[str, int] = field(default_factory=dict)
+    _seen: int = 0
+
+    def skip(self, order: Mapping[str, int]) -> None:
+        """Begin: the jobs that are there come from nobody."""
+        self._seen = len(order)
+
+    def note(self, order: Mapping[str, int], report: DrainReport) -> None:
+        """Note that the new jobs come from the last execution."""
+        new = len(order) - self._seen
+        self._seen = len(order)
+        if new > 0 and report.executions:
+            generation = self.of(report.executions[-1].job.id) + 1
+            for job_id in islice(reversed(order), new):
+                self._generations[job_id] = generation
+
+    def of(self, job_id: str) -> int:
+        """Return how many jobs came before a job."""
+        return self._generations.get(job_id, 0)
+
+
 @dataclass(slots=True, kw_only=True)
 class Drain:
     """Runs one drain.
@@ -94,6 +126,7 @@ class Drain:
     with_scheduled: bool = False
     report: DrainReport = field(default_factory=DrainReport)
     _running: JobRecord | None = None
+    _lineage: Lineage = field(default_factory=Lineage)
 
     async def __call__(self) -> DrainReport:
         """Process jobs until none can run.
@@ -112,12 +145,18 @@ class Drain:
 
     async def _process(self, opened: AsyncExitStack) -> None:
         repeats: Counter[str] = Counter()
+        self._lineage.skip(self.backend.order)
         while self.max_jobs is None or len(self.report) < self.max_jobs:
             record = self._next()
             if record is None:
                 return
+            self._lineage.note(self.backend.order, self.report)
             repeats[record.id] += 1
-            if repeats[record.id] > MAX_REPEATS or len(self.report) >= MAX_EXECUTIONS:
+            if self.max_jobs is None and (
+                repeats[record.id] > MAX_REPEATS
+                or self._lineage.of(record.id) >= MAX_GENERATIONS
+                or len(self.report) >= MAX_EXECUTIONS
+            ):
                 raise DrainError(self._endless(record, repeats), self.report)
             self._running = record
             self.report.executions.append(await self.run(record, opened))
@@ -142,12 +181,20 @@ class Drain:
                 f"Job {record.type} {record.id} was executed {MAX_REPEATS} times in one drain: "
                 f"{why}. Drain with max_jobs=..., or without with_scheduled."
             )
+        if self._lineage.of(record.id) >= MAX_GENERATIONS:
+            return (
+                f"{self._most_executed()}: it enqueues itself, or jobs enqueue each other, for "
+                "ever. Drain with max_jobs=..."
+            )
+        return (
+            f"One drain executed {len(self.report)} jobs, and there are more. "
+            f"{self._most_executed()}: does it enqueue itself? Drain with max_jobs=..."
+        )
+
+    def _most_executed(self) -> str:
         types = Counter(each.job.type for each in self.report.executions)
         most, count = types.most_common(1)[0]
-        return (
-            f"One drain executed {len(self.report)} jobs, {count} of them {most!r}, and there are "
-            "more: does it enqueue itself? Drain with max_jobs=..."
-        )
+        return f"{most!r} was executed {count:,} times"
 
     def _too_long(self) -> str:
         span = span_text(round((self.timeout_s or 0) * 1000))
@@ -155,6 +202,11 @@ class Drain:
         if self._running is None:
             return f"The drain was not done after {span}; {done}."
         job = self._running
+        if self._lineage.of(job.id) >= MANY_GENERATIONS:
+            return (
+                f"The drain was not done after {span}. {self._most_executed()}: does it enqueue "
+                "itself? Drain with max_jobs=..."
+            )
         return (
             f"The drain was not done after {span}: job {job.type} {job.id}, attempt {job.attempt}, "
             f"was still running; {done}."

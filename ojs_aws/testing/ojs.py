@@ -10,6 +10,7 @@ from ojs_aws.testing.assertions import HasId
 from ojs_aws.testing.control import Control
 from ojs_aws.testing.execution_assertions import ExecutionAssertions
 from ojs_aws.testing.jobs import EnqueuedJob
+from ojs_aws.testing.left_over import refuse_left_over
 from ojs_aws.testing.runs import Runs
 from ojs_aws.testing.workflow_assertions import WorkflowAssertions
 
@@ -55,7 +56,7 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
     ) -> Self:
         """Start to take the place of the backend: jobs are kept, and run when the test drains.
 
-        Use it as a context manager, or call :meth:`restore` at the end.
+        Use it as a context manager, or call :meth:`restore` at the end: until then it is active.
 
         :param worker: runs the jobs with its handlers, middleware, hooks and resources.
         :param jobs: the typed jobs to run; default: those of every ``Jobs`` of the process.
@@ -64,9 +65,11 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
         :param hooks: of the same clients.
         :param settings: of the backend, such as its limits.
         :raises ValueError: both a worker and jobs.
+        :raises RuntimeError: an earlier one was begun without ``with``, and not ended.
         """
+        refuse_left_over()
         made = cls(worker=worker, jobs=jobs, middleware=middleware, hooks=hooks, settings=settings)
-        activate(made._place)
+        made._place.begin()
         return made
 
     @classmethod
@@ -93,6 +96,7 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
 
         :param worker: see :meth:`fake`, as for the others.
         """
+        refuse_left_over()
         made = cls(
             worker=worker,
             jobs=jobs,
@@ -101,7 +105,7 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
             settings=settings,
             is_inline=True,
         )
-        activate(made._place)
+        made._place.begin()
         return made
 
     def restore(self) -> None:
@@ -113,6 +117,7 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
         """Return it; :meth:`fake` has started it."""
         if not self._place.is_active:
             activate(self._place)
+        self._place.has_block = True
         return self
 
     def __exit__(self, *_: object) -> None:

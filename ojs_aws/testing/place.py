@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from ojs_aws.client.client import Client
 from ojs_aws.client.sync import SyncClient
+from ojs_aws.client.transports.substitute import activate
 from ojs_aws.testing.patterns import CallPattern, has_any
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ class Place:
 
     :ivar is_active: false once the test has ended.
     :ivar outer: the substitute in whose scope it began.
+    :ivar has_block: whether the end of a ``with`` block ends it.
+    :ivar begun_at: the file and line of the test that began it.
+    :ivar thread: the thread that began it.
     """
 
     def __init__(
@@ -30,6 +36,9 @@ class Place:
         """Lead to a transport, by clients that are made like this."""
         self.is_active = False
         self.outer: Substitute | None = None
+        self.has_block = False
+        self.begun_at = ""
+        self.thread = 0
         self.transport = transport
         self._handlers = handlers
         self._make_client = make_client
@@ -43,6 +52,13 @@ class Place:
     def sync_client(self) -> SyncClient:
         """Return a client for code that is not asynchronous."""
         return SyncClient(client=self._make_client())
+
+    def begin(self) -> None:
+        """Take the place of the backend from now on, for whoever called :class:`Ojs`."""
+        caller = sys._getframe(2)  # noqa: SLF001 - as warnings.warn finds its caller
+        self.begun_at = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+        self.thread = threading.get_ident()
+        activate(self)
 
     def close(self) -> None:
         """Close the clients."""

@@ -5,6 +5,7 @@ Nothing else is imported before a test asks for one of them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 WORKER_INI: Final = "ojs_worker"
 LAMBDA_WORKER_INI: Final = "ojs_lambda_worker"
+PLACES: Final = ("ojs", "ojs_inline", "ojs_server")
+"""The fixtures that take the place of the backend: a test uses one of them."""
 MAX_JOBS: Final = 20
 """Jobs that the report of a failed test lists."""
 MAX_LOG: Final = 20_000
@@ -53,8 +56,9 @@ def ojs_worker(pytestconfig: pytest.Config) -> Handlers | None:
 
 
 @pytest.fixture
-def ojs(ojs_worker: Handlers | None) -> Iterator[Ojs]:
+def ojs(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator[Ojs]:
     """Take the place of the backend: jobs are kept in memory, and run when the test drains."""
+    _refuse_others(request)
     from ojs_aws.testing.application import handlers_of
     from ojs_aws.testing.ojs import Ojs
 
@@ -63,8 +67,9 @@ def ojs(ojs_worker: Handlers | None) -> Iterator[Ojs]:
 
 
 @pytest.fixture
-def ojs_inline(ojs_worker: Handlers | None) -> Iterator[Ojs]:
+def ojs_inline(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator[Ojs]:
     """Take the place of the backend: each job runs when it is enqueued, and its error is raised."""
+    _refuse_others(request)
     from ojs_aws.testing.application import handlers_of
     from ojs_aws.testing.ojs import Ojs
 
@@ -83,7 +88,7 @@ def ojs_lambda_worker(pytestconfig: pytest.Config) -> str | None:
 
 @pytest.fixture(scope="session")
 def ojs_server_settings() -> Mapping[str, str]:
-    """Return settings of the server's backend, such as ``OJS_MAX_PAYLOAD_BYTES``; override it."""
+    """Return settings of the server's backend, such as ``OJS_MAX_ENVELOPE_BYTES``; override it."""
     return {}
 
 
@@ -100,12 +105,57 @@ def ojs_server_process(
 
 
 @pytest.fixture
-def ojs_server(ojs_server_process: OjsServer, ojs_worker: Handlers | None) -> Iterator[OjsServer]:
+def ojs_server(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator[OjsServer]:
     """Send this test's jobs to a real server, which knows nothing of the tests before."""
+    _refuse_others(request)
+    ojs_server_process: OjsServer = request.getfixturevalue("ojs_server_process")
     ojs_server_process.reset()
     ojs_server_process.handlers = ojs_worker
     with ojs_server_process.use():
         yield ojs_server_process
+
+
+def _refuse_others(request: pytest.FixtureRequest) -> None:
+    """Fail a test that asks for two fixtures which take the place of the backend."""
+    asked = [name for name in PLACES if name in request.fixturenames]
+    if len(asked) > 1:
+        pytest.fail(
+            f"A test uses one of the fixtures {', '.join(PLACES)}, and this one uses "
+            f"{' and '.join(asked)}: jobs can go to one place only.",
+            pytrace=False,
+        )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Fail a test that calls ``Ojs.fake()`` without ``with``, and leaves it active."""
+    known = frozenset(map(id, _left_over()))
+    try:
+        result = yield
+    except BaseException:
+        _end_left_over(known)
+        raise
+    if problem := _end_left_over(known):
+        pytest.fail(problem, pytrace=False)
+    return result
+
+
+def _left_over() -> list[Any]:
+    """Return what is active without ``with``; nothing is imported for it."""
+    if "ojs_aws.testing.left_over" not in sys.modules:
+        return []
+    from ojs_aws.testing.left_over import left_over
+
+    return [*left_over()]
+
+
+def _end_left_over(known: frozenset[int]) -> str:
+    """End what a test left active, and return what to say about it."""
+    if "ojs_aws.testing.left_over" not in sys.modules:
+        return ""
+    from ojs_aws.testing.left_over import end_left_over
+
+    return end_left_over(known)
 
 
 @pytest.hookimpl(wrapper=True)

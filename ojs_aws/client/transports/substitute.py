@@ -67,6 +67,11 @@ def current_substitute() -> Substitute | None:
     return _own() or next(iter(_ACTIVE[-1:]), None)
 
 
+def active_substitutes() -> list[Substitute]:
+    """Return those of the whole process, the newest last."""
+    return [*_ACTIVE]
+
+
 def _own() -> Substitute | None:
     """Return the innermost one of this context; its own may have ended in another context."""
     found = _OWN.get()

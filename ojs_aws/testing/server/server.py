@@ -15,6 +15,7 @@ from ojs_aws.testing.handlers import JobHandlers
 from ojs_aws.testing.jobs import EnqueuedJob
 from ojs_aws.testing.place import Place
 from ojs_aws.testing.server.child import ServerChild, ServerError
+from ojs_aws.testing.server.settings import checked_settings
 from ojs_aws.testing.server.transport import ThreadedTransport
 from ojs_aws.testing.server.waits import Waits
 from ojs_aws.testing.server.worker_thread import Handlers, WorkerThread, worker_for
@@ -46,10 +47,11 @@ class OjsServer(Waits, ExecutionAssertions):
         """Describe the server; nothing is started yet.
 
         :param lambda_workers: run in the server, as ``module:attribute``.
-        :param settings: of the backend, such as ``{"OJS_MAX_PAYLOAD_BYTES": "1000"}``.
+        :param settings: of the backend, such as ``{"OJS_MAX_ENVELOPE_BYTES": "1024"}``.
+        :raises ValueError: the backend has no such setting.
         """
         self._lambda_workers = tuple(lambda_workers)
-        self._settings = dict(settings or {})
+        self._settings = checked_settings(settings or {})
         self._child: ServerChild | None = None
         self._workers: list[WorkerThread] = []
         self._known = JobHandlers()

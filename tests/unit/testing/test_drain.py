@@ -170,13 +170,46 @@ async def test_a_job_that_is_always_snoozed_ends_the_drain(ojs: Ojs) -> None:
         await ojs.drain(with_scheduled=True)
 
 
-async def test_a_job_that_enqueues_itself_ends_the_drain(
+async def test_a_job_that_enqueues_itself_ends_the_drain(ojs: Ojs) -> None:
+    """Soon, and it is told from one that hangs."""
+    await enqueue_itself.enqueue()
+    with pytest.raises(DrainError, match=r"'orders.again' was executed 1,000 times: it enqueues"):
+        await ojs.drain()
+
+
+async def test_a_slow_job_that_enqueues_itself_is_named(
     ojs: Ojs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ojs_aws.testing.drain.MAX_EXECUTIONS", 20)
+    monkeypatch.setattr("ojs_aws.testing.drain.MANY_GENERATIONS", 2)
     await enqueue_itself.enqueue()
-    with pytest.raises(DrainError, match=r"20 of them 'orders.again'.*does it enqueue itself"):
+    with pytest.raises(DrainError) as failed:
+        await ojs.drain(timeout="500ms")
+    assert "'orders.again' was executed " in str(failed.value)
+    assert "does it enqueue itself" in str(failed.value)
+
+
+async def test_many_jobs_of_one_parent_are_no_loop(
+    ojs: Ojs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ojs_aws.testing.drain.MAX_GENERATIONS", 2)
+    jobs = Jobs()
+
+    @jobs.job("parent.of_many")
+    async def parent() -> None:
+        for number in range(20):
+            await send_mail.enqueue("a@b.c", number)
+
+    await parent.enqueue()
+    assert len(await ojs.drain()) == 21
+
+
+async def test_too_many_jobs_end_the_drain(ojs: Ojs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ojs_aws.testing.drain.MAX_EXECUTIONS", 20)
+    for number in range(25):
+        await send_mail.enqueue("a@b.c", number)
+    with pytest.raises(DrainError, match=r"executed 20 jobs.*'orders.mail' was executed 20 times"):
         await ojs.drain()
+    assert len(await ojs.drain(max_jobs=30)) == 4
 
 
 async def test_a_job_that_hangs_ends_the_drain(ojs: Ojs) -> None:

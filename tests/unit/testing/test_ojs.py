@@ -210,6 +210,26 @@ async def test_after_the_end_clients_reach_their_own_server_again() -> None:
         await send_mail.enqueue("a@b.c")
 
 
+async def test_one_that_was_never_ended_fails_the_next_and_is_ended() -> None:
+    Ojs.fake()
+    with pytest.raises(RuntimeError, match=r"test_ojs.py:\d+ was begun without `with`"):
+        Ojs.fake()
+    with Ojs.fake() as ojs:
+        ojs.refute_enqueued(send_mail)
+    with pytest.raises(ValueError, match="OJS_URL"):
+        await send_mail.enqueue("a@b.c")
+
+
+async def test_one_without_a_block_is_active_until_it_is_restored() -> None:
+    """As the specification has it: testing.fake(), and testing.restore()."""
+    ojs = Ojs.fake()
+    await send_mail.enqueue("a@b.c")
+    ojs.assert_enqueued(send_mail)
+    ojs.restore()
+    with Ojs.inline() as inline:
+        assert inline.all_enqueued() == []
+
+
 # ----------------------------------------------------------------------- capture and clear
 async def test_capture_collects_what_its_block_enqueues(ojs: Ojs) -> None:
     await send_mail.enqueue("before")

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+import ojs_aws.testing.left_over
 import ojs_aws.testing.ojs  # noqa: F401 - pytester forgets the modules that its runs import
 from ojs_aws.testing import application  # noqa: F401 - likewise
 
@@ -233,6 +234,50 @@ def test_a_worker_that_is_none_is_refused(shop: pytest.Pytester) -> None:
     result = run(shop)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*'shop:mail' is a TypedJob, and no worker or Jobs*"])
+
+
+def test_a_test_that_leaves_its_fake_active_fails(shop: pytest.Pytester) -> None:
+    """The next one does not see it."""
+    shop.makepyfile(
+        """
+        import unittest
+        from ojs_aws.testing import Ojs
+        from shop import signup_sync
+
+        def test_first():
+            ojs = Ojs.fake()
+
+        class TestShop(unittest.TestCase):
+            def setUp(self):
+                self.ojs = Ojs.fake()
+
+            def test_it(self):
+                signup_sync("a@b.c")
+
+        class TestCareful(unittest.TestCase):
+            @classmethod
+            def setUpClass(cls):
+                cls.ojs = Ojs.fake()
+                cls.addClassCleanup(cls.ojs.restore)
+
+            def test_it(self):
+                signup_sync("a@b.c")
+
+            def test_more(self):
+                self.ojs.all_enqueued()
+        """
+    )
+    result = run(shop)
+    result.assert_outcomes(failed=2, passed=2)
+    result.stdout.fnmatch_lines(["The Ojs of *test_a_test_that_leaves_*.py:6 was begun without*"])
+
+
+def test_a_test_with_two_places_for_jobs_is_refused(shop: pytest.Pytester) -> None:
+    """And no server is started for it."""
+    shop.makepyfile("def test_it(ojs, ojs_server): pass")
+    result = run(shop)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*this one uses ojs and ojs_server: jobs can go to one place*"])
 
 
 def test_one_server_serves_all_tests_and_forgets_between_them(shop: pytest.Pytester) -> None:

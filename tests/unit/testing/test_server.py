@@ -225,6 +225,15 @@ def test_a_worker_that_cannot_start_fails_the_test(server: OjsServer) -> None:
         wait_in_vain()
 
 
+def test_an_unknown_setting_is_named() -> None:
+    """With the one that was meant."""
+    with pytest.raises(ValueError, match="Did you mean 'OJS_MAX_ENVELOPE_BYTES'"):
+        OjsServer(settings={"OJS_MAX_ENVELOP_BYTES": "1024"})
+    with pytest.raises(TypeError, match="is a string: '1024', not 1024"):
+        OjsServer(settings={"OJS_MAX_ENVELOPE_BYTES": 1024})  # type: ignore[dict-item]
+    OjsServer(settings={"OJS_MAX_ENVELOPE_BYTES": "1024", "SHOP_COLOUR": "red"})
+
+
 def test_an_unknown_lambda_worker_is_named() -> None:
     with pytest.raises(ServerError, match="nowhere"), OjsServer(lambda_workers=["nowhere:worker"]):
         pass
