@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -90,11 +90,11 @@ class Lineage:
     _generations: dict[str, int] = field(default_factory=dict)
     _seen: int = 0
 
-    def skip(self, order: Mapping[str, int]) -> None:
+    def skip(self, order: dict[str, int]) -> None:
         """Begin: the jobs that are there come from nobody."""
         self._seen = len(order)
 
-    def note(self, order: Mapping[str, int], report: DrainReport) -> None:
+    def note(self, order: dict[str, int], report: DrainReport) -> None:
         """Note that the new jobs come from the last execution."""
         new = len(order) - self._seen
         self._seen = len(order)
