@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +23,8 @@ from ojs_aws.testing.patterns import expected_arguments
 from ojs_aws.typed_jobs.calls import JobCall
 
 MISSING: Final = "nothing"
+MAX_SHOWN: Final = 300
+"""Characters of a value in the first line of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,7 @@ class Criteria:
                 found.append(Difference(name, expected, actual))
         meta = job.meta
         for name, expected in (self.meta or {}).items():
-            if name not in meta or not is_same(expected, meta[name]):
-                found.append(Difference(f"meta[{name!r}]", expected, meta.get(name, Nothing())))
+            found += nested(f"meta[{name!r}]", expected, meta.get(name, Nothing()))
         if self.check is not None and (difference := self.check(job)) is not None:
             found.append(difference)
         return found
@@ -113,13 +114,13 @@ class Criteria:
             except TypeError as problem:
                 return [Difference("args", _shown_call(self._arguments), f"{job.args} ({problem})")]
             return [
-                Difference(name, expected, actual.get(name, Nothing()))
+                difference
                 for name, expected in self._arguments.items()
-                if name not in actual or not is_same(expected, actual[name])
+                for difference in nested(name, expected, actual.get(name, Nothing()))
             ]
         if self.args is None:
             return []
-        return list(_list_differences(list(self.args), job.args))
+        return list(nested("args", list(self.args), job.args))
 
     def __str__(self) -> str:
         """Describe the jobs that are meant."""
@@ -127,10 +128,10 @@ class Criteria:
         if self._arguments is not None:
             parts[0] += f"({_shown_call(self._arguments)})"
         if self.args is not None:
-            parts.append(f"args={list(self.args)!r}")
+            parts.append(f"args={shortened(list(self.args))}")
         parts += [f"{name}={value!r}" for name, value in self.attributes.items()]
         if self.meta:
-            parts.append(f"meta={dict(self.meta)!r}")
+            parts.append(f"meta={shortened(dict(self.meta))}")
         return parts[0] + (f" with {', '.join(parts[1:])}" if parts[1:] else "")
 
 
@@ -190,15 +191,26 @@ _EXPECTED: Final[Mapping[str, Callable[[Any], object]]] = {
 _DEFAULTS: Final[Mapping[str, int]] = {"priority": 0, "attempt": 0}
 
 
-def _list_differences(expected: list[object], actual: list[Any]) -> list[Difference]:
-    if len(expected) != len(actual):
-        return [Difference("args", expected, actual)]
-    return [
-        Difference(f"args[{place}]", one, other)
-        for place, (one, other) in enumerate(zip(expected, actual, strict=True))
-        if not is_same(one, other)
-    ]
+def nested(place: str, expected: object, actual: object) -> Iterator[Difference]:
+    """Yield in what a value differs, as deep within lists and objects as it can be said."""
+    if is_same(expected, actual):
+        return
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for name in dict.fromkeys([*expected, *actual]):
+            one, other = expected.get(name, Nothing()), actual.get(name, Nothing())
+            yield from nested(f"{place}[{name!r}]", one, other)
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
+            yield from nested(f"{place}[{index}]", one, other)
+    else:
+        yield Difference(place, expected, actual)
 
 
 def _shown_call(arguments: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return ", ".join(f"{name}={shortened(value)}" for name, value in arguments.items())
+
+
+def shortened(value: object) -> str:
+    """Return a value for a message, without its middle if it is long."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN // 2]} ... {text[-40:]}"

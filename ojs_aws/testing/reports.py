@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import pprint
 from collections.abc import Sequence
 from typing import Any, Final
 
 from ojs_aws.testing.jobs import EnqueuedJob
-from ojs_aws.testing.matching import Criteria, Difference
+from ojs_aws.testing.matching import Criteria, Difference, shortened
 
 MAX_SHOWN: Final = 10
+MAX_DIFFERENCES: Final = 5
+MAX_LINES: Final = 20
 LONG: Final = 60
-"""Characters of a value beyond which its difference is shown line by line."""
+"""Characters of a value beyond which only the part is shown that differs."""
 
 
 def not_found(
@@ -52,7 +55,7 @@ def wrong_count(
 
 def unexpected(claim: str, criteria: Criteria, matching: Sequence[EnqueuedJob[Any]]) -> str:
     """Return the message that jobs are as they must not be."""
-    shown = [f"  {headline(job)}  args={job.args!r}" for job in matching[:MAX_SHOWN]]
+    shown = [f"  {headline(job)}  args={shortened(job.args)}" for job in matching[:MAX_SHOWN]]
     first = f"{jobs_of(len(matching)).capitalize()} {criteria} {claim}, and none should:"
     return "\n".join([first, "", *shown, *_more(len(matching))])
 
@@ -72,8 +75,11 @@ def _listing(criteria: Criteria, ranked: Sequence[EnqueuedJob[Any]]) -> list[str
     lines = ["There is:" if len(ranked) == 1 else f"There are {len(ranked)}, the nearest first:"]
     for job in ranked[:MAX_SHOWN]:
         lines.append(f"  {headline(job)}")
-        for difference in criteria.differences(job):
+        differences = criteria.differences(job)
+        for difference in differences[:MAX_DIFFERENCES]:
             lines += _difference(difference)
+        if len(differences) > MAX_DIFFERENCES:
+            lines.append(f"      ... and {len(differences) - MAX_DIFFERENCES} more differences")
     return lines + _more(len(ranked))
 
 
@@ -84,15 +90,32 @@ def _more(count: int) -> list[str]:
 
 def _difference(found: Difference) -> list[str]:
     expected, actual = repr(found.expected), repr(found.actual)
-    if len(expected) + len(actual) <= LONG * 2:
-        return [f"      {found.place}: expected {expected}, is {actual}"]
-    lines = difflib.ndiff(_lines(found.expected), _lines(found.actual))
-    return [f"      {found.place} (- expected, + is):", *(f"        {line}" for line in lines)]
+    if len(expected) + len(actual) > LONG * 2:
+        if isinstance(found.expected, str) and isinstance(found.actual, str):
+            expected, actual = _around(found.expected, found.actual)
+        else:
+            return _by_line(found)
+    return [f"      {found.place}: expected {expected}, is {actual}"]
 
 
-def _lines(value: object) -> list[str]:
-    text = value if isinstance(value, str) else pprint.pformat(value, width=70)
-    return text.splitlines()
+def _around(expected: str, actual: str) -> tuple[str, str]:
+    """Return what two long texts are where they differ first."""
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(expected, actual, strict=False))
+    at = sum(1 for _ in same)
+    begin = max(0, at - LONG // 2)
+    shown = [text[begin : at + LONG // 2] for text in (expected, actual)]
+    dots = "..." if begin else ""
+    return f"{dots}{shown[0]!r}...", f"{dots}{shown[1]!r}... at character {at + 1}"
+
+
+def _by_line(found: Difference) -> list[str]:
+    expected, actual = (pprint.pformat(e, width=70) for e in (found.expected, found.actual))
+    changed = difflib.unified_diff(expected.splitlines(), actual.splitlines(), n=1, lineterm="")
+    lines = [*changed][2:]
+    left = len(lines) - MAX_LINES
+    shown = [f"        {line}" for line in lines[:MAX_LINES]]
+    more = [f"        ... and {left} more lines"] if left > 0 else []
+    return [f"      {found.place} (- expected, + is):", *shown, *more]
 
 
 def _distance(criteria: Criteria, job: EnqueuedJob[Any]) -> tuple[bool, int, float]:

@@ -328,6 +328,20 @@ async def test_a_call_with_any_cannot_be_sent(ojs: Ojs) -> None:
         await send_mail.enqueue(ANY)
 
 
+async def test_a_difference_deep_within_is_shown_by_its_place(ojs: Ojs) -> None:
+    rows: list[Any] = [{"id": number, "name": "x" * 10} for number in range(30)]
+    await ojs.client.enqueue("any.type", [{"rows": rows, "text": "a" * 500}])
+    expected: list[Any] = [*rows[:7], {"id": 7, "name": "y"}, *rows[8:]]
+    with pytest.raises(AssertionError) as failed:
+        ojs.assert_enqueued("any.type", args=[{"rows": expected, "text": "a" * 400 + "b" * 100}])
+    message = str(failed.value)
+    assert "args[0]['rows'][7]['name']: expected 'y', is 'xxxxxxxxxx'" in message
+    assert "at character 401" in message
+    assert len(message) < 1200
+    with pytest.raises(AssertionError, match=r"args\[0\]\['rows'\] \(- expected, \+ is\)"):
+        ojs.assert_enqueued("any.type", args=[{"rows": rows[:20], "text": ANY}])
+
+
 async def test_a_wrong_expectation_fails_with_the_nearest_first(ojs: Ojs) -> None:
     await send_mail.enqueue("x@y.z", 9)
     await send_mail.enqueue("a@b.c", 1)
