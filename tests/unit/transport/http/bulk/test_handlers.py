@@ -315,17 +315,24 @@ def test_blk_each_request_is_told_once_with_its_numbers(api: Api, world: World) 
         for done in world.bulk.told
         for event in events_of(None, done, Commit(world.clock.now(), "1"))
     ]
+    anybody = {"by": {"id": "anonymous", "name": "anonymous"}}
     assert told == [
         (
             "bulk.enqueue.completed",
-            {"total": 3, "succeeded": 2, "failed": 1, "atomicity": "partial"},
+            {"total": 3, "succeeded": 2, "failed": 1, "atomicity": "partial"} | anybody,
         ),
         (
             "bulk.cancel.completed",
-            {"total": 2, "cancelled": 2, "skipped": 0, "atomicity": "atomic"},
+            {"total": 2, "cancelled": 2, "skipped": 0, "atomicity": "atomic"} | anybody,
         ),
-        ("bulk.retry.completed", {"total": 2, "retried": 0, "skipped": 2, "atomicity": "partial"}),
-        ("bulk.delete.completed", {"total": 1, "deleted": 1, "skipped": 0, "atomicity": "partial"}),
+        (
+            "bulk.retry.completed",
+            {"total": 2, "retried": 0, "skipped": 2, "atomicity": "partial"} | anybody,
+        ),
+        (
+            "bulk.delete.completed",
+            {"total": 1, "deleted": 1, "skipped": 0, "atomicity": "partial"} | anybody,
+        ),
     ]
 
 
