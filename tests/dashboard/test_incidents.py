@@ -55,6 +55,9 @@ def test_a_stuck_worker_is_found_by_what_it_runs(tab: Tab, api: httpx.Client) ->
     page.get_by_role("link", name="stuck", exact=True).click()
     page.get_by_role("heading", name="Queue stuck").wait_for()
     page.locator("li", has_text="active").get_by_role("link").click()
+    row = page.locator("tr", has_text=stuck)
+    row.get_by_text("w-stuck").wait_for()
+    assert row.locator("time").count() == 2  # when it was created, and since when it runs
     page.get_by_role("link", name=stuck).click()
     tab.says("w-stuck")
     page.get_by_role("button", name="Cancel the job").click()

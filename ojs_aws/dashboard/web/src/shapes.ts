@@ -36,6 +36,7 @@ export interface JobRow {
   readonly created_at: string;
   readonly error?: { readonly type?: string; readonly message?: string };
   readonly worker_id?: string;
+  readonly started_at?: string;
   readonly dead_letter?: boolean;
 }
 

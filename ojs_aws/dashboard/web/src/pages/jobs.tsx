@@ -7,7 +7,7 @@ import { read } from "../api";
 import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { type JobPage, type JobRow, STATES } from "../shapes";
-import { Table } from "../table";
+import { type Column, Table } from "../table";
 import { type JobFilter, cancelOf, changeAll, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until"] as const;
@@ -59,6 +59,12 @@ function Filter({ filter }: { filter: JobFilter }) {
   );
 }
 
+/** What the list says of jobs that are executed. */
+const RUNNING: readonly Column<JobRow>[] = [
+  { name: "Runs since", show: (job) => <Time at={job.state === "active" ? job.started_at : undefined} /> },
+  { name: "Worker", show: (job) => (job.state === "active" && job.worker_id) || "-" },
+];
+
 function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cursor: string }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const { total, total_is_exact: isExact, next_cursor: next, examined } = page.pagination;
@@ -73,6 +79,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
   };
   const ids = [...chosen];
   const all = page.items.map((job) => job.id);
+  const runs = page.items.some((job) => job.state === "active");
   const isAll = all.length > 0 && all.every((id) => chosen.has(id));
   return (
     <>
@@ -101,6 +108,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
           { name: "State", show: (job) => <State name={job.state} /> },
           { name: "Attempt", isNumber: true, show: (job) => `${job.attempt} of ${job.max_attempts}` },
           { name: "Created", show: (job) => <Time at={job.created_at} /> },
+          ...(runs ? RUNNING : []),
           { name: "Error", show: (job) => errorOf(job) },
         ]}
       />
