@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -12,7 +13,7 @@ from ojs_aws.cli.options import DryRun, JobId, Yes, moment
 from ojs_aws.cli.session import ExitCode, Session, command, misuse
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.jobs import BulkAction, JobEntry, JobFilter
+    from ojs_aws.client.areas.jobs import BulkAction, JobBulkResult, JobEntry, JobFilter
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
@@ -151,6 +152,22 @@ async def change_priority(
 
 @command(
     app,
+    "reprioritise",
+    epilog="Example: ojs-aws jobs reprioritise 50 --queue billing --type 'invoice.*' --dry-run",
+)
+async def reprioritise_jobs(
+    session: Session,
+    wanted: ChosenJobs,
+    consent: Consent,
+    priority: Annotated[int, typer.Argument(help="-100 to 100; the higher runs first.")],
+) -> None:
+    """Give many jobs that wait to begin a priority; those that have it already are left out."""
+    change = partial(session.client.jobs.reprioritise_all, priority)
+    await _change_chosen(session, "reprioritise", change, wanted.chosen, consent)
+
+
+@command(
+    app,
     "delete",
     epilog="Example: ojs-aws jobs delete --queue email --state completed --until P7D --dry-run",
 )
@@ -175,16 +192,30 @@ async def _change(
     if ids:
         await _change_named(session, jobs.cancel if action == "cancel" else jobs.retry, ids)
         return
+    await _change_chosen(session, action, partial(jobs.change_all, action), chosen, consent)
+
+
+async def _change_chosen(
+    session: Session,
+    action: str,
+    change: Callable[..., AsyncIterator[JobBulkResult]],
+    chosen: JobFilter,
+    consent: Consent,
+) -> None:
+    """Change the jobs of a filter after asking: those that a dry run counts, and no others.
+
+    :raises typer.Exit: FAILED where some could not be changed, USAGE where none are meant.
+    """
     if not chosen:
         hint = "Name ids, or a filter: --queue, --state, --type, --since, --until."
         raise misuse(session.out, "Which jobs?", hint)
-    counts = [part async for part in jobs.change_all(action, dry_run=True, **chosen)]
+    counts = [part async for part in change(dry_run=True, **chosen)]
     total, as_of = sum(part.matched for part in counts), counts[0].as_of
     if not consent.agrees(session, action, total, "jobs"):
         return
     done, failed = 0, list[tuple[str, str]]()
     with session.out.progress(f"{action} ...", total) as step:
-        async for part in jobs.change_all(action, as_of=as_of, **chosen):
+        async for part in change(as_of=as_of, **chosen):
             done += len(part.succeeded)
             failed += [(each.job_id, each.reason or each.status) for each in part.failed]
             step(part.matched)
@@ -198,7 +229,12 @@ async def _change(
         raise typer.Exit(ExitCode.FAILED)
 
 
-_PAST: Final[dict[str, str]] = {"retry": "Retried", "cancel": "Cancelled", "delete": "Deleted"}
+_PAST: Final[dict[str, str]] = {
+    "retry": "Retried",
+    "cancel": "Cancelled",
+    "delete": "Deleted",
+    "reprioritise": "Reprioritised",
+}
 
 
 async def _change_named(

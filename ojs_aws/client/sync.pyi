@@ -489,6 +489,15 @@ class SyncJobs:
         :param chosen: as for :meth:`list`.
         :raises InvalidRequestError: no filter, or a state that the action is impossible in.
         """
+
+    def reprioritise_some(self, priority: int, *, dry_run: bool=False, limit: int=100, cursor: str='', as_of: str='', **chosen: Unpack[JobFilter]) -> JobBulkResult:
+        """Give the next jobs of a filter that wait to begin a priority; go on by cursor.
+
+        Jobs that have it already are left out. Parameters as of :meth:`change_some`.
+
+        :param priority: -100 to 100; the higher is served first.
+        :raises InvalidRequestError: another priority, no filter, or another state.
+        """
 class SyncEvents:
     """:class:`Events` for code that is not asynchronous."""
 

@@ -90,6 +90,22 @@ def test_a_bulk_change_costs_a_write_for_each_job(
     assert (writes, calls) == (3, {"Query": 1, "BatchGetItem": 1})
 
 
+def test_a_bulk_priority_costs_a_write_for_each_job_and_no_message(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """Jobs that have it already cost no write."""
+    for number in range(3):
+        push(backend, clock, Job("demo.echo", [number], pending=True, priority=number))
+    wanted = JobFilter(queue="default", states=frozenset({JobState.PENDING}))
+    with aws.calls.counted() as calls:
+        assert backend.bulk.priority(2, wanted, is_dry=True).done == 2
+    assert calls == {"Query": 1, "BatchGetItem": 1}
+    with aws.calls.counted() as calls:
+        assert backend.bulk.priority(2, wanted).done == 2
+    writes = calls.pop("PutItem", 0) + calls.pop("UpdateItem", 0)
+    assert (writes, calls) == (2, {"Query": 1, "BatchGetItem": 1})
+
+
 @pytest.mark.parametrize("count", [3, 1000])
 def test_statistics_cost_a_few_calls_for_any_number_of_queues(
     aws: EmbeddedAws, backend: Backend, count: int

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final, Literal, TypeAlias, TypedDict, Unpack
 
 from ojs_aws.client.areas.area import Area, filter_texts, given
@@ -219,12 +220,61 @@ class Jobs(Area):
         :param chosen: as for :meth:`list`.
         :raises InvalidRequestError: no filter, or a state that the action is impossible in.
         """
+        return await self._changed_some(
+            _BULK[action],
+            {},
+            dry_run=dry_run,
+            limit=limit,
+            cursor=cursor,
+            as_of=as_of,
+            chosen=chosen,
+        )
+
+    async def reprioritise_some(
+        self,
+        priority: int,
+        *,
+        dry_run: bool = False,
+        limit: int = 100,
+        cursor: str = "",
+        as_of: str = "",
+        **chosen: Unpack[JobFilter],
+    ) -> JobBulkResult:
+        """Give the next jobs of a filter that wait to begin a priority; go on by cursor.
+
+        Jobs that have it already are left out. Parameters as of :meth:`change_some`.
+
+        :param priority: -100 to 100; the higher is served first.
+        :raises InvalidRequestError: another priority, no filter, or another state.
+        """
+        return await self._changed_some(
+            "bulk_reprioritise_jobs",
+            {"priority": priority},
+            dry_run=dry_run,
+            limit=limit,
+            cursor=cursor,
+            as_of=as_of,
+            chosen=chosen,
+        )
+
+    async def _changed_some(  # noqa: PLR0913 - all named
+        self,
+        operation: str,
+        more: Mapping[str, JsonValue],
+        *,
+        dry_run: bool,
+        limit: int,
+        cursor: str,
+        as_of: str,
+        chosen: JobFilter,
+    ) -> JobBulkResult:
         states = [*chosen.pop("states", ())]
         wanted: dict[str, JsonValue] = {**filter_texts(JobFilter, chosen), **given(state=[*states])}
         body: dict[str, JsonValue] = {"filter": wanted, "limit": limit, **given(cursor=cursor)}
-        body |= {"dry_run" if dry_run else "confirm": True, **given(as_of=as_of)}
-        # A dry run changes nothing, so that it may be sent again.
-        values = (await self._ask(_BULK[action], body=body, repeatable=dry_run)).values
+        body |= {"dry_run" if dry_run else "confirm": True, **given(as_of=as_of), **more}
+        # A dry run changes nothing, so that it may be sent again; a priority is what it is.
+        again = dry_run or None
+        values = (await self._ask(operation, body=body, repeatable=again)).values
         return entry_of(
             JobBulkResult,
             values,
@@ -235,6 +285,19 @@ class Jobs(Area):
             ],
             cursor=text_in(values, "next_cursor"),
         )
+
+    async def reprioritise_all(
+        self,
+        priority: int,
+        *,
+        dry_run: bool = False,
+        as_of: str = "",
+        **chosen: Unpack[JobFilter],
+    ) -> AsyncIterator[JobBulkResult]:
+        """Give all jobs of a filter a priority, request by request, as :meth:`change_all` does."""
+        change = partial(self.reprioritise_some, priority)
+        async for part in _in_parts(change, chosen, dry_run=dry_run, as_of=as_of):
+            yield part
 
     async def change_all(
         self,
@@ -251,13 +314,24 @@ class Jobs(Area):
 
         :param chosen: as for :meth:`list`.
         """
-        chosen["states"] = [*chosen.get("states", ())]
-        limit, cursor = 1000 if dry_run else 100, ""
-        while True:
-            result = await self.change_some(
-                action, dry_run=dry_run, limit=limit, cursor=cursor, as_of=as_of, **chosen
-            )
-            yield result
-            cursor, as_of = result.cursor, as_of or result.as_of
-            if not cursor:
-                return
+        change = partial(self.change_some, action)
+        async for part in _in_parts(change, chosen, dry_run=dry_run, as_of=as_of):
+            yield part
+
+
+async def _in_parts(
+    change: Callable[..., Awaitable[JobBulkResult]],
+    chosen: JobFilter,
+    *,
+    dry_run: bool,
+    as_of: str,
+) -> AsyncIterator[JobBulkResult]:
+    """Change the jobs of a filter request by request, all as of the first one's instant."""
+    chosen["states"] = [*chosen.get("states", ())]
+    limit, cursor = 1000 if dry_run else 100, ""
+    while True:
+        result = await change(dry_run=dry_run, limit=limit, cursor=cursor, as_of=as_of, **chosen)
+        yield result
+        cursor, as_of = result.cursor, as_of or result.as_of
+        if not cursor:
+            return

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.bulk.engine import BulkEngine
     from ojs_aws.services.bulk.enqueue import BulkEnqueue
     from ojs_aws.services.bulk.idempotency import CompletionEvents, IdempotentRequests
+    from ojs_aws.services.bulk.priority import BulkPriority
 
 
 class BulkServices:
@@ -51,6 +52,13 @@ class BulkServices:
         from ojs_aws.services.bulk.by_filter import BulkByFilter
 
         return BulkByFilter(self.engine, self._jobs.search)
+
+    @cached_property
+    def priority(self) -> BulkPriority:
+        """Return the service that gives the jobs of a filter a priority."""
+        from ojs_aws.services.bulk.priority import BulkPriority
+
+        return BulkPriority(self.engine, self._jobs.search)
 
     @cached_property
     def idempotency(self) -> IdempotentRequests:

@@ -79,7 +79,7 @@ class BulkByFilter:
 
 
 def narrowed(
-    wanted: JobFilter, action: BulkAction, possible: frozenset[JobState], **details: JsonValue
+    wanted: JobFilter, action: str, possible: frozenset[JobState], **details: JsonValue
 ) -> JobFilter:
     """Return the filter, narrowed to the states that the action can be done in.
 

@@ -113,19 +113,29 @@ class BulkEngine:
         :param as_of: only jobs that were in their state then.
         :param by: who does it.
         """
-        clock = self.changer.clock
-        ends_at = clock.now() + BUDGET_MS
         available: list[JobRecord] = []
 
         def change(job_id: str) -> None:
-            if clock.now() >= ends_at:
-                raise BackendUnavailableError("There was no time left for this job; send it again.")
             job = found(jobs.get(job_id), job_id)
             self._change(action, states, job, available, as_of, by)
 
-        outcomes = tuple(tried(job_id, change) for job_id in job_ids or jobs)
-        self.send_for(available, clock.now())
+        outcomes = self.each(job_ids or [*jobs], change)
+        self.send_for(available, self.changer.clock.now())
         return outcomes
+
+    def each(
+        self, job_ids: Sequence[str], change: Callable[[str], None]
+    ) -> tuple[BulkOutcome, ...]:
+        """Change jobs one after the other for a bounded time; those that are left have failed."""
+        clock = self.changer.clock
+        ends_at = clock.now() + BUDGET_MS
+
+        def in_time(job_id: str) -> None:
+            if clock.now() >= ends_at:
+                raise BackendUnavailableError("There was no time left for this job; send it again.")
+            change(job_id)
+
+        return tuple(tried(job_id, in_time) for job_id in job_ids)
 
     def _change(
         self,

@@ -124,4 +124,38 @@ FEATURES: Final = [
         name="bulk_by_operators",
         steps=[*filtered("cancel"), *filtered("retry"), *filtered("delete")],
     ),
+    Feature(
+        name="bulk_priority",
+        steps=[
+            *(
+                post(f"push job {n}", "/jobs", {"type": "a", "args": [n], "queue": "email"})
+                for n in range(2)
+            ),
+            post(
+                "count the jobs that would get a priority",
+                "/admin/jobs/bulk/priority",
+                {"filter": {"queue": "email"}, "priority": 9, "dry_run": True},
+            ),
+            post(
+                "give them the priority",
+                "/admin/jobs/bulk/priority",
+                {"filter": {"queue": "email"}, "priority": 9, "confirm": True},
+            ),
+            post(
+                "give them the priority again",
+                "/admin/jobs/bulk/priority",
+                {"filter": {"queue": "email"}, "priority": 9, "confirm": True},
+            ),
+            post(
+                "give a priority without a confirmation",
+                "/admin/jobs/bulk/priority",
+                {"filter": {"queue": "email"}, "priority": 9},
+            ),
+            post(
+                "give no priority",
+                "/admin/jobs/bulk/priority",
+                {"filter": {"queue": "email"}, "confirm": True},
+            ),
+        ],
+    ),
 ]

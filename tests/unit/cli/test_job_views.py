@@ -155,3 +155,15 @@ def test_errors_are_shown_by_group(cli: Cli, world: World) -> None:
     assert "job-2" in shown
     assert "Broken: no user *" in shown
     assert cli.ask("errors", "--since", "2h")["groups"][0]["count"] == 3
+
+
+def test_many_jobs_are_reprioritised_after_a_count(cli: Cli, world: World) -> None:
+    """Only counted with --dry-run; without a filter nothing is meant."""
+    job_id = enqueue(cli)
+    counted = cli.ask("jobs", "reprioritise", "50", "-q", "default", "--dry-run")
+    assert counted["matched"] == 1
+    assert world.store.jobs[job_id].priority == 0
+    ran = cli.run("jobs", "reprioritise", "50", "-q", "default", "--yes")
+    assert ran.out == "Reprioritised 1 jobs.\n"
+    assert world.store.jobs[job_id].priority == 50
+    assert cli.run("jobs", "reprioritise", "50").code == ExitCode.USAGE

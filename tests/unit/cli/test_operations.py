@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "jobs.cancel": "jobs cancel",
     "jobs.retry": "jobs retry",
     "jobs.change_some": "jobs delete",
+    "jobs.reprioritise_some": "jobs reprioritise",
     "queues.list": "queues list",
     "queues.get": "queues show",
     "queues.stats": "queues list",

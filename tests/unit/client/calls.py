@@ -138,6 +138,11 @@ CALLS: Final[Mapping[str, Make]] = {
         c.jobs.change_some("cancel", queue="work", states=["available"]),
         c.jobs.change_some("delete", queue="work", states=["cancelled"]),
     ),
+    "jobs.reprioritise_some": lambda c: _each(
+        c.jobs.reprioritise_some(7, queue="work", dry_run=True),
+        c.jobs.reprioritise_some(7, queue="work", states=["pending"], limit=1),
+    ),
+    "jobs.reprioritise_all": lambda c: _all(c.jobs.reprioritise_all(9, queue="work")),
     "jobs.change_all": lambda c: _all(c.jobs.change_all("cancel", queue="work")),
     "queues.list": lambda c: c.queues.list(),
     "queues.get": lambda c: c.queues.get("work"),

@@ -73,6 +73,7 @@ METHODS: Final = {
     "retry_job": "jobs.retry",
     "bulk_retry_jobs": "jobs.change_some",
     "bulk_cancel_jobs": "jobs.change_some",
+    "bulk_reprioritise_jobs": "jobs.reprioritise_some",
     "bulk_delete_jobs": "jobs.change_some",
     "show_stats": "system.stats",
     "show_overview": "system.overview",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
 
+from ojs_aws.domain.attributes import check_priority, invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.job import JobRecord
@@ -15,7 +17,7 @@ from ojs_aws.domain.jobs.reasons import Reason
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import EventQuery
-from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkStatus
+from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport, BulkStatus
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.list_walk import FoundJobs
@@ -214,14 +216,32 @@ def bulk_delete_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
     return _bulk(call, BulkAction.DELETE)
 
 
+def bulk_reprioritise_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
+    """Give the jobs of a filter a priority (an extension); those that have it are left out."""
+    given = call.values().get("priority")
+    if given is None:
+        raise invalid("priority", "an integer from -100 to 100", given)
+    return _changed(
+        call, "reprioritise", partial(call.backend.bulk.priority, check_priority(given))
+    )
+
+
 def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
+    return _changed(call, action, partial(call.backend.bulk.by_filter, action))
+
+
+def _changed(
+    call: Call, action: BulkAction | Literal["reprioritise"], change: Callable[..., BulkReport]
+) -> Answer[answers.JobBulkAnswer]:
+    """Let a service change the jobs that the body's filter finds, and say what became of each."""
     values = call.values()
+    if action == "reprioritise":
+        values.pop("priority", None)  # it is no member of the filter
     is_dry = flag_in(values, "dry_run")
     check_confirmed(is_confirmed=is_dry or values.get("confirm") is True, has_dry_run=True)
     # What a dry run counted, the change meets; not what came into these states since.
     as_of = instant_in(values, "as_of") or (call.backend.clock.now() if is_dry else None)
-    report = call.backend.bulk.by_filter(
-        action,
+    report = change(
         replace(_filter(call, _given(values)), as_of=as_of),
         number_in(values, "limit", MAX_BULK),
         read_mark(_BULK_MARK, text_in(values, "cursor")),

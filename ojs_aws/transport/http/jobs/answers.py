@@ -234,7 +234,7 @@ class BulkError(TypedDict):
 class JobBulkAnswer(TypedDict):
     """Says which jobs of a filter were changed."""
 
-    action: BulkAction
+    action: BulkAction | Literal["reprioritise"]
     dry_run: bool
     matched: int
     succeeded: int

@@ -185,6 +185,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="JobBulkBody",
     ),
     _operator(
+        at=f"POST {BASE}/admin/jobs/bulk/priority",
+        operation="bulk_reprioritise_jobs",
+        access=OPERATES_OWN,
+        repeatable=True,
+        summary="Give the jobs of a filter that wait to begin a priority, a hundred at a time",
+        request="JobBulkPriorityBody",
+    ),
+    _operator(
         at=f"POST {BASE}/admin/jobs/bulk/cancel",
         operation="bulk_cancel_jobs",
         access=ADMINISTERS_OWN,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ojs_aws.domain.attributes import PRIORITY_LIMIT
 from ojs_aws.services.bulk.engine import MAX_BULK
 from ojs_aws.transport.http.bodies import Body, JobId, QueueName, ShortText
 
@@ -75,6 +76,12 @@ class JobBulkBody(Body):
     state: str | list[str] | None = None
     queue: str | None = None
     type: str | None = None
+
+
+class JobBulkPriorityBody(JobBulkBody):
+    """Gives the jobs of a filter a priority."""
+
+    priority: Annotated[int, Field(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 
 
 class RepairBody(Body):

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.domain.failure_groups import failure_group, window_of
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.access.api_keys import Verdict
+from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.transport.http.system.admin_handlers import SHOWN
 from tests.api import Api
 from tests.simulation.world import World, count_changes
-from tests.unit.transport.http.jobs.test_foreign_jobs import bound
+from tests.unit.transport.http.jobs.test_foreign_jobs import admin, bound
 
 
 def die(api: Api, **more: Any) -> str:
@@ -318,3 +321,39 @@ def test_failures_are_shown_by_error_within_bounds(world: World) -> None:
     assert api.get("/admin/errors", query={"queue": "billing"}).status == 403
     api.authorizer = bound(types=("email.*",))
     assert api.get("/admin/errors").status == 403
+
+
+def test_many_jobs_get_a_priority_as_a_dry_run_counted_them(world: World, api: Api) -> None:
+    """The dry run's instant holds; the priority is checked before anything is changed."""
+    ids = {api.push(queue="email") for _ in range(3)}
+    other = api.push(queue="billing")
+    world.clock.advance(s=1)
+    path, wanted = "/admin/jobs/bulk/priority", {"filter": {"queue": "email"}}
+    dry = api.post(path, {**wanted, "priority": 50, "dry_run": True}).json
+    assert (dry["action"], dry["matched"], dry["succeeded"]) == ("reprioritise", 3, 0)
+    world.clock.advance(s=1)
+    later = api.push(queue="email")
+    change = {**wanted, "priority": 50, "confirm": True, "as_of": dry["as_of"]}
+    done = api.post(path, change).json
+    assert set(done["job_ids"]) == ids
+    assert {world.store.jobs[each].priority for each in ids} == {50}
+    assert {world.store.jobs[each].priority for each in (other, later)} == {0}
+    again = api.post(path, change).json
+    assert again["job_ids"] == []
+    for wrong in ({"confirm": True}, {"priority": 101, "confirm": True}, {"priority": 1}):
+        assert api.post(path, {**wanted, **wrong}).status == 400, wrong
+
+
+def test_a_bulk_priority_keeps_to_the_callers_bounds(world: World) -> None:
+    """Jobs of others are not met; readers may not change anything."""
+    world.backend.settings = replace(world.backend.settings, auth="api-key")
+    api = Api(world.backend)
+    api.authorizer = admin()
+    mine, foreign = api.push(queue="email"), api.push(queue="billing")
+    body = {"filter": {"state": "available"}, "priority": 9, "confirm": True}
+    api.authorizer = bound(queues=("email",))
+    assert api.post("/admin/jobs/bulk/priority", body).json["job_ids"] == [mine]
+    assert world.store.jobs[foreign].priority == 0
+    reader = Caller(id="key:2", permissions=permissions_of([Scope.READ_ONLY]))
+    api.authorizer = {"lambda": verdict_context(Verdict(reader))}
+    assert api.post("/admin/jobs/bulk/priority", body).status == 403
