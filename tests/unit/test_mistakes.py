@@ -109,9 +109,9 @@ MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
     "a negative delay of a retry": (lambda: RetryError(delay=-4), "and not negative; received -4."),
     "a delay of centuries": (lambda: build.options(delay="99999d"), "from 0 to 100 years"),
     "a misspelt policy": (lambda: enqueue("a.b", [], retry={"max_atempts": 5}), "`max_attempts`"),
-    "delay of a client": (lambda: enqueue("a.b", [], delay=10), '`scheduled_at="+PT10S"`'),
+    "delay of a client": (lambda: enqueue("a.b", [], delay=10), 'needs a unit: "10s"'),
     "a misspelt option": (lambda: enqueue("a.b", [], que="x"), "did you mean `queue`?"),
-    "a misspelt foreign option": (lambda: build.options(dealy="5s").call("x"), "scheduled_at="),
+    "a misspelt foreign option": (lambda: build.options(dealy="5s").call("x"), "mean `delay`?"),
     "a wrong priority": (lambda: enqueue("a.b", [], priority="urgent"), "high, normal or low"),
     "a naive time": (
         lambda: enqueue("a.b", [], scheduled_at=datetime.now()),  # noqa: DTZ005
