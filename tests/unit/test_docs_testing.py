@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-import ojs_aws.testing.server  # noqa: F401 - pytester forgets the modules that its runs import
+import ojs_aws.testing.server.server  # noqa: F401 - pytester forgets what its runs import
 from ojs_aws import RateLimit
 from ojs_aws.testing import Ojs
 
