@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.jobs.checkpoints import read_notes
 from ojs_aws.domain.progress import read_report
 from ojs_aws.services.outcomes.results import check_ids, is_job_id
-from ojs_aws.transport.http.authorization import check_job, within_bounds
+from ojs_aws.transport.http.authorization import check_job, check_workflow, within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.reports import report_values
 from ojs_aws.transport.http.jobs.worker_handlers import attempt_of
@@ -85,7 +85,9 @@ def get_progress(call: Call) -> Answer[answers.ProgressAnswer]:
 
 def get_workflow_progress(call: Call) -> Answer[answers.WorkflowProgressAnswer]:
     """Return how far a workflow has come."""
-    view = call.backend.workflows.service.get(call.named("workflow_id"))
+    workflow_id = call.named("workflow_id")
+    check_workflow(call, workflow_id)
+    view = call.backend.workflows.service.get(workflow_id)
     return Answer(shapes.workflow_progress_answer(view), headers={"Cache-Control": "no-cache"})
 
 

@@ -6,9 +6,9 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import (
-    INSPECTS,
     INSPECTS_JOB,
     INSPECTS_NAMED,
+    INSPECTS_OWN,
     WORKS,
     WORKS_ON_JOB,
 )
@@ -70,7 +70,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _producer(
         at=f"GET {BASE}/workflows/<workflow_id>/progress",
         operation="get_workflow_progress",
-        access=INSPECTS,
+        access=INSPECTS_OWN,
         summary="Read how far a workflow has come",
     ),
     _worker(

@@ -235,6 +235,7 @@ NUMBERS = (
     "/admin/stats",
     "/admin/overview",
     "/admin/findings",
+    "/admin/errors",
     "/admin/metrics",
     "/admin/stats/history",
     "/admin/workers",
@@ -381,8 +382,10 @@ def test_a_workflow_is_seen_if_all_of_its_jobs_are(world: World, api: Api) -> No
     api.authorizer = BY_QUEUE
     assert api.get("/workflows").status == 403
     assert api.get(f"/workflows/{flows['mine']}").json["id"] == flows["mine"]
+    assert api.get(f"/workflows/{flows['mine']}/progress").status == 200
     for flow in (flows["mixed"], flows["mine"][:-4] + "ffff", "none"):
         assert api.get(f"/workflows/{flow}").status == 404
+        assert api.get(f"/workflows/{flow}/progress").status == 404
         assert api.delete(f"/workflows/{flow}").status == 404
     assert world.workflows.kept[flows["mixed"]] == kept
     assert api.delete(f"/workflows/{flows['mine']}").status == 200
