@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Final, Self
 
 from ojs_aws.config import Settings
@@ -15,7 +16,7 @@ from ojs_aws.local import aws, functions
 from ojs_aws.local.application import Application
 from ojs_aws.local.cors import Cors, Serve
 from ojs_aws.local.event_streams import HEARTBEAT_S, REMOTE_POLL_S, EventStreams
-from ojs_aws.local.lambdas import Handler
+from ojs_aws.local.lambdas import Event, Handler
 from ojs_aws.local.messages import EmbeddedMessages
 from ojs_aws.local.options import LocalOptions, check_port, load_worker
 from ojs_aws.local.page import Page
@@ -30,6 +31,7 @@ DYNAMODB_ELSEWHERE: Final = "AWS_ENDPOINT_URL_DYNAMODB"
 STOP_S: Final = 0.5
 """How long the server takes at most to see that it is to stop."""
 GROUPS: Final = ("producer", "worker_api", "operator", "system", "api_keys")
+FUNCTIONS: Final = (*GROUPS, "stream", "tick")
 RESET_S: Final = 5.0
 """How long a reset waits for running invocations."""
 RESULT_WAIT_MS: Final = "20000"
@@ -87,11 +89,11 @@ class LocalServer:
         else:
             self._environ["AWS_ENDPOINT_URL"] = self.options.endpoint_url
         settings = self._provide()
-        handlers = {group: _function(group) for group in (*GROUPS, "stream", "tick")}
-        self._start_triggers(settings, handlers)
+        self._handlers = {name: _function(name) for name in FUNCTIONS}
+        self._start_triggers(settings)
         if self.options.has_auth:
             self._make_keys(settings)
-        self._listen(settings, handlers)
+        self._listen(settings)
 
     def _provide(self) -> Settings:
         """Create what CDK would deploy, and set the functions' environment."""
@@ -132,13 +134,21 @@ class LocalServer:
         book = build_key_book(settings, self._dynamodb)
         self.keys = {scope: book.create(f"local {scope}", [scope]).text for scope in Scope}
 
-    def _start_triggers(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
-        stream = self._stream_trigger(settings.table, handlers["stream"])
+    def _deployed(self, name: str) -> Handler:
+        """Return what calls a function as it is deployed at that time."""
+
+        def call(event: Event, context: object) -> object:
+            return self._handlers[name](event, context)
+
+        return call
+
+    def _start_triggers(self, settings: Settings) -> None:
+        stream = self._stream_trigger(settings.table, self._deployed("stream"))
         self._run(Loop("stream", stream.step, stream.pause_s, RECORDS))
-        timer = Timer(handlers["tick"])
+        timer = Timer(self._deployed("tick"))
         self._run(Loop("timer", timer.step, timer.pause_s))
         alarms = settings.queue_url_prefix + cron_queue_name(settings.queue_prefix)
-        self._trigger(alarms, handlers["tick"], "cron")
+        self._trigger(alarms, self._deployed("tick"), "cron")
         for worker in self._workers:
             for queue in worker.queues:
                 url = settings.queue_url_prefix + sqs_queue_name(settings.queue_prefix, queue)
@@ -182,7 +192,7 @@ class LocalServer:
         self._loops.append(loop)
         self._stack.callback(loop.stop)
 
-    def _listen(self, settings: Settings, handlers: Mapping[str, Handler]) -> None:
+    def _listen(self, settings: Settings) -> None:
         from werkzeug.serving import WSGIRequestHandler, make_server
 
         from ojs_aws.transport.http.routes import group_of
@@ -195,11 +205,11 @@ class LocalServer:
             def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
                 """Log nothing: the functions log their requests."""
 
-        reset = self.reset if settings.test_mode else None
+        reset = partial(self.reset, has_cold_start=False) if settings.test_mode else None
         authorizer = _function("authorizer") if self.options.has_auth else None
         elsewhere = self.options.endpoint_url or self._environ.get(DYNAMODB_ELSEWHERE)
         streams = EventStreams(REMOTE_POLL_S if elsewhere else HEARTBEAT_S)
-        application: Serve = Page(Application(handlers, group_of, reset, authorizer, streams))
+        application: Serve = Page(Application(self._handlers, group_of, reset, authorizer, streams))
         if self.options.cors_origins:
             application = Cors(application, self.options.cors_origins)
         self._server = make_server(
@@ -225,11 +235,12 @@ class LocalServer:
         """Make :meth:`serve` return; may be called from any thread."""
         self._server.shutdown()
 
-    def reset(self, timeout_s: float = RESET_S) -> None:
+    def reset(self, timeout_s: float = RESET_S, *, has_cold_start: bool = True) -> None:
         """Forget everything: jobs, workflows, cron entries, settings, messages and events.
 
         Running invocations may end first, so that nothing of them is written afterwards.
 
+        :param has_cold_start: start the functions again, so that none remembers a schema.
         :raises ResetError: one has not ended in time; nothing is forgotten.
         """
         deadline = time.monotonic() + timeout_s
@@ -245,6 +256,8 @@ class LocalServer:
             for url in self._sqs.list_queues().get("QueueUrls", []):
                 self._sqs.delete_queue(QueueUrl=url)
             aws.create_queues(self._sqs, settings)
+            if has_cold_start:
+                self._handlers.update({name: _function(name, again=True) for name in FUNCTIONS})
 
 
 def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
@@ -254,7 +267,11 @@ def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> N
     environ.update(before)
 
 
-def _function(name: str) -> Handler:
-    """Import the entry point of a deployed function, and return its handler."""
-    handler: Handler = importlib.import_module(f"{functions.__name__}.{name}.handler").handler
+def _function(name: str, *, again: bool = False) -> Handler:
+    """Import the entry point of a deployed function, and return its handler.
+
+    :param again: run its module once more, as a cold start does.
+    """
+    module = importlib.import_module(f"{functions.__name__}.{name}.handler")
+    handler: Handler = (importlib.reload(module) if again else module).handler
     return handler

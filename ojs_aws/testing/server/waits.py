@@ -120,11 +120,20 @@ class Waits(ABC):
         :raises AssertionError: jobs are left in the end, or have failed; the message names them.
         """
         __tracebackhide__ = True
-        if not self._look_until(lambda: self._is_drained(queue, with_scheduled) or None, timeout):
-            states = READY + LATER if with_scheduled else READY
+        states = READY + LATER if with_scheduled else READY
+
+        def look() -> list[Job] | None:
+            if not self._is_drained(queue, with_scheduled):
+                return None
+            failed = self._in_states(FAILED, queue) if raise_errors else []
+            # Meanwhile a retry may have become due, and be in none of the lists.
+            return failed if self._is_drained(queue, with_scheduled) else None
+
+        failed = self._look_until(look, timeout)
+        if failed is None:
             left = [f"\n  {_shown(each)}" for each in self._in_states(states, queue)]
             raise AssertionError(f"Jobs are left after {timeout}. {self._served()}{''.join(left)}")
-        if raise_errors and (failed := self._in_states(FAILED, queue)):
+        if failed:
             shown = "\n\n".join(f"{_shown(job)}\n{_backtrace(job)}".strip() for job in failed)
             raise AssertionError(f"Jobs failed:\n\n{shown}")
 

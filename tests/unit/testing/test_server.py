@@ -14,7 +14,8 @@ from unittest.mock import ANY
 import pytest
 
 from ojs_aws import Client, Jobs, UniquePolicy, chain
-from ojs_aws.errors import NotFoundError
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.errors import NotFoundError, SchemaValidationError
 from ojs_aws.testing import OjsServer, ServerError
 from tests.unit.testing.shop import count, follow_up, jobs, send_mail
 
@@ -84,7 +85,7 @@ async def test_drain_names_the_jobs_that_failed(server: OjsServer) -> None:
             await server.drain()
         await server.drain(raise_errors=False)
     assert "shop.send_mail" in str(seen.value)
-    server.assert_failed(send_mail, attempt=1)
+    server.assert_failed(send_mail)
     server.assert_performed(send_mail)
 
 
@@ -123,13 +124,19 @@ async def test_drain_waits_for_the_steps_of_a_workflow(server: OjsServer) -> Non
     assert await handle.result(timeout="1s") == "sent to a@b.c"
 
 
+async def test_drain_leaves_retries_to_their_time(server: OjsServer) -> None:
+    slow = send_mail.options(retry={"max_attempts": 2, "initial_interval": "PT1H"})
+    handle = await slow.enqueue("nobody")
+    with server.work(jobs):
+        await server.drain(raise_errors=False)
+    server.assert_job_state(handle.id, "retryable")
+
+
 async def test_drain_with_scheduled_waits_for_retries(server: OjsServer) -> None:
     handle = await send_mail.enqueue("nobody")
     with server.work(jobs):
-        await server.drain(raise_errors=False)
-        assert (await server.client.get(handle.id)).state == "retryable"
         await server.drain(with_scheduled=True, raise_errors=False)
-    assert (await server.client.get(handle.id)).state == "discarded"
+    server.assert_job_state(handle.id, "discarded")
 
 
 async def test_a_lambda_worker_runs_in_the_server(server: OjsServer) -> None:
@@ -167,6 +174,23 @@ async def test_reset_forgets_everything(server: OjsServer) -> None:
     assert (await client.rate_limits.list()).limits == []
     assert (await client.events.read()).events == []
     assert (await client.enqueue("a.b", [1], queue="q", unique=unique)).id != first.id
+
+
+async def test_reset_lets_the_functions_forget_schemas(server: OjsServer) -> None:
+    """A process keeps a schema for a minute, and that there is none for five seconds."""
+    client, uri = server.client, "urn:ojs:schema:shop.mail:1"
+    shape: dict[str, JsonValue] = {"type": "array", "minItems": 1}
+    await client.schemas.register("shop.mail", "1.0", shape, uri=uri)
+    with pytest.raises(SchemaValidationError):
+        await client.enqueue("shop.mail", [], schema=uri)
+
+    server.reset()
+    await client.enqueue("shop.mail", [], schema=uri)
+
+    server.reset()
+    await client.schemas.register("shop.mail", "1.0", shape, uri=uri)
+    with pytest.raises(SchemaValidationError):
+        await client.enqueue("shop.mail", [], schema=uri)
 
 
 def test_reset_waits_for_running_invocations(server: OjsServer) -> None:
