@@ -64,7 +64,8 @@ async def test_wait_names_the_error_of_a_job_that_failed(server: OjsServer) -> N
 
 
 async def test_wait_for_a_failure_finds_the_retry(server: OjsServer) -> None:
-    handle = await send_mail.enqueue("nobody")
+    slow = send_mail.options(retry={"max_attempts": 2, "initial_interval": "PT1H"})
+    handle = await slow.enqueue("nobody")
     with server.work(jobs):
         assert (await server.wait(handle, "retryable", "discarded")).attempt == 1
 
