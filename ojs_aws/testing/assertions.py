@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, ove
 from ojs_aws.testing import reports
 from ojs_aws.testing.jobs import EnqueuedJob, JobKind
 from ojs_aws.testing.matching import Check, Criteria
+from ojs_aws.testing.states import checked_state
 
 if TYPE_CHECKING:
     from ojs_aws.typed_jobs.calls import JobCall
@@ -64,14 +65,20 @@ def criteria_of(
 ) -> Criteria:
     """Return the criteria that a caller gave.
 
-    :raises TypeError: there is no such criterion.
+    :raises TypeError: there is no such criterion, or ``count`` is no number.
+    :raises ValueError: there is no such state.
     """
     attributes = dict(given)
     unknown = attributes.keys() - CountedCriteria.__annotations__.keys()
     if unknown:
         known = ", ".join(CountedCriteria.__annotations__)
         raise TypeError(f"An assertion takes {known}, and not {min(unknown)!r}.")
-    attributes.pop("count", None)
+    count = attributes.pop("count", None)
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
+        raise TypeError(f"count is a number of jobs, such as count=1, not {count!r}.")
+    state = attributes.get("state")
+    if isinstance(state, str):
+        checked_state(state)
     args, meta = attributes.pop("args", None), attributes.pop("meta", None)
     return Criteria(kind=kind, args=args, meta=meta, attributes=attributes, check=check)
 
@@ -82,6 +89,10 @@ class Assertions:
     def _jobs(self) -> list[EnqueuedJob[Any]]:
         """Return all jobs, in the order in which they were enqueued."""
         raise NotImplementedError
+
+    def _hint(self) -> str:
+        """Return what to add to the message of an assertion that fails; empty for nothing."""
+        return ""
 
     def _assert(
         self,
@@ -100,9 +111,11 @@ class Assertions:
         jobs = self._jobs()
         matching = [job for job in jobs if not criteria.differences(job)]
         if count is not None and len(matching) != count:
-            raise AssertionError(reports.wrong_count(claim, criteria, count, matching, jobs))
+            message = reports.wrong_count(claim, criteria, count, matching, jobs)
+            raise AssertionError(message + self._hint())
         if count is None and not matching:
-            raise AssertionError(reports.not_found(claim, criteria, jobs, nothing=nothing))
+            message = reports.not_found(claim, criteria, jobs, nothing=nothing)
+            raise AssertionError(message + self._hint())
         return matching
 
     def _refute(
@@ -198,6 +211,7 @@ class Assertions:
         :raises AssertionError: it is in another state, or there is no such job.
         """
         __tracebackhide__ = True
+        checked_state(expected_state)
         job_id = job if isinstance(job, str) else job.id
         found = next((each for each in self._jobs() if each.id == job_id), None)
         if found is None:
@@ -206,6 +220,7 @@ class Assertions:
             why = f"; its error: {found.error}" if found.error else ""
             raise AssertionError(
                 f"Expected the state {expected_state!r}: {reports.headline(found)}{why}"
+                f"{self._hint()}"
             )
 
 

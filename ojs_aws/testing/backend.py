@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
@@ -73,6 +74,7 @@ class MemoryBackend:
         self.clock = FakeClock(_machine_ms())
         self._ahead_ms = 0
         self._is_frozen = False
+        self.drains = 0
         self.changes = Changes(self.clock, lambda: self.services)
         self.order: dict[str, int] = {}
         self._lock = threading.RLock()
@@ -206,6 +208,15 @@ class MemoryBackend:
             if head.jobs and not head.is_paused:
                 heads.append((head.jobs[0].sort_key.partition("#")[2], name))
         return [name for _, name in sorted(heads)]
+
+    @contextmanager
+    def draining(self) -> Iterator[None]:
+        """Say that jobs are run: who waits for one may wait for longer."""
+        self.drains += 1
+        try:
+            yield
+        finally:
+            self.drains -= 1
 
     def next_due(self, queue: str = "") -> Instant | None:
         """Return when the next job that waits for its time becomes due; None if there is none."""

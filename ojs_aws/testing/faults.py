@@ -37,6 +37,10 @@ class FaultyHandlers(HandlerRegistry):
         """Let the next execution of a type fail, after those that were asked for before."""
         self._next.setdefault(job_type, []).append(error)
 
+    def unused(self) -> list[str]:
+        """Return the types that were to fail next, and were not executed since."""
+        return [job_type for job_type, errors in self._next.items() if errors]
+
     def fail_all(self, job_type: str, error: Error) -> None:
         """Let all executions of a type fail."""
         self._all[job_type] = error

@@ -153,6 +153,12 @@ class JobHandlers:
         executor = self._worker.freeze()
         return Executor(self.faults, executor.chain, executor.hooks)
 
+    def queues(self) -> set[str]:
+        """Return the queues that jobs are declared for, or that the worker serves."""
+        collections = all_jobs() if self._jobs is None else [self._jobs]
+        declared = {each.queue for jobs in collections for each in jobs}
+        return declared if self._worker is None else declared | {*self._worker.queues}
+
     def resources_of(self, job_type: str) -> tuple[Resource[Any], ...]:
         """Return what a worker opens before it runs jobs of this type."""
         jobs = self._jobs

@@ -54,6 +54,7 @@ class Kit:
         def client() -> Client:
             return Client(transport=transport, middleware=middleware, hooks=hooks)
 
+        self._unawaited: list[str] = []
         self._place = Place(transport, self._handlers, client)
 
     def _jobs(self) -> list[EnqueuedJob[Any]]:

@@ -12,6 +12,7 @@ from ojs_aws.testing.execution_assertions import ExecutionAssertions
 from ojs_aws.testing.jobs import EnqueuedJob
 from ojs_aws.testing.left_over import refuse_left_over
 from ojs_aws.testing.runs import Runs
+from ojs_aws.testing.spelling import nearest
 from ojs_aws.testing.workflow_assertions import WorkflowAssertions
 
 if TYPE_CHECKING:
@@ -120,9 +121,19 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
         self._place.has_block = True
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """End it."""
+    def __exit__(self, kind: object, *_: object) -> None:
+        """End it.
+
+        :raises AssertionError: an execution was to fail, and there was none.
+        """
         self.restore()
+        unused = self._handlers.faults.unused()
+        if kind is None and unused:
+            types = {job.type for job in self._backend.store.jobs.values()}
+            raise AssertionError(
+                f"fail_next({unused[0]!r}, ...) was never used: no such job was executed since."
+                f"{nearest(unused[0], types | {*self._handlers.faults})}"
+            )
 
     # ------------------------------------------------------------------------- clients
     @property

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ojs_aws.testing.server.worker_thread import Handlers
 
 WORKER_INI: Final = "ojs_worker"
+GUARD_INI: Final = "ojs_guard"
+UNGUARDED: Final = "ojs_unguarded"
 LAMBDA_WORKER_INI: Final = "ojs_lambda_worker"
 PLACES: Final = ("ojs", "ojs_inline", "ojs_server")
 """The fixtures that take the place of the backend: a test uses one of them."""
@@ -39,6 +41,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "A LambdaWorker that the server of the fixture ojs_server runs, as module:attribute.",
         default="",
     )
+    parser.addini(
+        GUARD_INI,
+        "Fail a test that sends jobs, or asks for any, and uses none of the fixtures.",
+        type="bool",
+        default=False,
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line(
+        "markers", f"{UNGUARDED}: let the test reach its own server in spite of {GUARD_INI}."
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Guard a test, if the settings ask for it."""
+    if not item.config.getini(GUARD_INI) or item.get_closest_marker(UNGUARDED):
+        return (yield)
+    from ojs_aws.testing.guard import guarded
+
+    with guarded(item.nodeid):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

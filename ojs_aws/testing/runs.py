@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +19,10 @@ from ojs_aws.testing.drain import DEFAULT_TIMEOUT_S, Drain, DrainReport, timeout
 from ojs_aws.testing.executions import open_resources
 from ojs_aws.testing.kit import Kit
 from ojs_aws.testing.perform import Performed, perform
+from ojs_aws.testing.spelling import nearest
+from ojs_aws.testing.unawaited import hint_of, noted
 from ojs_aws.typed_jobs.calls import JobCall
+from ojs_aws.typed_jobs.senders import Sender
 
 R = TypeVar("R")
 
@@ -30,6 +33,7 @@ _LOOP: Final = LoopThread("ojs-testing")
 class Runs(Kit):
     """Runs the jobs of a test, and single handlers."""
 
+    @noted
     async def drain(
         self,
         queue: str = "",
@@ -68,7 +72,8 @@ class Runs(Kit):
             timeout_s=timeout_of(timeout),
             with_scheduled=with_scheduled,
         )
-        with acting(self._place):
+        self._check_queue(queue)
+        with acting(self._place), self._backend.draining():
             report = await drain()
         if raise_errors:
             report.raise_errors()
@@ -104,8 +109,9 @@ class Runs(Kit):
     ) -> Performed[R]: ...
     @overload
     async def perform(self, job: Job, /, **options: Unpack[PerformOptions]) -> Performed[Any]: ...
+    @noted
     async def perform(
-        self, job: JobCall[Any] | Job, /, **options: Unpack[PerformOptions]
+        self, job: JobCall[Any] | Job, /, *more: object, **options: Unpack[PerformOptions]
     ) -> Performed[Any]:
         """Run one handler in the execution middleware, as a worker would; nothing is stored.
 
@@ -119,8 +125,10 @@ class Runs(Kit):
         :param options: see :class:`PerformOptions`.
         :returns: what it did. An error of the handler is in ``error``; ``result`` raises it.
         :raises AssertionError: it takes too long.
+        :raises TypeError: neither a call nor a job, or there is no such option.
         """
         __tracebackhide__ = True
+        check_performed(job, more, options)
         timeout = options.pop("timeout", DEFAULT_TIMEOUT_S)
         declaration = job.declaration if isinstance(job, JobCall) else None
         with acting(self._place), self.capture() as new:
@@ -138,11 +146,28 @@ class Runs(Kit):
     @overload
     def perform_sync(self, job: Job, /, **options: Unpack[PerformOptions]) -> Performed[Any]: ...
     def perform_sync(
-        self, job: JobCall[Any] | Job, /, **options: Unpack[PerformOptions]
+        self, job: JobCall[Any] | Job, /, *more: object, **options: Unpack[PerformOptions]
     ) -> Performed[Any]:
         """Do what :meth:`perform` does, without ``await``; also where an event loop runs."""
         __tracebackhide__ = True
+        check_performed(job, more, options)
         return _LOOP.run(self.perform(job, **options))
+
+    def _check_queue(self, queue: str) -> None:
+        """Refuse to drain a queue that nothing is ever in.
+
+        :raises ValueError: no job was in it, and none is declared for it.
+        """
+        known = {*self._backend.registry.infos, *self._handlers.queues()}
+        known |= {job.queue for job in [*self._backend.store.jobs.values()]}
+        if queue and queue not in known:
+            raise ValueError(
+                f"No job was in the queue {queue!r}, and none is declared for it."
+                f"{nearest(queue, known)}"
+            )
+
+    def _hint(self) -> str:
+        return hint_of(self._unawaited)
 
     def capture(self) -> AbstractContextManager[Captured]:
         """Collect the jobs that a block enqueues.
@@ -175,14 +200,32 @@ class PerformOptions(TypedDict, total=False):
     timeout: str | timedelta | float | None
 
 
+def check_performed(job: object, more: Sequence[object], options: Mapping[str, object]) -> None:
+    """Refuse what is no call of a typed job.
+
+    :raises TypeError: saying how to write it.
+    """
+    if more or not isinstance(job, (JobCall, Job)):
+        name = "typed_job"
+        if isinstance(job, Coroutine):
+            name = getattr(job, "__name__", name)
+            job.close()  # it was never meant to run
+        elif isinstance(job, (Sender, JobCall)):
+            name = job.declaration.function.__name__
+        raise TypeError(f"perform() takes one call of a job: perform({name}.call(...)).")
+    known = PerformOptions.__annotations__
+    for option in options.keys() - known.keys():
+        raise TypeError(
+            f"perform() has no option {option!r}.{nearest(option, known)} Its options are "
+            f"{', '.join(known)}."
+        )
+
+
 def prepared_job(given: JobCall[Any] | Job, options: PerformOptions) -> Job:
     """Return the job that a handler gets, as it would come from the backend.
 
-    :raises TypeError: neither a call nor a job, or there is no such option.
+    :raises TypeError: neither a call nor a job.
     """
-    unknown = options.keys() - PerformOptions.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"perform() has no option {min(unknown)!r}.")
     job = whole_job(given, (), {}).copy()
     if not job.id:
         job.id = UuidV7().job_id()

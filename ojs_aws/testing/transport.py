@@ -18,13 +18,27 @@ if TYPE_CHECKING:
     from ojs_aws.client.transports.requests import RouteRequest
     from ojs_aws.ports import TransactAction
 
-PATIENCE_S: Final = 2.0
-"""How long somebody may wait for a job: another task may be about to drain."""
+PATIENCE_S: Final = 0.2
+"""How long somebody may wait for a job while nothing runs: another task may be about to drain."""
+
+DRAIN_PATIENCE_S: Final = 2.0
+"""How long somebody may wait while a drain runs jobs."""
 
 _UNDONE: Final = frozenset(state for state in JobState if not state.is_terminal)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class NothingRunsError(WaitTimeoutError):
+    """Raised when a test waits for a job that nobody runs."""
+
+    def __str__(self) -> str:
+        """Say what to do."""
+        return (
+            f"Job {self.job.type} {self.job.id} is {self.job.state}, and in a test nothing runs by "
+            "itself: call drain() before you wait for a result."
+        )
 
 
 class MemoryTransport(InProcessTransport):
@@ -70,12 +84,11 @@ class MemoryTransport(InProcessTransport):
 
     async def _check_patience(self, job_id: str) -> None:
         now = time.monotonic()
-        if now - self._asked.setdefault(job_id, now) < PATIENCE_S:
+        patience_s = DRAIN_PATIENCE_S if self._memory.drains else PATIENCE_S
+        if now - self._asked.setdefault(job_id, now) < patience_s:
             return
         del self._asked[job_id]
-        problem = WaitTimeoutError(await self.get(job_id), PATIENCE_S)
-        problem.add_note("In a test nothing runs by itself: call drain() before you wait.")
-        raise problem
+        raise NothingRunsError(await self.get(job_id), patience_s)
 
     def _note_time(self, jobs: Sequence[Job]) -> None:
         """Set the clock if jobs name a time of day, which they have from this machine's clock."""

@@ -88,6 +88,12 @@ def activate(substitute: Substitute) -> None:
     _ACTIVE.append(substitute)
 
 
+def stand_behind(substitute: Substitute) -> None:
+    """Let a substitute serve the process where no other one is active."""
+    substitute.is_active = True
+    _ACTIVE.insert(0, substitute)
+
+
 def deactivate(substitute: Substitute) -> None:
     """End a substitute, wherever it was activated."""
     substitute.is_active = False

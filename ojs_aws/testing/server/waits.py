@@ -18,6 +18,7 @@ from ojs_aws.middleware.results import EnqueueResult
 from ojs_aws.testing.drain import timeout_of
 from ojs_aws.testing.jobs import EnqueuedJob
 from ojs_aws.testing.server.worker_thread import WorkerThread
+from ojs_aws.testing.states import checked_state
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Waits(ABC):
         :raises AssertionError: it has ended in another state, or is in none of them in time; the
             message shows the job's last error.
         """
-        wanted = [JobState(state) for state in states or ("completed",)]
+        wanted = [checked_state(state) for state in states or ("completed",)]
         job_id = id_of(job) if isinstance(job, (Job, EnqueueResult, str)) else job.id
 
         def look() -> EnqueuedJob[Any] | None:
@@ -85,7 +86,9 @@ class Waits(ABC):
         if found is not None:
             return found
         last = _shown(self.sync_client.get(job_id))
-        raise AssertionError(f"{last} and was not {_any_of(wanted)} within {timeout}.")
+        raise AssertionError(
+            f"{last} and was not {_any_of(wanted)} within {timeout}. {self._served()}"
+        )
 
     async def drain(
         self,

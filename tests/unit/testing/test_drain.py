@@ -55,6 +55,12 @@ async def test_a_drain_of_one_queue_leaves_the_others(ojs: Ojs) -> None:
     assert [job.state for job in ojs.all_enqueued()] == ["completed", "available"]
 
 
+async def test_a_drain_of_a_queue_that_never_was_is_refused(ojs: Ojs) -> None:
+    with pytest.raises(ValueError, match=r"No job was in the queue 'mial'.* Did you mean 'mail'"):
+        await ojs.drain("mial")
+    assert len(await ojs.drain("mail")) == 0
+
+
 async def test_a_drain_of_some_jobs_leaves_the_rest(ojs: Ojs) -> None:
     for number in range(3):
         await send_mail.enqueue("a@b.c", number)

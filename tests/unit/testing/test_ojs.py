@@ -403,6 +403,43 @@ async def test_a_state_that_is_another_fails(ojs: Ojs) -> None:
         ojs.assert_job_state(handle.id, "completed")
 
 
+async def test_states_and_counts_that_do_not_exist_are_refused(ojs: Ojs) -> None:
+    handle = await send_mail.enqueue("a@b.c")
+    with pytest.raises(ValueError, match=r"no state 'complete'. Did you mean 'completed'.*retry"):
+        ojs.assert_enqueued(send_mail, state="complete")
+    with pytest.raises(ValueError, match="no state 'done'"):
+        ojs.assert_job_state(handle, "done")
+    for count in ("1", True, -1):
+        with pytest.raises(TypeError, match="count is a number of jobs, such as count=1"):
+            ojs.assert_enqueued(send_mail, count=count)  # type: ignore[arg-type]
+    ojs.assert_enqueued(send_mail, state=ANY, count=1)
+
+
+async def test_a_drain_that_was_not_awaited_is_named(ojs: Ojs) -> None:
+    """By the assertion that fails, and by Python as users know it."""
+    await send_mail.enqueue("a@b.c")
+    forgotten = ojs.drain()
+    assert "Ojs.drain" in repr(forgotten)
+    with pytest.raises(AssertionError, match=r"drain\(\) was called and not awaited"):
+        ojs.assert_completed(send_mail)
+    await forgotten
+    ojs.assert_completed(send_mail)
+    with pytest.raises(AssertionError) as failed:
+        ojs.assert_completed(build_report)
+    assert "not awaited" not in str(failed.value)
+
+
+def test_a_failure_that_never_came_fails_the_test() -> None:
+    def sign_up() -> None:
+        with Ojs.fake() as ojs:
+            ojs.fail_next("orders.mial", TimeoutError("SMTP"))
+            send_mail.enqueue_sync("a@b.c")
+            ojs.drain_sync()
+
+    with pytest.raises(AssertionError, match=r"was never used.* Did you mean 'orders.mail'"):
+        sign_up()
+
+
 # ------------------------------------------------------------------------------ outcomes
 async def test_a_result_can_be_awaited_while_another_task_drains(ojs: Ojs) -> None:
     handle = await send_mail.enqueue("a@b.c")
@@ -415,9 +452,9 @@ async def test_a_result_that_nobody_makes_is_not_awaited_for_long(
 ) -> None:
     monkeypatch.setattr("ojs_aws.testing.transport.PATIENCE_S", 0.05)
     handle = await send_mail.enqueue("a@b.c")
-    with pytest.raises(WaitTimeoutError) as failed:
-        await handle.result()
-    assert "call drain()" in failed.value.__notes__[0]
+    with pytest.raises(WaitTimeoutError, match=r"nothing runs by itself: call drain\(\)") as failed:
+        await handle.result(timeout="1s")
+    assert "ojs-aws why" not in str(failed.value)
 
 
 async def test_a_job_of_a_transaction_is_enqueued_at_once(ojs: Ojs) -> None:

@@ -159,3 +159,18 @@ async def test_a_job_can_be_made_to_fail(ojs: Ojs) -> None:
 async def test_an_unknown_option_is_refused(ojs: Ojs) -> None:
     with pytest.raises(TypeError, match="no option 'attemp'"):
         await ojs.perform(send_mail.call("a"), attemp=2)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("more", [("a@b.c",), ()])
+async def test_perform_says_how_to_write_a_call(ojs: Ojs, more: tuple[str, ...]) -> None:
+    """For a typed job in place of a call of it."""
+    for job in (send_mail, send_mail("a@b.c")):
+        with pytest.raises(TypeError, match=r"perform\(send_mail.call\(...\)\)"):
+            await ojs.perform(job, *more)  # type: ignore[call-overload]
+
+
+async def test_perform_lists_its_options(ojs: Ojs) -> None:
+    with pytest.raises(
+        TypeError, match=r"no option 'atempt'. Did you mean 'attempt'\?.*checkpoint"
+    ):
+        await ojs.perform(send_mail.call("a@b.c"), atempt=2)  # type: ignore[call-overload]

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+import ojs_aws.testing.guard
 import ojs_aws.testing.left_over
 import ojs_aws.testing.ojs  # noqa: F401 - pytester forgets the modules that its runs import
 from ojs_aws.testing import application  # noqa: F401 - likewise
@@ -270,6 +271,44 @@ def test_a_test_that_leaves_its_fake_active_fails(shop: pytest.Pytester) -> None
     result = run(shop)
     result.assert_outcomes(failed=2, passed=2)
     result.stdout.fnmatch_lines(["The Ojs of *test_a_test_that_leaves_*.py:6 was begun without*"])
+
+
+def test_a_guard_refuses_tests_that_use_no_fixture(shop: pytest.Pytester) -> None:
+    """By typed jobs and by clients; not if a test has the marker, or a fixture."""
+    set_ini(shop, ojs_guard="true")
+    shop.makepyfile(
+        """
+        import pytest
+        from ojs_aws import Client
+        from ojs_aws.testing import Ojs
+        from shop import signup, signup_sync
+
+        async def test_typed():
+            await signup("a@b.c")
+
+        def test_sync():
+            signup_sync("a@b.c")
+
+        async def test_client():
+            await Client("https://nowhere.invalid").enqueue("shop.mail", ["a@b.c"])
+
+        async def test_fixture(ojs):
+            await signup("a@b.c")
+            await Client("https://nowhere.invalid").enqueue("shop.mail", ["a@b.c"])
+
+        async def test_block():
+            with Ojs.fake():
+                await signup("a@b.c")
+
+        @pytest.mark.ojs_unguarded
+        async def test_own_server():
+            with pytest.raises(ValueError, match="OJS_URL"):
+                await signup("a@b.c")
+        """
+    )
+    result = run(shop)
+    result.assert_outcomes(failed=3, passed=3)
+    result.stdout.fnmatch_lines(["*test_typed would reach a real server: let it use the fixture*"])
 
 
 def test_a_test_with_two_places_for_jobs_is_refused(shop: pytest.Pytester) -> None:

@@ -72,8 +72,10 @@ async def test_wait_for_a_failure_finds_the_retry(server: OjsServer) -> None:
 
 async def test_wait_ends_when_no_worker_runs(server: OjsServer) -> None:
     handle = await send_mail.enqueue("a@b.c")
-    with pytest.raises(AssertionError, match=r"is available .* within 100ms"):
+    with pytest.raises(AssertionError, match=r"is available .* within 100ms. .*worker serves\."):
         await server.wait(handle, timeout="100ms")
+    with pytest.raises(ValueError, match=r"no state 'complete'. Did you mean 'completed'"):
+        await server.wait(handle, "complete")
     with pytest.raises(AssertionError, match=r"served:worker serves\.\n.*shop.send_mail"):
         await server.drain("email", timeout="100ms")
 
