@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.by_filter import MAX_DRY, narrowed
 from ojs_aws.services.bulk.engine import (
@@ -47,6 +49,7 @@ class BulkPriority:
         cursor: str = "",
         *,
         is_dry: bool = False,
+        by: Actor | None = None,
     ) -> BulkReport:
         """Give the next jobs of a filter a priority, or only say which those are.
 
@@ -55,6 +58,7 @@ class BulkPriority:
 
         :param limit: jobs of this request that are looked at, at most 100 (1000 for a dry run).
         :param cursor: of the request before, for the same filter.
+        :param by: who does it.
         :raises InvalidRequestError: a bad limit or cursor; no filter at all; or states in which a
             job does not wait to begin.
         """
@@ -71,7 +75,8 @@ class BulkPriority:
 
         def move(current: JobRecord, _: Instant) -> JobRecord:
             require_since(current, wanted.as_of)
-            return lifecycle.reprioritise(current, priority)
+            after = lifecycle.reprioritise(current, priority)
+            return current if after is current else by_hand(after, by)
 
         def change(job_id: str) -> None:
             self.engine.changer.apply(job_id, move, start=jobs[job_id])
