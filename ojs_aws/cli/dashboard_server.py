@@ -121,7 +121,7 @@ class DashboardServer:
     """
 
     def __init__(self, upstream: Upstream, port: int) -> None:
-        """Listen.
+        """Listen on the port.
 
         :param port: 0 picks a free one.
         :raises OSError: the port is in use.
@@ -142,7 +142,7 @@ class DashboardServer:
         threading.Thread(target=self._server.shutdown, daemon=True).start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Close the port."""
         self._server.server_close()
         self.upstream.close()
 

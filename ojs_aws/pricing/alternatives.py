@@ -1,4 +1,4 @@
-"""Estimates what others cost for the same jobs, by the same prices, from the calls that they make.
+"""Estimate what others cost for the same jobs, by the same prices, from the calls that they make.
 
 Every bill contains the way from enqueuing a job to its end, and what executes it. What each
 alternative lacks is beside its price, because the cheaper ones do less.

@@ -1,4 +1,4 @@
-"""Helps to test jobs: without a server, by an explicit clock, with assertions that explain.
+"""Runs jobs in tests: without a server, by an explicit clock, with assertions that explain.
 
 Example::
 

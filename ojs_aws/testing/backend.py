@@ -39,6 +39,7 @@ from ojs_aws.testing.memory.api_keys import MemoryApiKeys
 from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
 from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
 from ojs_aws.testing.memory.indexed_jobs import IndexedStore
+from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.testing.memory.messages import NoMessages
 from ojs_aws.testing.memory.queue_settings import (
     MemoryDepths,
@@ -46,7 +47,6 @@ from ojs_aws.testing.memory.queue_settings import (
     MemorySettings,
     MemoryTallies,
 )
-from ojs_aws.testing.memory.watched import Watched
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,7 +7,7 @@ import functools
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from ojs_aws.client.keywords import checks_keywords
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7, first_of, within
@@ -27,13 +27,11 @@ from ojs_aws.worker.heartbeats import Heartbeats
 from ojs_aws.worker.job_lines import JobLines
 from ojs_aws.worker.job_sources import ServerAccess, about_worker, url_of
 from ojs_aws.worker.lifecycle import Lifecycle, signals_to
-from ojs_aws.worker.polls import Polls, Turns
+from ojs_aws.worker.polls import MAX_FETCH, Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Reporter
 from ojs_aws.worker.reservations import JobSource
 from ojs_aws.worker.shutdown import LAST_WORDS_S, drain
-
-MAX_FETCH: Final = 100
 
 _log = logging.getLogger(__name__)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ojs_aws.client.timer import Timer
+
+MAX_FETCH: Final = 100
+"""Jobs that one FETCH asks for at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

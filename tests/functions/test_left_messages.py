@@ -19,7 +19,7 @@ from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.jobs.messages import STILL_HELD_MS
 from ojs_aws.testing.memory import MemoryQueue
-from ojs_aws.testing.memory.watched import Watched
+from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import embedded
 from tests.simulation.world import World

@@ -34,12 +34,12 @@ from ojs_aws.testing.memory import (
 )
 from ojs_aws.testing.memory.batches import MemoryBatches
 from ojs_aws.testing.memory.indexed_jobs import IndexedStore
+from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.testing.memory.queue_settings import (
     MemoryPressures,
     MemorySettings,
     MemoryTallies,
 )
-from ojs_aws.testing.memory.watched import Watched
 from tests.simulation.chains import Chain
 from tests.simulation.channels import SimulatedAlarms, SimulatedQueue, SimulatedRegistry
 from tests.simulation.depths import SimulatedDepths

@@ -52,13 +52,13 @@ from ojs_aws.testing.memory import (
 from ojs_aws.testing.memory.api_keys import MemoryApiKeys
 from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
 from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
+from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.testing.memory.queue_settings import (
     MemoryDepths,
     MemoryPressures,
     MemorySettings,
     MemoryTallies,
 )
-from ojs_aws.testing.memory.watched import Watched
 from tests.simulation.faults import Faults, Observed
 
 

@@ -74,10 +74,7 @@ def claim(job: JobRecord, reservation: Reservation, now: Instant) -> JobRecord:
 
 
 def drop(job: JobRecord, now: Instant) -> JobRecord:
-    """Discard an available job because its limit's policy says so instead of waiting.
-
-    ojs-rate-limiting, section 6.2: ``on_limit`` is ``drop``.
-    """
+    """Discard an available job whose limit says ``drop`` (ojs-rate-limiting, section 6.2)."""
     require(job, "drop", S.AVAILABLE)
     return moved(job, S.DISCARDED, discarded_at=now, next_attempt_at=None)
 

@@ -9,9 +9,9 @@ from typing import Any
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.testing.memory.clock import FakeClock
+from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.testing.memory.jobs import MemoryStore
 from ojs_aws.testing.memory.rows import list_of, row_of, row_place
-from ojs_aws.testing.memory.watched import Watched
 
 Where = tuple[str, JobList]
 

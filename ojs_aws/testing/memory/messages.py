@@ -100,12 +100,12 @@ class NoMessages:
     queues: Collection[str]
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
-        """Lose a message."""
+        """Refuse a message to a queue that does not exist, and drop any other."""
         if queue not in self.queues:
             raise QueueMissingError
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
-        """Lose messages."""
+        """Refuse messages to a queue that does not exist, and drop any other."""
         if queue not in self.queues:
             raise QueueMissingError
 

@@ -13,7 +13,7 @@ from ojs_aws.domain.access import Caller, Permission, Scope, permissions_of
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.testing.memory.watched import Watched
+from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api, Reply
 from tests.simulation.world import World
