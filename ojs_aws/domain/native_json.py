@@ -61,7 +61,13 @@ def _check_scalar(value: object, path: str) -> None:
             raise InvalidPayloadError(f"{path} is {value}, which is not JSON.")
         return
     raise InvalidPayloadError(
-        f"{path} is a {type(value).__name__}, which JSON does not have.",
+        f"{path} is {_kind_of(value)}, which JSON does not have.",
         details={"field": path, "received": type(value).__name__},
         hint="Use strings, numbers, booleans, None, lists and dicts; dates as RFC 3339 strings.",
     )
+
+
+def _kind_of(value: object) -> str:
+    """Return the type of a value with its article."""
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import traceback
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import Failed, Outcome, ResultError, Snoozed, Succeeded
 from ojs_aws.worker.registry import NoHandlerError
 from ojs_aws.worker.reports import Reporter
-from ojs_aws.worker.tracebacks import own_traceback
+from ojs_aws.worker.tracebacks import own_lines
 from ojs_aws.worker.typed_handlers import NewerArgumentsError
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ class Execution:
         if isinstance(self.error, (NoHandlerError, NewerArgumentsError)):
             return f"{first}: {str(self.error).partition(' The job is discarded.')[0]}"
         error = self.error
-        lines = traceback.format_exception(type(error), error, own_traceback(error))
-        return first + "\n" + "".join(lines).rstrip()
+        return f"{first}\n{own_lines(error)}"
 
 
 class MemoryReservations(DirectReservations):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.worker.registry import Handler, HandlerRegistry
+from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
 
 Error: TypeAlias = "BaseException | type[BaseException]"
 
@@ -15,10 +15,16 @@ Error: TypeAlias = "BaseException | type[BaseException]"
 class FaultyHandlers(HandlerRegistry):
     """Finds handlers as a test wants them: its own first, and some of them fail on purpose."""
 
-    def __init__(self, handlers: HandlerRegistry) -> None:
-        """Find the others here."""
+    def __init__(
+        self, handlers: HandlerRegistry, advice: Callable[[str], str] = lambda _type: ""
+    ) -> None:
+        """Find the others here.
+
+        :param advice: returns what to add where a type has no handler.
+        """
         super().__init__()
         self.others = handlers
+        self._advice = advice
         self._own = HandlerRegistry()
         self._next: dict[str, list[Error]] = {}
         self._all: dict[str, Error] = {}
@@ -54,7 +60,14 @@ class FaultyHandlers(HandlerRegistry):
             return self._failing(job_type, queued.pop(0))
         if job_type in self._all:
             return self._failing(job_type, self._all[job_type])
-        return (self._own if job_type in self._own else self.others).find(job_type, version)
+        if job_type in self._own:
+            return self._own.find(job_type, version)
+        try:
+            return self.others.find(job_type, version)
+        except NoHandlerError as missing:
+            if advice := self._advice(job_type):
+                raise NoHandlerError(f"{missing}{advice}") from None
+            raise
 
     def is_injected(self, problem: BaseException | None) -> bool:
         """Return True if an error was raised on purpose, or because of one that was."""

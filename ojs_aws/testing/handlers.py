@@ -138,7 +138,8 @@ class JobHandlers:
         self._worker = worker
         self._jobs = worker.jobs if worker is not None else jobs
         self._declared = DeclaredHandlers(self._jobs)
-        self.faults = FaultyHandlers(worker.registry if worker is not None else self._declared)
+        known = worker.registry if worker is not None else self._declared
+        self.faults = FaultyHandlers(known, self._declared_elsewhere)
         self.note = self._declared.note
         self.declaration = self._declared.declaration
 
@@ -152,6 +153,17 @@ class JobHandlers:
             return Executor(self.faults, self._chain)
         executor = self._worker.freeze()
         return Executor(self.faults, executor.chain, executor.hooks)
+
+    def _declared_elsewhere(self, job_type: str) -> str:
+        """Return what to say about a job of other ``Jobs`` than those that run; empty if none."""
+        if self._jobs is None and self._worker is None:
+            return ""
+        if not any(each.type == job_type for jobs in all_jobs() for each in jobs):
+            return ""
+        return (
+            " Other Jobs declare it than those that this test runs: see the pytest setting or "
+            "fixture ojs_worker, or Ojs.fake(worker=..., jobs=...)."
+        )
 
     def queues(self) -> set[str]:
         """Return the queues that jobs are declared for, or that the worker serves."""

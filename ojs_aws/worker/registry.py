@@ -66,7 +66,7 @@ class Handler:
             self.signature.bind(None, *job.args)
         except TypeError as problem:
             raise ArgumentsError(
-                f"The {len(job.args)} arguments of {job.type!r} do not fit its handler "
+                f"{_they_do(job)} not fit its handler "
                 f"{_name(self.function)}{self.signature}: {problem}.{self._advice(job)}"
             ) from None
 
@@ -233,3 +233,11 @@ def _checked_signature(job_type: str, function: Callable[..., object]) -> inspec
 
 def _name(function: Callable[..., object]) -> str:
     return str(getattr(function, "__qualname__", None) or repr(function))
+
+
+def _they_do(job: Job) -> str:
+    """Return the begin of a sentence about the arguments of a job."""
+    count = len(job.args)
+    if count == 1:
+        return f"The argument of {job.type!r} does"
+    return f"The {count} arguments of {job.type!r} do"

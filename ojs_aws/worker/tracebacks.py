@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -16,10 +17,22 @@ def own_traceback(problem: BaseException) -> TracebackType | None:
 
     None for an error that only has frames of this package.
     """
-    traceback = problem.__traceback__
-    while traceback is not None and is_internal(traceback.tb_frame.f_code.co_filename):
-        traceback = traceback.tb_next
-    return traceback
+    frames = problem.__traceback__
+    while frames is not None and is_internal(frames.tb_frame.f_code.co_filename):
+        frames = frames.tb_next
+    return frames
+
+
+def own_lines(problem: BaseException) -> str:
+    """Return the traceback of an error and of its causes, without the frames of this package."""
+    whole = traceback.TracebackException.from_exception(problem)
+    part: traceback.TracebackException | None = whole
+    while part is not None:
+        part.stack = traceback.StackSummary.from_list(
+            [frame for frame in part.stack if not is_internal(frame.filename)]
+        )
+        part = part.__cause__ or part.__context__
+    return "".join(whole.format()).rstrip()
 
 
 def is_internal(filename: str) -> bool:

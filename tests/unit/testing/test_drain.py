@@ -290,6 +290,32 @@ async def test_a_worker_runs_its_handlers_in_its_middleware() -> None:
     assert seen == ["before plain.job", "after"]
 
 
+async def test_a_job_of_other_jobs_names_the_setting(ojs: Ojs) -> None:
+    """The handlers of a test may be those of one worker only."""
+    with Ojs.fake(worker=LambdaWorker()) as chosen:
+        await send_mail.enqueue("a@b.c")
+        with pytest.raises(DrainError, match=r"Other Jobs declare it.*ojs_worker"):
+            await chosen.drain()
+
+
+async def test_a_traceback_has_no_frames_of_this_package(ojs: Ojs) -> None:
+    """Not of causes, either."""
+    jobs = Jobs()
+
+    @jobs.job("sends.wrongly")
+    async def send_wrongly() -> None:
+        try:
+            await send_mail.enqueue(1)  # type: ignore[arg-type]
+        except TypeError as problem:
+            raise RuntimeError("no mail") from problem
+
+    await send_wrongly.enqueue()
+    with pytest.raises(DrainError, match="RuntimeError: no mail") as failed:
+        await ojs.drain()
+    assert "typed_jobs/senders.py" not in str(failed.value)
+    assert str(failed.value).count("in send_wrongly") == 2
+
+
 async def test_a_drain_opens_resources_unless_the_test_gives_its_own(ojs: Ojs) -> None:
     jobs, log = Jobs(), []
 
