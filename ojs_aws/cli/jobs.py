@@ -13,7 +13,8 @@ from ojs_aws.cli.options import DryRun, JobId, Yes, moment
 from ojs_aws.cli.session import ExitCode, Session, command, misuse
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.jobs import BulkAction, JobBulkResult, JobEntry, JobFilter
+    from ojs_aws.client.areas.job_parts import JobBulkResult, JobEntry, JobFilter
+    from ojs_aws.client.areas.jobs import BulkAction
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.dead_letters import DeadLetterJobs as DeadLetterJobs
     from ojs_aws.client.areas.events import EventList as EventList
     from ojs_aws.client.areas.events import Events as Events
-    from ojs_aws.client.areas.jobs import JobBulkResult as JobBulkResult
-    from ojs_aws.client.areas.jobs import JobDiagnosis as JobDiagnosis
-    from ojs_aws.client.areas.jobs import JobEntry as JobEntry
-    from ojs_aws.client.areas.jobs import JobPage as JobPage
-    from ojs_aws.client.areas.jobs import JobReason as JobReason
+    from ojs_aws.client.areas.job_parts import JobBulkResult as JobBulkResult
+    from ojs_aws.client.areas.job_parts import JobDiagnosis as JobDiagnosis
+    from ojs_aws.client.areas.job_parts import JobEntry as JobEntry
+    from ojs_aws.client.areas.job_parts import JobPage as JobPage
+    from ojs_aws.client.areas.job_parts import JobReason as JobReason
     from ojs_aws.client.areas.jobs import Jobs as Jobs
     from ojs_aws.client.areas.limits import LimitEntry as LimitEntry
     from ojs_aws.client.areas.limits import LimitList as LimitList

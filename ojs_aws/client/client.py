@@ -30,6 +30,7 @@ from ojs_aws.domain.job_attributes import JobAttributes
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.members import given_or_made
 from ojs_aws.ports import IdGenerator, TransactAction
 
 if TYPE_CHECKING:
@@ -86,23 +87,22 @@ class Client(SingleJobs):
         timer = timer or SystemTimer()
         if (url is None) == (transport is None):
             raise ValueError(NEEDS_URL)
-        used: Transport = transport or ReplaceableTransport(
-            HttpTransport(
-                HttpConnection(
-                    url or "",
-                    headers=headers,
-                    api_key=api_key,
-                    credentials=credentials,
-                    timeout_s=timeout_s,
-                    resends=resends,
-                    timer=timer,
-                )
+        if transport is None:
+            connection = HttpConnection(
+                url or "",
+                headers=headers,
+                api_key=api_key,
+                credentials=credentials,
+                timeout_s=timeout_s,
+                resends=resends,
+                timer=timer,
             )
-        )
-        super().__init__(used, timer)
+            transport = ReplaceableTransport(HttpTransport(connection))
+        super().__init__(transport, timer)
         self._ids = ids or UuidV7()
-        given = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
-        self._insertion = Insertion(Enqueuer(chain_of(middleware), given), self._ids)
+        chosen = EnqueueChain.default() if middleware is None else middleware
+        chain = given_or_made(EnqueueChain, chosen)
+        self._insertion = Insertion(Enqueuer(chain, given_or_made(Hooks, hooks)), self._ids)
 
     @classmethod
     def direct(
@@ -127,11 +127,10 @@ class Client(SingleJobs):
             return cls(transport=ReplaceableTransport(), middleware=middleware, hooks=hooks)
         from ojs_aws.client.transports.in_process import InProcessTransport  # imports botocore
 
-        transport = (
-            InProcessTransport(backend)
-            if backend is not None
-            else InProcessTransport.open(settings, endpoint_url=endpoint_url, region=region)
-        )
+        if backend is not None:
+            transport = InProcessTransport(backend)
+        else:
+            transport = InProcessTransport.open(settings, endpoint_url=endpoint_url, region=region)
         return cls(transport=ReplaceableTransport(transport), middleware=middleware, hooks=hooks)
 
     @classmethod
@@ -157,21 +156,9 @@ class Client(SingleJobs):
             from ojs_aws.config import Settings
 
             return cls.direct(settings=Settings.from_env(env), middleware=middleware, hooks=hooks)
-        if current_substitute() is not None:  # a test, which needs no server
-            return cls(transport=ReplaceableTransport(), middleware=middleware, hooks=hooks)
-        raise ValueError(NO_SERVER)
-
-    async def __aenter__(self) -> Self:
-        """Return the client itself."""
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Close the client."""
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._transport.close()
+        if current_substitute() is None:
+            raise ValueError(NO_SERVER)
+        return cls(transport=ReplaceableTransport(), middleware=middleware, hooks=hooks)  # a test
 
     @property
     def middleware(self) -> EnqueueChain:
@@ -304,10 +291,3 @@ class Client(SingleJobs):
         from ojs_aws.client.handles import JobHandle, id_of
 
         return JobHandle(self, id_of(job))
-
-
-def chain_of(middleware: EnqueueChain | Iterable[object] | None) -> EnqueueChain:
-    """Return the chain that a caller gave, one of the middleware that they gave, or the default."""
-    if middleware is None:
-        return EnqueueChain.default()
-    return middleware if isinstance(middleware, EnqueueChain) else EnqueueChain(middleware)

@@ -11,12 +11,12 @@ from ojs_aws.client.areas.dead_letters import BulkResult
 from ojs_aws.client.areas.dead_letters import DeadLetterFilter
 from ojs_aws.client.areas.events import EventFilter
 from ojs_aws.client.areas.events import EventList
+from ojs_aws.client.areas.job_parts import JobBulkResult
+from ojs_aws.client.areas.job_parts import JobDiagnosis
+from ojs_aws.client.areas.job_parts import JobEntry
+from ojs_aws.client.areas.job_parts import JobFilter
+from ojs_aws.client.areas.job_parts import JobPage
 from ojs_aws.client.areas.jobs import BulkAction
-from ojs_aws.client.areas.jobs import JobBulkResult
-from ojs_aws.client.areas.jobs import JobDiagnosis
-from ojs_aws.client.areas.jobs import JobEntry
-from ojs_aws.client.areas.jobs import JobFilter
-from ojs_aws.client.areas.jobs import JobPage
 from ojs_aws.client.areas.limits import LimitEntry
 from ojs_aws.client.areas.limits import LimitList
 from ojs_aws.client.areas.outcomes import JobCheckpoint

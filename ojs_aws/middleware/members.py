@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Self, TypeVar
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.errors import (
@@ -268,3 +268,11 @@ def _is_meant(member: Member, reference: object) -> bool:
     if inspect.ismethod(reference):  # a new object each time that it is looked up
         return member.middleware == reference
     return member.middleware is reference
+
+
+M = TypeVar("M", bound=Members)
+
+
+def given_or_made(kind: type[M], given: M | Iterable[object]) -> M:
+    """Return the chain or the hooks that a caller gave, or new ones of what they listed."""
+    return given if isinstance(given, kind) else kind(given)

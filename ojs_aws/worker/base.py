@@ -9,6 +9,7 @@ from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.members import given_or_made
 from ojs_aws.topology import DEFAULT_QUEUE
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
@@ -59,8 +60,9 @@ class BaseWorker:
         self._queues = tuple(check_queue(queue) for queue in queues or ())
         self.registry = registry or HandlerRegistry()
         self.jobs.on_declared(self._run_typed)
-        self._middleware = chain_of(middleware)
-        self._hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
+        chosen = ExecutionChain.default() if middleware is None else middleware
+        self._middleware = given_or_made(ExecutionChain, chosen)
+        self._hooks = given_or_made(Hooks, hooks)
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -136,10 +138,3 @@ def queues_of(jobs: Jobs) -> tuple[str, ...]:
     """Return the queues of the jobs that a worker runs itself, in the order of their jobs."""
     named = dict.fromkeys(each.queue for each in jobs if not each.is_remote)
     return tuple(named) or (DEFAULT_QUEUE,)
-
-
-def chain_of(middleware: ExecutionChain | Iterable[object] | None) -> ExecutionChain:
-    """Return the chain that a caller chose: their own, one of their middleware, or the default."""
-    if middleware is None:
-        return ExecutionChain.default()
-    return middleware if isinstance(middleware, ExecutionChain) else ExecutionChain(middleware)

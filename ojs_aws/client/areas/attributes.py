@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ojs_aws.client.timer import Timer
 from ojs_aws.client.transports.transport import Transport
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Areas:
-    """Offers one attribute for each area, over one transport."""
+    """Offers one attribute for each area, over one transport, which it closes."""
 
     admin: Admin
     """Operations for operators: dead letters, queues, health."""
@@ -56,6 +56,18 @@ class Areas:
         """Keep the transport; each area is made when it is first used."""
         self._transport = transport
         self._timer = timer
+
+    async def __aenter__(self) -> Self:
+        """Return the client itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the client."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
 
 
 def _made_late(kind: str) -> cached_property[object]:

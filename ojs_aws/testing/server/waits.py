@@ -22,7 +22,7 @@ from ojs_aws.testing.states import checked_state
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.jobs import JobEntry
+    from ojs_aws.client.areas.job_parts import JobEntry
 
 AnyJob: TypeAlias = Job | EnqueueResult | Handle[Any] | SyncHandle[Any] | str
 """A job, what enqueueing it returned, or its id."""
