@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,43 +9,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
-from ojs_aws.client.timer import UuidV7
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.backend.ports import Ports
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.testing.changes import Changes
-from ojs_aws.testing.memory import (
-    FakeClock,
-    MemoryAlarms,
-    MemoryClientBuckets,
-    MemoryCron,
-    MemoryEvents,
-    MemoryLimits,
-    MemoryMarks,
-    MemoryRegistry,
-    MemorySchemas,
-    MemoryUniqueJobs,
-    MemoryWorkers,
-    MemoryWorkflows,
-)
-from ojs_aws.testing.memory.api_keys import MemoryApiKeys
-from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
-from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
-from ojs_aws.testing.memory.indexed_jobs import IndexedStore
-from ojs_aws.testing.memory.item_writes import Watched
-from ojs_aws.testing.memory.messages import NoMessages
-from ojs_aws.testing.memory.queue_settings import (
-    MemoryDepths,
-    MemoryPressures,
-    MemorySettings,
-    MemoryTallies,
-)
+from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.stores import MemoryStores
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,9 +27,6 @@ MAX_QUEUES: Final = 100
 ALL: Final = 1_000_000
 MAX_FIRED: Final = 10_000
 """Times that cron jobs may fire while the clock is moved once."""
-
-STAGED_JOBS: Final = 100
-"""Jobs in one part of a large batch."""
 
 
 def settings_for_tests(settings: Settings | None = None) -> Settings:
@@ -78,47 +46,16 @@ class MemoryBackend:
         self.changes = Changes(self.clock, lambda: self.services)
         self.order: dict[str, int] = {}
         self._lock = threading.RLock()
-        self.store = IndexedStore(clock=self.clock, changed=self._job_changed)
-        self.registry = MemoryRegistry(store=self.store)
-        self.cron = MemoryCron(entries=Watched(self.changes.note))
-        self.alarms = MemoryAlarms(self.clock)
-        self.workflows = MemoryWorkflows(self.store, kept=Watched(self.changes.note))
-        self.event_log = MemoryEvents()
-        self.unique = MemoryUniqueJobs(self.store)
-        self.batches = MemoryBatches(part_jobs=STAGED_JOBS)
-        self.services = Backend(settings_for_tests(settings), self._ports())
-
-    def _ports(self) -> Ports:
-        store = self.store
-        book = MemorySettings(store, kept=Watched(self.changes.note))
-        return Ports(
-            store=store,
-            messages=NoMessages(self.registry.infos),
-            queues=self.registry,
-            workers=_once(MemoryWorkers),
-            marks=_once(MemoryMarks),
-            events=lambda: self.event_log,
-            cron=lambda: self.cron,
-            alarms=lambda: self.alarms,
-            schemas=_once(MemorySchemas),
-            unique=lambda: self.unique,
-            workflows=lambda: self.workflows,
-            limits=_once(lambda: MemoryLimits(store)),
-            client_buckets=_once(MemoryClientBuckets),
-            batches=lambda: self.batches,
-            bulk=_once(MemoryBulkRequests),
-            settings_book=lambda: book,
-            depths=_once(lambda: MemoryDepths(store)),
-            tallies=_once(MemoryTallies),
-            failure_groups=_once(MemoryFailureGroups),
-            api_keys=_once(MemoryApiKeys),
-            pressures=_once(lambda: MemoryPressures(reports=Watched(self.changes.note))),
-            clock=self.clock,
-            ids=UuidV7(),
-            new_reservation_id=lambda: secrets.token_hex(6),
-            enqueuing=lambda: Enqueuer(EnqueueChain()),
-            both=in_turn,
-        )
+        stores = MemoryStores(self.clock, self._job_changed, self.changes.note)
+        self.store = stores.jobs
+        self.registry = stores.queues
+        self.cron = stores.cron
+        self.alarms = stores.alarms
+        self.workflows = stores.workflows
+        self.event_log = stores.events
+        self.unique = stores.unique
+        self.batches = stores.batches
+        self.services = Backend(settings_for_tests(settings), stores.ports())
 
     def _job_changed(self, job_id: str, before: JobRecord | None, after: JobRecord | None) -> None:
         if before is None:
@@ -316,18 +253,6 @@ class MemoryBackend:
 
 
 _FAR: Final = Instant(2**62)
-
-
-def _once(make: Callable[[], R]) -> Callable[[], R]:
-    """Return a function that makes something at its first call and keeps it."""
-    made: list[R] = []
-
-    def get() -> R:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return get
 
 
 def _machine_ms() -> int:
