@@ -111,6 +111,25 @@ def test_a_key_of_a_producer_sees_what_it_lacks(closed_tab: Tab, keys: dict[str,
     page.get_by_role("columnheader", name="Queue").wait_for()
 
 
+@pytest.mark.parametrize(
+    ("view", "refused", "shown"),
+    [
+        ("settings", "admin/config", "Your credentials may not read the settings."),
+        ("dead-letters", "dead-letter/stats", "There are no dead letters here."),
+    ],
+)
+def test_a_key_with_bounds_sees_the_rest_of_a_view(
+    tab: Tab, view: str, refused: str, shown: str
+) -> None:
+    """What the server refuses to it is left out, and nobody asks for another key."""
+    error = '{"error": {"code": "forbidden", "message": "not with bounds"}}'
+    tab.page.route(f"**/ojs/v1/{refused}", lambda route: route.fulfill(status=403, body=error))
+    page = tab.open(f"{view}?queue=nobody" if view == "dead-letters" else view)
+    page.get_by_text(shown).wait_for()
+    assert page.get_by_role("alert").count() == 0
+    tab.complaints = [each for each in tab.complaints if "403" not in each]
+
+
 def test_a_gateway_that_asks_for_signatures_is_explained(tab: Tab, server: str) -> None:
     """A browser cannot sign; the command that does so is named."""
     refused = '{"message":"Forbidden"}'

@@ -58,6 +58,16 @@ export async function read<T>(path: string): Promise<T> {
   return (await call<T>("GET", path)).value;
 }
 
+/** Read an address; null where the credential may not. */
+export async function readIfAllowed<T>(path: string): Promise<T | null> {
+  try {
+    return await read<T>(path);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403 && error.code) return null;
+    throw error;
+  }
+}
+
 export async function callAt<T>(method: string, url: URL, body?: unknown): Promise<Answer<T>> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (credential.value) headers["Authorization"] = `Bearer ${credential.value}`;

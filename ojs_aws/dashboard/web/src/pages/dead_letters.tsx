@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link, open, queryText } from "../address";
-import { call, read } from "../api";
+import { call, read, readIfAllowed } from "../api";
 import { Facts, Heading, JobLink, QueueLink, StaleNote, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
@@ -23,7 +23,8 @@ interface DeadLetter {
 
 interface Everything {
   readonly page: { readonly jobs: readonly DeadLetter[]; readonly pagination: Pagination };
-  readonly stats: { readonly total: number; readonly total_is_exact: boolean; readonly by_error_type: Counts; readonly by_queue: Counts; readonly oldest_at: string | null };
+  /** Null where the credential may not read numbers: it is bound to job types. */
+  readonly stats: { readonly total: number; readonly total_is_exact: boolean; readonly by_error_type: Counts; readonly by_queue: Counts; readonly oldest_at: string | null } | null;
 }
 
 type Filter = Readonly<Partial<Record<"queue" | "type" | "error_type", string>>>;
@@ -37,7 +38,7 @@ export function DeadLetters() {
   const path = `dead-letter${queryText({ ...filter, cursor, limit: "50" })}`;
   const load = async (): Promise<Everything> => ({
     page: await read<Everything["page"]>(path),
-    stats: await read<Everything["stats"]>("dead-letter/stats"),
+    stats: await readIfAllowed<NonNullable<Everything["stats"]>>("dead-letter/stats"),
   });
   const { data, error } = useData(load, 15, path);
   return (
@@ -69,14 +70,14 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
   const next = page.pagination.next_cursor;
   return (
     <>
-      <Facts
+      {stats && <Facts
         facts={[
           ["Dead letters", atLeast(stats.total, stats.total_is_exact)],
           ["Oldest", <Time at={stats.oldest_at} />],
           ["Most frequent errors", most(stats.by_error_type)],
           ["Most affected queues", most(stats.by_queue)],
         ]}
-      />
+      />}
       <Table
         label="Dead letters"
         rows={page.jobs}

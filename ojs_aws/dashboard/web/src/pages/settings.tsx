@@ -1,6 +1,6 @@
 // What the server is, what it can do, whom it takes the caller for, and how it is set.
 
-import { callAt, read } from "../api";
+import { callAt, read, readIfAllowed } from "../api";
 import { PAGE } from "../address";
 import { Facts, Heading, StaleNote, Waiting } from "../parts";
 import { useData } from "../polling";
@@ -22,14 +22,15 @@ interface Caller {
 interface Everything {
   readonly caller: Caller;
   readonly manifest: Manifest;
-  readonly settings: Readonly<Record<string, unknown>>;
+  /** Null where the credential may not read them. */
+  readonly settings: Readonly<Record<string, unknown>> | null;
 }
 
 async function load(before: Everything | null, isAsked: boolean): Promise<Everything> {
   if (before && !isAsked) return before;
   const manifest = (await callAt<Manifest>("GET", new URL("ojs/manifest", PAGE))).value;
-  const { settings } = await read<{ settings: Everything["settings"] }>("admin/config");
-  return { manifest, settings, caller: await read<Caller>("whoami") };
+  const found = await readIfAllowed<{ settings: Everything["settings"] }>("admin/config");
+  return { manifest, settings: found?.settings ?? null, caller: await read<Caller>("whoami") };
 }
 
 export function Settings() {
@@ -58,7 +59,9 @@ export function Settings() {
         ]}
       />
       <h2>How the backend is set</h2>
-      <Facts facts={Object.entries(settings).map(([name, value]) => [name, textOf(value)] as const)} />
+      {settings
+        ? <Facts facts={Object.entries(settings).map(([name, value]) => [name, textOf(value)] as const)} />
+        : <p>Your credentials may not read the settings.</p>}
       <p><a href="LICENSES.txt">Licences of what this page is made of</a></p>
     </>
   );
