@@ -83,7 +83,7 @@ def test_a_growing_backlog_is_explained_and_resolved(tab: Tab, api: httpx.Client
     page.get_by_role("heading", name="Queue growing").wait_for()
     page.locator("li", has_text="available").get_by_role("link").click()
     page.locator("tbody a.id").first.click()
-    tab.says("The queue 'growing' has been paused for")
+    tab.says("The queue 'growing' has been paused by anonymous for")
     page.get_by_role("link", name="growing", exact=True).click()
     page.get_by_role("button", name="Resume").click()
     tab.confirm("Resume")

@@ -392,5 +392,5 @@ def test_a_job_that_waits_says_why(tab: Tab, api: httpx.Client) -> None:
     job_id = push(api, queue)
     api.post(f"queues/{queue}/pause").raise_for_status()
     tab.open(f"jobs/{job_id}", "report.build")
-    tab.says(f"The queue '{queue}' has been paused for")
+    tab.says(f"The queue '{queue}' has been paused by anonymous for")
     tab.says(f"ojs-aws why {job_id}")

@@ -161,9 +161,9 @@ class Foreign:
         )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def foreign() -> Foreign:
-    """The others' things."""
+    """The others' things, once in the process, as its one world is."""
     with quiet():
         return Foreign()
 
