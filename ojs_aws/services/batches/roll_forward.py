@@ -78,20 +78,20 @@ class RollForward:
             _log.warning("Batch %s is left to the sweep", batch.id, exc_info=True)
         return placed
 
-    def roll_forward(self, batch: OpenBatch, is_over: Callable[[], bool], queues: set[str]) -> bool:
+    def roll_forward(self, batch: OpenBatch, is_over: Callable[[], bool], sent: set[str]) -> bool:
         """Put the jobs of a committed batch into their places, from where others stopped.
 
         :param is_over: whether the time for it is up; asked before each part.
-        :param queues: gets the queues of these jobs.
+        :param sent: gets the ids of these jobs, once their messages are sent.
         :returns: whether all are there.
         """
         for number in range(self.batches.done(batch), len(batch.sizes)):
             if is_over():
                 return False
             part = self.batches.part(batch, number)
-            queues.update(each.record.queue for each in part)
             self.note([each.record for each in part])
             self._place(part, batch)
+            sent.update(each.record.id for each in part)
             self.batches.advance(batch, number + 1)
         self.batches.close(batch)
         return True
@@ -103,24 +103,24 @@ class RollForward:
         its place, and nobody tries any more.
         """
         done = failed = lost = 0
-        queues: set[str] = set()
+        sent: set[str] = set()
         for batch in self.batches.open():
             now = self.clock.now()
             if batch.committed_at > now - QUIET_MS or is_over():
                 continue
             try:
                 try:
-                    done += self.roll_forward(batch, is_over, queues)
+                    done += self.roll_forward(batch, is_over, sent)
                 except LogLostError:
                     if batch.committed_at > now - GIVE_UP_MS:
                         raise
-                    lost += self._give_up(batch, is_over, queues)
+                    lost += self._give_up(batch, is_over, sent)
             except Exception:  # noqa: BLE001 - whatever it was, the other batches must have their turn
                 _log.exception("Batch %s could not be rolled forward", batch.id)
                 failed += 1
-        return RollForwardReport(done, failed, lost, frozenset(queues))
+        return RollForwardReport(done, failed, lost, frozenset(sent))
 
-    def _give_up(self, batch: OpenBatch, is_over: Callable[[], bool], queues: set[str]) -> bool:
+    def _give_up(self, batch: OpenBatch, is_over: Callable[[], bool], sent: set[str]) -> bool:
         """Put what is left of a batch into its place and set it aside; return whether that is done.
 
         Where nobody knows which parts were in their places, none is put there again: its jobs may
@@ -139,9 +139,9 @@ class RollForward:
             except LogLostError:
                 lost += batch.sizes[number]
                 continue
-            queues.update(each.record.queue for each in part)
             self.note([each.record for each in part])
             self._place(part, batch)
+            sent.update(each.record.id for each in part)
         self.batches.abandon(batch, self.clock.now())
         _log.error(
             "Batch %s was given up: up to %d of its %d jobs are lost",

@@ -28,10 +28,10 @@ class RollForwardReport:
     :ivar done: those whose jobs are all in their places now.
     :ivar failed: those that met an error; the next tick repeats it.
     :ivar lost: those that were given up, because something of their log is gone.
-    :ivar queues: of jobs that were put into their places, whose messages were sent just now.
+    :ivar sent: ids of jobs that were put into their places, whose messages were sent just now.
     """
 
     done: int = 0
     failed: int = 0
     lost: int = 0
-    queues: frozenset[str] = frozenset()
+    sent: frozenset[str] = frozenset()

@@ -6,7 +6,7 @@ more than are missing: a message too many costs an invocation each time it comes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -56,14 +56,20 @@ class MessageResend:
     limited_types: LimitedTypes
     _sent: dict[str, dict[str, _Sent]] = field(default_factory=dict)
 
-    def __call__(self, queue: str, head: Head, now: Instant) -> int:
+    def __call__(self, queue: str, head: Head, now: Instant, sent: Collection[str] = ()) -> int:
         """Send messages for jobs that have been ready for long; return how many.
 
         Without a limit, a visible message is enough: it brings a worker to the first of them.
         Delayed messages and those in somebody's hands say nothing of these jobs. Where a limit
         makes jobs wait, their messages are set aside, hidden or delayed: so all of them count.
+
+        :param sent: ids of jobs that got a message just now, and so are left out.
         """
-        late = [row for row in head.jobs if now - ready_since(row.sort_key) > UNCOVERED_AFTER_MS]
+        late = [
+            row
+            for row in head.jobs
+            if now - ready_since(row.sort_key) > UNCOVERED_AFTER_MS and row.id not in sent
+        ]
         if not late or head.is_paused:
             self._sent.pop(queue, None)
             return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import add, or_
 from typing import Any, Final, Protocol
@@ -133,7 +133,7 @@ class Sweep:
             return ends_at is not None and self.clock.now() >= ends_at
 
         def sweep(info: QueueInfo) -> SweepReport:
-            return self._safely(info, is_over, has_just_sent=info.name in rolled.queues)
+            return self._safely(info, is_over, rolled.sent)
 
         rolled = self._roll_forward(is_over)
         report = SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
@@ -188,7 +188,7 @@ class Sweep:
         return sorted(due, key=turn)
 
     def _safely(
-        self, info: QueueInfo, is_over: Callable[[], bool], *, has_just_sent: bool
+        self, info: QueueInfo, is_over: Callable[[], bool], sent: Collection[str]
     ) -> SweepReport:
         if is_over():
             return SweepReport(skipped=1)
@@ -197,7 +197,7 @@ class Sweep:
             if info.created_at is None:
                 # A declared queue: when it is taken off the list, its item says that it is there.
                 self.queues.register(info.name, now)
-            done = self.queue(info, is_over, has_just_sent=has_just_sent)
+            done = self.queue(info, is_over, sent)
         except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
             _log.exception("Sweep of queue %s failed", info.name)
             return SweepReport(queues=1, failed=1)

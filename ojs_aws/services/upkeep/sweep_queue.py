@@ -6,7 +6,7 @@ and the cursor moves only over jobs whose messages were sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -84,13 +84,12 @@ class QueueSweep:
     cover: MessageResend
 
     def __call__(
-        self, info: QueueInfo, is_over: Callable[[], bool], *, has_just_sent: bool = False
+        self, info: QueueInfo, is_over: Callable[[], bool], sent: Collection[str] = ()
     ) -> QueueReport:
         """Sweep a queue.
 
         :param is_over: whether the time for it is up; asked after each page.
-        :param has_just_sent: this tick has sent messages for ready jobs of the queue. SQS does not
-            count them yet, so none is sent again before the next tick.
+        :param sent: ids of jobs for which this tick has sent messages. SQS may not count these yet.
         """
         now = self.changer.clock.now()
         report = QueueReport()
@@ -106,7 +105,7 @@ class QueueSweep:
         head = self.changer.store.head(info.name, PAGE)
         return replace(
             report,
-            covered=0 if has_just_sent else self.cover(info.name, head, now),
+            covered=self.cover(info.name, head, now, sent),
             is_idle=not first and not head.jobs,
             oldest_ms=self._oldest_ms(info.name, head, now),
         )

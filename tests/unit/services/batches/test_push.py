@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import (
     OjsError,
     PayloadTooLargeError,
 )
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.ports import Backlog
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.service import FetchRequest
@@ -333,14 +333,40 @@ def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
 def test_a_sweep_sends_one_message_for_each_job_that_it_rolls_forward(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """SQS does not count at once what was sent a moment ago; the next sweep compares numbers."""
+    """SQS does not count at once what was just sent; a lost message is sent again anyway."""
     world, jobs = left_open()
+    [other] = push(world, jobs_of(1, start=5001))
+    world.messages.queues.clear()
     monkeypatch.setattr(world.messages, "backlog", lambda _: Backlog())
     world.clock.advance(s=61)
     world.backend.upkeep.sweep.tick()
-    assert world.store.jobs.keys() == {job.id for job in jobs}
+    assert world.store.jobs.keys() == {job.id for job in jobs} | {other}
     named = Counter(held.message.job_id for held in world.messages.queues["default"].values())
     assert set(named.values()) == {1}
+    assert other in named
+
+
+def test_a_batch_that_stays_unfinished_hides_no_lost_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its jobs whose messages were sent are sent for again, too, with growing pauses."""
+    world, jobs = left_open()
+    [other] = push(world, jobs_of(1, start=5001))
+    insert = world.store.insert
+
+    def refused(job: JobRecord) -> None:
+        if job.id == jobs[0].id:
+            raise BackendError("throttled")
+        insert(job)
+
+    monkeypatch.setattr(world.store, "insert", refused)
+    monkeypatch.setattr(world.messages, "backlog", lambda _: Backlog())
+    for _ in range(2):
+        world.messages.queues.clear()
+        world.clock.advance(s=121)
+        assert world.backend.upkeep.sweep.tick().batches_failed == 1
+        named = {held.message.job_id for held in world.messages.queues["default"].values()}
+        assert other in named
 
 
 def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next() -> None:

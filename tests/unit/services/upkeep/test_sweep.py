@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 import pytest
@@ -215,9 +215,9 @@ def test_a_tick_without_time_left_begins_with_the_rest_the_next_time(world: Worl
     look: Callable[[QueueInfo, Callable[[], bool]], sweeping.QueueReport] = sweep.queue
 
     def slowly(
-        info: QueueInfo, is_over: Callable[[], bool], *, has_just_sent: bool
+        info: QueueInfo, is_over: Callable[[], bool], sent: Collection[str]
     ) -> sweeping.QueueReport:
-        assert not has_just_sent
+        assert not sent
         seen.append(info.name)
         world.clock.advance(s=20)
         return look(info, is_over)
