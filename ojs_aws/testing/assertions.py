@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
@@ -83,12 +84,12 @@ def criteria_of(
     return Criteria(kind=kind, args=args, meta=meta, attributes=attributes, check=check)
 
 
-class Assertions:
+class Assertions(ABC):
     """Asserts which jobs a test enqueued. What fails is an ``AssertionError``."""
 
+    @abstractmethod
     def _jobs(self) -> list[EnqueuedJob[Any]]:
         """Return all jobs, in the order in which they were enqueued."""
-        raise NotImplementedError
 
     def _hint(self) -> str:
         """Return what to add to the message of an assertion that fails; empty for nothing."""

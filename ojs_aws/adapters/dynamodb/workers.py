@@ -113,9 +113,8 @@ class DynamoWorkerRegistry(InTable):
             update.remove(n.BY)
         update.when(f"{update.name(n.TTL)} > {update.value(number(now // 1000))}")
         if directive != TERMINATE:
-            directive = update.name(DIRECTIVE)
-            ending = update.value(string(TERMINATE))
-            update.when(f"(attribute_not_exists({directive}) OR {directive} <> {ending})")
+            held, ending = update.name(DIRECTIVE), update.value(string(TERMINATE))
+            update.when(f"(attribute_not_exists({held}) OR {held} <> {ending})")
         try:
             return read_worker(self.update_item(_key(worker_id), update, returning="ALL_OLD"))
         except ConditionFailedError as failed:

@@ -63,12 +63,7 @@ class BulkByFilter:
         :raises InvalidRequestError: a bad limit or cursor; no filter at all; or states that the
             action cannot be done in.
         """
-        check_limit(limit, MAX_DRY if is_dry else MAX_BULK)
-        if wanted.is_everything:
-            message = "The 'filter' object is empty, which would mean every job of every queue."
-            raise field_error("filter", message, "Name a queue, a state, a type or a time.")
-        possible = STATES[action]
-        narrow = narrowed(wanted, action, possible, allowed=[*map(str, sorted(possible))])
+        narrow = checked_filter(wanted, action, STATES[action], limit, is_dry=is_dry)
         page = self.search.find(narrow, limit, cursor)
         if is_dry:
             outcomes = tuple(BulkOutcome(job.id, BulkStatus.DONE) for job in page.jobs)
@@ -76,6 +71,20 @@ class BulkByFilter:
             jobs = {job.id: job for job in page.jobs}
             outcomes = self.engine.change(action, narrow.states, jobs, as_of=wanted.as_of, by=by)
         return BulkReport(outcomes, page.cursor)
+
+
+def checked_filter(
+    wanted: JobFilter, action: str, possible: frozenset[JobState], limit: int, *, is_dry: bool
+) -> JobFilter:
+    """Return the filter of an operator's request, narrowed to the states that are possible.
+
+    :raises InvalidRequestError: a bad limit, no filter at all, or another state.
+    """
+    check_limit(limit, MAX_DRY if is_dry else MAX_BULK)
+    if wanted.is_everything:
+        message = "The 'filter' object is empty, which would mean every job of every queue."
+        raise field_error("filter", message, "Name a queue, a state, a type or a time.")
+    return narrowed(wanted, action, possible, allowed=[*map(str, sorted(possible))])
 
 
 def narrowed(

@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.actor import Actor
-from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.by_filter import MAX_DRY, narrowed
+from ojs_aws.services.bulk.by_filter import checked_filter
 from ojs_aws.services.bulk.engine import (
     MAX_BULK,
     BulkEngine,
     BulkOutcome,
     BulkReport,
     BulkStatus,
-    check_limit,
     require_since,
 )
 from ojs_aws.services.jobs.filter import JobFilter
@@ -62,11 +60,7 @@ class BulkPriority:
         :raises InvalidRequestError: a bad limit or cursor; no filter at all; or states in which a
             job does not wait to begin.
         """
-        check_limit(limit, MAX_DRY if is_dry else MAX_BULK)
-        if wanted.is_everything:
-            message = "The 'filter' object is empty, which would mean every job of every queue."
-            raise field_error("filter", message, "Name a queue, a state, a type or a time.")
-        narrow = narrowed(wanted, REPRIORITISE, STATES, allowed=[*map(str, sorted(STATES))])
+        narrow = checked_filter(wanted, REPRIORITISE, STATES, limit, is_dry=is_dry)
         page = self.search.find(narrow, limit, cursor)
         jobs = {job.id: job for job in page.jobs if job.priority != priority}
         if is_dry:

@@ -149,8 +149,8 @@ class JobMessages:
     def delete_left(self, jobs: Iterable[JobRecord], now: Instant) -> None:
         """Delete the messages of jobs that were completed a while ago, by their reservations.
 
-        A message whose reservation ends about now may be in somebody's hands again, for another
-        job; SQS may delete it by its old handle all the same. So such a one is left alone.
+        Another worker may have received a message whose reservation ends about now, for another
+        job, and SQS may still delete it by its old handle. So this leaves such messages alone.
         """
         by_queue: dict[str, list[str]] = {}
         for job in jobs:

@@ -88,7 +88,7 @@ class FailureStatistics:
             token = hashlib.sha256(" ".join(ids[queue, window]).encode()).hexdigest()[:12]
             try:
                 self.store().add(queue, window, [*groups.values()], token)
-            except Exception:  # noqa: BLE001 - the other queues' are counted all the same
+            except Exception:  # noqa: BLE001 - the other queues' must be counted
                 _log.warning("Could not group the failures of queue %s", queue, exc_info=True)
 
     def report(

@@ -177,7 +177,7 @@ async def test_a_job_that_is_always_snoozed_ends_the_drain(ojs: Ojs) -> None:
 
 
 async def test_a_job_that_enqueues_itself_ends_the_drain(ojs: Ojs) -> None:
-    """Soon, and it is told from one that hangs."""
+    """Soon, and its message differs from that of a job that hangs."""
     await enqueue_itself.enqueue()
     with pytest.raises(DrainError, match=r"'orders.again' was executed 1,000 times: it enqueues"):
         await ojs.drain()

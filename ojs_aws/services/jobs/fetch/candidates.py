@@ -20,7 +20,7 @@ class Candidate:
 
     :ivar type: its type where it is known; it always is where types have limits.
     :ivar is_listed: the index showed it just now; else a message named it.
-    :ivar is_doubted: a message named it, and the head of the queue has shown that it is gone.
+    :ivar is_likely_gone: only a message named it, and the head of the queue no longer shows it.
     :ivar waits: it is due, and nobody has made it available yet: to be done before the claim.
     """
 
@@ -30,7 +30,7 @@ class Candidate:
     visibility_timeout_ms: int | None
     type: str = ""
     is_listed: bool = False
-    is_doubted: bool = False
+    is_likely_gone: bool = False
     waits: bool = False
 
     @property

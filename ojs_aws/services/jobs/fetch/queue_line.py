@@ -38,8 +38,8 @@ class QueueLine:
             is_known = bool(message.sort_key) and not self.claims.limiting.types
             if listed is None and is_known and received.receive_count == 1:
                 named = named_by(message)
-                is_doubted = look.has_passed(named, self.claims.now)
-                line[message.job_id] = replace(named, is_doubted=is_doubted)
+                is_likely_gone = look.has_passed(named, self.claims.now)
+                line[message.job_id] = replace(named, is_likely_gone=is_likely_gone)
             else:
                 waited.append(message.job_id)
         waited += [row.id for row in look.due.jobs if row.priority is None and row.id not in waited]
@@ -51,14 +51,14 @@ class QueueLine:
 
         What the head has shown to be gone comes last: a claim would be refused, and billed.
         """
-        doubted = candidate.is_doubted
+        is_last = candidate.is_likely_gone
         if not self.claims.lost:
-            return doubted, candidate.sort_key, False, ""
+            return is_last, candidate.sort_key, False, ""
         is_own = any(hand.message.job_id == candidate.id for hand in self.claims.hands)
         if not self.stamp:
             self.stamp = f"{self.claims.terms.worker_id}/{self.claims.changer.clock.order()}/"
         scattered = hashlib.blake2s((self.stamp + candidate.id).encode(), digest_size=8)
-        return doubted, candidate.rank, not is_own, scattered.hexdigest()
+        return is_last, candidate.rank, not is_own, scattered.hexdigest()
 
     def settled(self, job_ids: Sequence[str]) -> Iterator[Candidate]:
         """Yield the jobs that are available once due transitions are made; read in one call.
