@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 Times = Mapping[str, int]
 
@@ -24,17 +28,19 @@ IGNORE_FILE: Final = ".gitignore"
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoreRule:
-    """Holds one line of a ``.gitignore``.
+class IgnoreFile:
+    """Holds one ``.gitignore``.
 
-    :ivar pattern: matches a path below the folder of the file.
-    :ivar is_kept: whether what matches is not ignored after all.
+    :ivar folder: where it lies; its patterns are about what is below.
     """
 
-    folder: str
-    pattern: re.Pattern[str]
-    only_folders: bool
-    is_kept: bool
+    folder: Path
+    patterns: GitIgnoreSpec
+
+    def decides(self, path: str, *, is_folder: bool) -> bool | None:
+        """Return whether it ignores a path (True) or keeps it (False); None if it names neither."""
+        below = Path(path).relative_to(self.folder).as_posix()
+        return self.patterns.check_file(f"{below}/" if is_folder else below).include
 
 
 @dataclass
@@ -54,7 +60,7 @@ class FileSearch:
             found |= self._times(str(folder), _rules_above(folder))
         return found
 
-    def _times(self, folder: str, rules: Sequence[IgnoreRule]) -> Iterator[tuple[str, int]]:
+    def _times(self, folder: str, rules: Sequence[IgnoreFile]) -> Iterator[tuple[str, int]]:
         try:
             entries = list(os.scandir(folder))
         except OSError:  # gone, or not ours to read
@@ -96,18 +102,13 @@ def _is_foreign(entry: os.DirEntry[str]) -> bool:
     return any((inside / marker).exists() for marker in _MARKERS)
 
 
-def _is_ignored(path: str, rules: Sequence[IgnoreRule], *, is_folder: bool = False) -> bool:
-    """Return whether the last rule that matches a path ignores it, as in git."""
-    for rule in reversed(rules):
-        if rule.only_folders and not is_folder:
-            continue
-        below = path[len(rule.folder) :].replace(os.sep, "/").lstrip("/")
-        if rule.pattern.fullmatch(below):
-            return not rule.is_kept
-    return False
+def _is_ignored(path: str, rules: Sequence[IgnoreFile], *, is_folder: bool = False) -> bool:
+    """Return whether the deepest file that names a path ignores it, as in git."""
+    decided = (rule.decides(path, is_folder=is_folder) for rule in reversed(rules))
+    return next((each for each in decided if each is not None), False)
 
 
-def _rules_above(root: Path) -> list[IgnoreRule]:
+def _rules_above(root: Path) -> list[IgnoreFile]:
     """Return the rules of the folders above one, up to the root of its repository."""
     above: list[Path] = []
     for folder in (root, *root.parents):
@@ -118,41 +119,17 @@ def _rules_above(root: Path) -> list[IgnoreRule]:
     return []
 
 
-def _rules_in(folder: str) -> list[IgnoreRule]:
+def _rules_in(folder: str) -> list[IgnoreFile]:
     """Return the rules of a folder's own ``.gitignore``."""
     try:
         lines = Path(folder, IGNORE_FILE).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    texts = [line.rstrip() for line in lines]
-    rules = [_rule(folder, text) for text in texts if text.strip("!/") and text[0] != "#"]
-    return [rule for rule in rules if rule is not None]
+    return [IgnoreFile(Path(folder), GitIgnoreSpec(_patterns(lines)))]
 
 
-def _rule(folder: str, text: str) -> IgnoreRule | None:
-    """Return the rule of a line; None for one that is no pattern."""
-    is_kept = text.startswith("!")
-    path = text.removeprefix("!")
-    is_anchored = "/" in path.rstrip("/")
-    pattern = _expression(path.strip("/"))
-    if not is_anchored:
-        pattern = f"(?:.*/)?{pattern}"
-    try:
-        return IgnoreRule(folder, re.compile(pattern), path.endswith("/"), is_kept)
-    except re.error:  # such as [z-a], which git ignores
-        return None
-
-
-def _expression(path: str) -> str:
-    """Return the regular expression of a pattern: ``*``, ``?``, ``[...]`` and ``**``."""
-    parts = re.split(r"(\*\*/|/\*\*$|\*|\?|\[[^]]+])", path)
-    return "".join(_WILDCARDS.get(each) or _literal(each) for each in parts)
-
-
-def _literal(text: str) -> str:
-    if text.startswith("[") and text.endswith("]"):
-        return f"[^{text[2:]}" if text[1] == "!" else text
-    return re.escape(text.replace("\\", ""))
-
-
-_WILDCARDS: Final = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
+def _patterns(lines: Iterable[str]) -> Iterator[GitIgnoreSpecPattern]:
+    """Yield what the lines say; git passes over a line that is no pattern, such as ``[z-a]``."""
+    for line in lines:
+        with suppress(ValueError, re.error):
+            yield from GitIgnoreSpec.from_lines([line]).patterns
