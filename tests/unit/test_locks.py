@@ -102,7 +102,7 @@ def test_the_extras_of_earlier_releases_still_install_the_same() -> None:
     extras = project["project"]["optional-dependencies"]
     assert (extras["infra"], extras["client"]) == (extras["cdk"], [])
     assert set(extras["cli"]) <= set(extras["local"])
-    assert names_in(extras["cli"]).keys() == {"rich", "typer"}
+    assert names_in(extras["cli"]).keys() == {"pathspec", "rich", "typer"}
     assert set(extras["validation"]) <= set(extras["local"])
 
 
