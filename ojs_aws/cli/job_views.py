@@ -16,6 +16,7 @@ from ojs_aws.cli.options import JobId, age_text
 from ojs_aws.cli.session import Session, command, listed
 
 if TYPE_CHECKING:
+    from ojs_aws.client.areas.job_parts import JobPage
     from ojs_aws.domain.errors import JsonValue
 
 MAX_NAMED: Final = 20
@@ -65,23 +66,29 @@ async def list_jobs(
 ) -> None:
     """List or search jobs, queue by queue and state by state, newest first in each.
 
-    A search by queue and state is fast. A type or a time is compared job by job, so a search for a
-    few among very many jobs takes a while.
+    A search by queue and state is fast. A type, a time, a tag or an error is compared job by job,
+    so a search for a few among very many jobs takes a while.
     """
     chosen = wanted.chosen
-    entries, read = await listed(
-        limit or (GROUPED if group_by else 20),
-        lambda most, cursor: session.client.jobs.list(
-            oldest_first=oldest_first, limit=most, cursor=cursor, **chosen
-        ),
-        lambda page: page.jobs,
-    )
+    with session.out.progress("Looking at jobs ...", None) as step:
+
+        async def ask(most: int, cursor: str) -> JobPage:
+            page = await session.client.jobs.list(
+                oldest_first=oldest_first, limit=most, cursor=cursor, **chosen
+            )
+            step(page.examined)
+            return page
+
+        most = limit or (GROUPED if group_by else 20)
+        entries, read = await listed(most, ask, lambda page: page.jobs)
     jobs, total, is_exact = [each.described for each in entries], read[0].total, read[0].is_exact
+    examined = sum(page.examined for page in read)
     if group_by is not None:
         _show_groups(session, group_by, jobs)
     else:
+        counted: dict[str, JsonValue] = {"total": total, "total_is_exact": is_exact}
         session.out.items(
-            {"jobs": [{**job} for job in jobs], "total": total, "total_is_exact": is_exact},
+            {"jobs": [{**job} for job in jobs], **counted, "examined": examined},
             {
                 "Id": "id",
                 "Type": "type",
@@ -94,6 +101,8 @@ async def list_jobs(
             jobs,
             nothing="No such jobs.",
         )
+    if examined > len(jobs):
+        session.out.hint(f"Looked at {examined} jobs.")
     if read[-1].cursor:
         about = f"of {total}" if is_exact else "and there are more"
         session.out.hint(f"{len(jobs)} jobs {about}; show more with --limit.")

@@ -47,6 +47,10 @@ class ChosenJobs:
     type: Type = ""
     since: Since = ""
     until: Until = ""
+    tag: Annotated[str, typer.Option(help="Only jobs that have this tag.")] = ""
+    error: Annotated[
+        str, typer.Option(help="Only jobs whose latest error has this text, in any case.")
+    ] = ""
 
     @property
     def chosen(self) -> JobFilter:
@@ -54,6 +58,7 @@ class ChosenJobs:
         states = [_state(each) for each in self.state or []]
         named: JobFilter = {"queue": self.queue, "states": states, "type": self.type}
         named |= {"since": moment(self.since), "until": moment(self.until)}
+        named |= {"tag": self.tag, "error": self.error}
         return named if any(named.values()) else {}
 
 
@@ -208,9 +213,13 @@ async def _change_chosen(
     :raises typer.Exit: FAILED where some could not be changed, USAGE where none are meant.
     """
     if not chosen:
-        hint = "Name ids, or a filter: --queue, --state, --type, --since, --until."
+        hint = "Name ids, or a filter: --queue, --state, --type, --since, --until, --tag, --error."
         raise misuse(session.out, "Which jobs?", hint)
-    counts = [part async for part in change(dry_run=True, **chosen)]
+    counts = list["JobBulkResult"]()
+    with session.out.progress("Looking at jobs ...", None) as step:
+        async for part in change(dry_run=True, **chosen):
+            counts.append(part)
+            step(part.examined)
     total, as_of = sum(part.matched for part in counts), counts[0].as_of
     if not consent.agrees(session, action, total, "jobs"):
         return

@@ -441,8 +441,8 @@ class SyncJobs:
         """List a page of jobs, queue by queue and list by list.
 
         :param cursor: from the page before, for the same filter.
-        :param chosen: ``queue``, ``states``, ``type``, ``since``, ``until``: see
-            :class:`JobFilter`.
+        :param chosen: ``queue``, ``states``, ``type``, ``since``, ``until``, ``tag``, ``error``:
+            see :class:`JobFilter`.
         """
 
     def detail(self, job_id: str, *, events: bool=False) -> Mapping[str, JsonValue]:

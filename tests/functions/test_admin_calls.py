@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ojs_aws.bootstrap import build_key_book
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.service import FetchRequest
@@ -104,6 +106,49 @@ def test_a_bulk_priority_costs_a_write_for_each_job_and_no_message(
         assert backend.bulk.priority(2, wanted).done == 2
     writes = calls.pop("PutItem", 0) + calls.pop("UpdateItem", 0)
     assert (writes, calls) == (2, {"Query": 1, "BatchGetItem": 1})
+
+
+def test_a_tag_costs_a_read_more_only_for_large_jobs(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """Tags are in the client's document: in the job's item, in one beside it, or in S3."""
+    pending = frozenset({JobState.PENDING})
+    wanted = JobFilter(queue="default", states=pending, tag="vip")
+    ids = {
+        push(backend, clock, _incompressible(size, size=size, tags=tags))
+        for size in (1, 3_000, 3_100)
+        for tags in (["vip"], ["other"])
+    }
+    with aws.calls.counted() as calls:
+        found = backend.jobs.search.find(wanted, 50)
+    assert calls == {"Query": 1, "BatchGetItem": 2}
+    assert (len(found.jobs), found.examined, len(ids)) == (3, 6, 6)
+    large = {push(backend, clock, _incompressible(n, tags=["vip"])) for n in range(2)}
+    with aws.calls.counted() as calls:
+        found = backend.jobs.search.find(wanted, 50)
+    assert calls == {"Query": 1, "BatchGetItem": 2, "GetObject": 2}
+    assert large < {job.id for job in found.jobs}
+
+
+def test_an_error_is_compared_without_another_call(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """The failures of a job are in its item; large documents stay where they are."""
+    job_id = push(backend, clock, _incompressible(1, retry={"max_attempts": 1}))
+    backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    backend.jobs.fail(job_id, "w", parse_object('{"type": "Smtp", "message": "mailbox full"}'))
+    states = frozenset({JobState.DISCARDED})
+    wanted = JobFilter(queue="default", states=states, error="BOX FULL")
+    with aws.calls.counted() as calls:
+        found = backend.jobs.search.find(wanted, 50)
+    assert [job.id for job in found.jobs] == [job_id]
+    assert calls == {"Query": 3, "BatchGetItem": 1}
+
+
+def _incompressible(number: int, size: int = 12_000, **options: Any) -> Job:
+    """A job whose document is kept in its item up to 1 KB, beside it up to 8 KB, else in S3."""
+    args = [random.Random(number).randbytes(size).hex()]
+    return Job("demo.echo", args, pending="retry" not in options, **options)
 
 
 @pytest.mark.parametrize("count", [3, 1000])

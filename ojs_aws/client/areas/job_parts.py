@@ -15,7 +15,8 @@ class JobFilter(TypedDict, total=False):
     """Which jobs are meant: those that match all that is said.
 
     ``type`` is a job type, or the beginning of one and ``*``. They were created ``since`` an
-    instant or later, and before ``until``: aware datetimes.
+    instant or later, and before ``until``: aware datetimes. ``tag`` is one of their tags, and
+    ``error`` a part of the latest error's type and message, in any case.
     """
 
     queue: str
@@ -23,6 +24,8 @@ class JobFilter(TypedDict, total=False):
     type: str
     since: datetime | None
     until: datetime | None
+    tag: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ class JobPage:
     :ivar cursor: where the next page starts; empty on the last one. A page may be short, or
         empty, and yet have one.
     :ivar total: how many match; at least so many where ``is_exact`` is False.
-    :ivar examined: how many rows were looked at for it.
+    :ivar examined: how many jobs were looked at for it.
     """
 
     jobs: Sequence[JobEntry]
@@ -67,6 +70,7 @@ class JobBulkResult:
     :ivar failed: the outcomes of the others.
     :ivar cursor: where to go on; empty when no more jobs match.
     :ivar as_of: of a dry run: the instant whose states it counted (RFC 3339).
+    :ivar examined: jobs that it looked at.
     """
 
     matched: int
@@ -74,6 +78,7 @@ class JobBulkResult:
     failed: Sequence[BulkOutcome]
     cursor: str = ""
     as_of: str = ""
+    examined: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,8 +48,8 @@ class Jobs(Area):
         """List a page of jobs, queue by queue and list by list.
 
         :param cursor: from the page before, for the same filter.
-        :param chosen: ``queue``, ``states``, ``type``, ``since``, ``until``: see
-            :class:`JobFilter`.
+        :param chosen: ``queue``, ``states``, ``type``, ``since``, ``until``, ``tag``, ``error``:
+            see :class:`JobFilter`.
         """
         texts = filter_texts(JobFilter, chosen)
         query = {

@@ -70,7 +70,7 @@ class BulkByFilter:
         else:
             jobs = {job.id: job for job in page.jobs}
             outcomes = self.engine.change(action, narrow.states, jobs, as_of=wanted.as_of, by=by)
-        return BulkReport(outcomes, page.cursor)
+        return BulkReport(outcomes, page.cursor, page.examined)
 
 
 def checked_filter(
@@ -83,7 +83,8 @@ def checked_filter(
     check_limit(limit, MAX_DRY if is_dry else MAX_BULK)
     if wanted.is_everything:
         message = "The 'filter' object is empty, which would mean every job of every queue."
-        raise field_error("filter", message, "Name a queue, a state, a type or a time.")
+        hint = "Name a queue, a state, a type, a tag, an error or a time."
+        raise field_error("filter", message, hint)
     return narrowed(wanted, action, possible, allowed=[*map(str, sorted(possible))])
 
 

@@ -75,10 +75,12 @@ class BulkReport:
 
     :ivar outcomes: of each job that it met; a dry run says DONE for what would be.
     :ivar cursor: where to go on; empty when no more jobs match.
+    :ivar examined: jobs of the caller that were looked at, of a filter.
     """
 
     outcomes: tuple[BulkOutcome, ...]
     cursor: str = ""
+    examined: int = 0
 
     @property
     def done(self) -> int:

@@ -65,7 +65,7 @@ class BulkPriority:
         jobs = {job.id: job for job in page.jobs if job.priority != priority}
         if is_dry:
             outcomes = tuple(BulkOutcome(job_id, BulkStatus.DONE) for job_id in jobs)
-            return BulkReport(outcomes, page.cursor)
+            return BulkReport(outcomes, page.cursor, page.examined)
 
         def move(current: JobRecord, _: Instant) -> JobRecord:
             require_since(current, wanted.as_of)
@@ -75,4 +75,4 @@ class BulkPriority:
         def change(job_id: str) -> None:
             self.engine.changer.apply(job_id, move, start=jobs[job_id])
 
-        return BulkReport(self.engine.each([*jobs], change), page.cursor)
+        return BulkReport(self.engine.each([*jobs], change), page.cursor, page.examined)

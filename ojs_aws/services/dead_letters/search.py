@@ -118,7 +118,7 @@ class DeadLetterSearch:
             ],
             accepted=accepted,
             queue=wanted.queue,
-            hides_others=bool(wanted.view.types),
+            shows=wanted.view.shows if wanted.view.types else None,
             max_bytes=MAX_BYTES,
         )
         return walk.find(limit, cursor, skip=skip, first=PAGE if wanted.error_type else None)

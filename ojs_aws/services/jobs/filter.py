@@ -9,14 +9,19 @@ from typing import Final
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.error_details import field_error
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.failure_groups import failure_group
+from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.json_text import decode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
 
 S = JobState
 
 END: Final = Instant(253_402_300_799_999)  # the last instant of the year 9999
+
+MAX_TEXT: Final = 256
+"""Characters of a tag, and of a part of an error."""
 
 _WAITING: Final = frozenset({S.SCHEDULED, S.RETRYABLE, S.ACTIVE})
 
@@ -59,6 +64,8 @@ class JobFilter:
     :ivar type: a job type, or the beginning of one and ``*``.
     :ivar since: created at this instant or later.
     :ivar until: created at this instant or earlier.
+    :ivar tag: one of their tags, exactly.
+    :ivar error: a part of their latest error's type and message, as they are shown; in any case.
     :ivar as_of: in their state since this instant or earlier.
     :ivar view: what the caller may see of them.
     """
@@ -68,6 +75,8 @@ class JobFilter:
     type: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    tag: str = ""
+    error: str = ""
     as_of: Instant | None = None
     view: View = field(default=UNBOUND, compare=False)
 
@@ -81,6 +90,10 @@ class JobFilter:
         if self.type and self.type != "*":
             # A beginning may end in a dot or an underscore, which no type does.
             check_type(self.type.removesuffix("*").rstrip("._-"))
+        for name, text in (("tag", self.tag), ("error", self.error)):
+            if len(text) > MAX_TEXT:
+                message = f"The '{name}' attribute has more than {MAX_TEXT} characters."
+                raise field_error(name, message, max_length=MAX_TEXT)
         check_range(self.since, self.until)
         check_range(self.since, self.as_of, "as_of")
 
@@ -93,13 +106,15 @@ class JobFilter:
     def is_by_list(self) -> bool:
         """Return whether the lists alone decide what matches, so that rows count as jobs."""
         return (
-            not self.type
+            not (self.type or self.tag or self.error)
             and not self.view.types
             and (self.since, self.until, self.as_of) == (None, None, None)
         )
 
     def wants(self, state: JobState) -> bool:
-        """Return whether jobs in a state match."""
+        """Return whether jobs in a state match; a success has cleared the error."""
+        if self.error and state is S.COMPLETED:
+            return False
         return not self.states or state in self.states
 
     def parts(self, now: Instant) -> list[Part]:
@@ -133,12 +148,36 @@ class JobFilter:
             return job_type.startswith(self.type[:-1])
         return not self.type or job_type == self.type
 
+    def accepts_failure(self, failure: Failure | None) -> bool:
+        """Return whether jobs with this latest failure match.
+
+        It is compared as jobs show it, and as groups of failures do, so that both can be copied.
+        """
+        if not self.error:
+            return True
+        if failure is None:
+            return False
+        part = self.error.casefold()
+        if part in f"{failure.type}: {failure.message}".casefold():
+            return True
+        group = failure_group(failure.type, failure.message, "", failure.occurred_at)
+        return part in f"{group.type}: {group.message}".casefold()
+
+    def accepts_document(self, document: str) -> bool:
+        """Return whether jobs with this document of their client match."""
+        if not self.tag:
+            return True
+        text = stored_texts(document).get("tags")
+        tags = None if text is None else decode(text)
+        return isinstance(tags, list) and self.tag in tags
+
     def accepts(self, job: JobRecord) -> bool:
-        """Return whether a job, as of now, matches."""
+        """Return whether a job, as of now, matches, apart from its client's document."""
         return (
             self.wants(job.state)
             and (not self.queue or job.queue == self.queue)
             and self.accepts_row(job.queue, job.type)
+            and self.accepts_failure(job.error)
             and (self.since is None or job.created_at >= self.since)
             and (self.until is None or job.created_at <= self.until)
             and (self.as_of is None or deadlines.last_change(job) <= self.as_of)

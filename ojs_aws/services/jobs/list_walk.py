@@ -34,7 +34,7 @@ class FoundJobs:
 
     :ivar cursor: empty when nothing is left; otherwise there may be more, even if ``jobs`` is
         empty.
-    :ivar examined: rows that were looked at.
+    :ivar examined: rows that were looked at, without those that the caller may not see.
     """
 
     jobs: tuple[JobRecord, ...]
@@ -90,20 +90,22 @@ class ListWalk:
     """Finds jobs in some lists.
 
     :ivar accepted: gives the wanted jobs among some rows, by id.
+    :ivar unread: gives the first row that ``accepted`` did not look at any more; empty for none.
     :ivar queue: the only queue that a cursor may name; empty for any.
     :ivar max_bytes: a page ends where its documents grow beyond so many.
-    :ivar hides_others: the lists have jobs that the caller may not see: a cursor may then name
-        only a job that was found.
+    :ivar shows: says of a queue and a type whether the caller may see such jobs, where the lists
+        have others: a cursor may then name only a job that the caller may see.
     :ivar scope: says in the error of a wrong cursor what it was given out for.
     """
 
     store: JobStore
     stops: Sequence[ListStop]
     accepted: Callable[[Sequence[ListedJob]], Mapping[str, JobRecord]]
+    unread: Callable[[], str] = lambda: ""
     queue: str = ""
     newest_first: bool = True
     max_bytes: float = float("inf")
-    hides_others: bool = False
+    shows: Callable[[str, str], bool] | None = None
     scope: str = ""
 
     def find(
@@ -159,7 +161,9 @@ class ListWalk:
 class _Search:
     """Collects the jobs of one walk.
 
-    :ivar behind: the cursor behind the last job that matches or list that ended; empty for none.
+    :ivar behind: the cursor behind the last job that the caller may see, or list that ended; empty
+        for none.
+    :ivar passed: rows that were passed, also those of others.
     """
 
     walk: ListWalk
@@ -168,6 +172,7 @@ class _Search:
     skip: int
     found: list[JobRecord] = field(default_factory=list)
     examined: int = 0
+    passed: int = 0
     queries: int = 0
     size: int = 0
     behind: str = ""
@@ -179,18 +184,21 @@ class _Search:
         """
         self.queries += 1
         jobs = self.walk.accepted(page.jobs) if page.jobs else {}
-        most = MAX_SIFTED if self.walk.hides_others else MAX_EXAMINED
+        unread = self.walk.unread()
         for row in page.jobs:
-            self.examined += 1
+            if row.id == unread:
+                return self.behind
             is_last = row is page.jobs[-1]
             here = page.cursor if is_last else self._place_of(row, position)
-            job = jobs.get(row.id)
-            if job is not None:
-                self._take(job)
+            self.passed += 1
+            if self.walk.shows is None or self.walk.shows(row.queue, row.type):
+                self.examined += 1
                 self.behind = _mark(self.stops, position, here)
+            if (job := jobs.get(row.id)) is not None:
+                self._take(job)
                 if len(self.found) == self.limit or self.size >= self.walk.max_bytes:
                     return self.behind
-            if self.examined >= most:
+            if self.examined >= MAX_EXAMINED or self.passed >= MAX_SIFTED:
                 return self._end(position, here)
         if not page.cursor:
             self.behind = _mark(self.stops, position, "")
@@ -211,7 +219,7 @@ class _Search:
 
         :raises InvalidRequestError: only behind a job that the caller may not see.
         """
-        if not self.walk.hides_others:
+        if self.walk.shows is None:
             return _mark(self.stops, position, here)
         if not self.behind:
             message = "None of the jobs that one request looks at are of the caller's job types."

@@ -1,16 +1,15 @@
-"""Finds jobs by queue, state, type and time, in bounded steps (ojs-admin-api, section 7.1)."""
+"""Finds jobs by what a filter names, in bounded steps (ojs-admin-api, section 7.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs import deadlines
-from ojs_aws.ports import Clock, Count, JobList, JobStore, ListedJob, QueueRegistry
+from ojs_aws.domain.job import JobState
+from ojs_aws.ports import Clock, Count, JobList, JobStore, QueueRegistry
 from ojs_aws.services.jobs.filter import JobFilter, Part
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListStop, ListWalk
+from ojs_aws.services.jobs.sift import JobSift
 
 MAX_COUNTED: Final = 50
 """Lists that are counted to know how many jobs match."""
@@ -44,22 +43,21 @@ class JobSearch:
         :param newest_first: the order within a list; False begins with who would be next.
         :raises InvalidRequestError: not a cursor that this server gave out for such a filter.
         """
-        parts = wanted.parts(self.clock.now())
+        now = self.clock.now()
+        parts = wanted.parts(now)
         stops = [
             ListStop(name, part.name, part.between, f"{part.name}!")
             for name in self._names(wanted)
             for part in parts
         ]
-
-        def accepted(rows: Sequence[ListedJob]) -> dict[str, JobRecord]:
-            return self._accepted(rows, wanted)
-
+        sift = JobSift(self.store, wanted, now)
         walk = ListWalk(
             store=self.store,
             stops=stops,
-            accepted=accepted,
+            accepted=sift,
+            unread=lambda: sift.unread,
             queue=wanted.queue,
-            hides_others=bool(wanted.view.types),
+            shows=wanted.view.shows if wanted.view.types else None,
             newest_first=newest_first,
             scope=" for this filter",
         )
@@ -88,14 +86,3 @@ class JobSearch:
     def _names(self, wanted: JobFilter) -> list[str]:
         names = [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
         return [name for name in names if wanted.view.shows(name)]
-
-    def _accepted(self, rows: Sequence[ListedJob], wanted: JobFilter) -> dict[str, JobRecord]:
-        """Return the matching jobs among some rows: one read for all."""
-        now = self.clock.now()
-        ids = [row.id for row in rows if wanted.accepts_row(row.queue, row.type)]
-        jobs = self.store.load_many(ids) if ids else {}
-        return {
-            job_id: job
-            for job_id, job in jobs.items()
-            if wanted.accepts(deadlines.settle(job, now))
-        }

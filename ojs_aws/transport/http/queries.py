@@ -82,6 +82,12 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "job_type_or_prefix": Parameter(
         "type", "Only jobs of this type; with * at the end, of all types with this prefix.", 256
     ),
+    "tag": Parameter("tag", "Only jobs that have this tag.", 256),
+    "error_text": Parameter(
+        "error",
+        "Only jobs whose latest error has this in its type or message, in any case.",
+        256,
+    ),
     "order": Parameter("order", "asc or desc (the default), within each list.", 8),
     "sort": Parameter("sort", "Accepted and ignored: lists have an order of their own.", 32),
     "period": Parameter("period", "1m, 5m (the default), 1h or 1d.", 8),

@@ -223,6 +223,8 @@ OPERATORS: Final[list[Step]] = [
     get("list the jobs of a type", "/admin/jobs?type=a.b1"),
     get("list the jobs of types with a beginning", "/admin/jobs?type=a.*&order=asc&sort=x"),
     get("list the jobs of a time", "/admin/jobs?since=2030-01-01T00:00:00Z"),
+    get("list the jobs with a tag", "/admin/jobs?tag=vip"),
+    get("list the jobs with an error", "/admin/jobs?error=boom"),
     get("list the jobs until a time", "/admin/jobs?until=2020-01-01T00:00:00Z"),
     get("list the jobs in an unknown state", "/admin/jobs?state=lost"),
     get("list the jobs in an unknown order", "/admin/jobs?order=random"),

@@ -58,6 +58,18 @@ def test_jobs_are_grouped_by_their_error(cli: Cli, world: World) -> None:
     assert " ago" in shown
 
 
+def test_jobs_are_listed_by_tag_and_by_error(cli: Cli, world: World) -> None:
+    """With how many jobs were looked at for it."""
+    dead = die(cli, world, kind="Timeout")
+    die(cli, world, kind="Broken")
+    found = cli.ask("jobs", "list", "--error", "timeOUT")
+    assert ([job["id"] for job in found["jobs"]], found["examined"]) == ([dead], 2)
+    assert "Looked at 2 jobs." in cli.run("jobs", "list", "--error", "timeout").err
+    assert cli.ask("jobs", "list", "--tag", "vip")["jobs"] == []
+    done = cli.ask("jobs", "retry", "--error", "timeout", "--yes")
+    assert done["succeeded"] == 1
+
+
 def test_messages_that_differ_in_numbers_are_one_group(cli: Cli, world: World) -> None:
     """As 'row 7 is missing' and 'row 8 is missing'."""
     for number in (7, 8):

@@ -20,13 +20,12 @@ from ojs_aws.ports import EventQuery
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport, BulkStatus
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
-from ojs_aws.services.jobs.list_walk import FoundJobs
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.authorization import check_named
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.details import detail_members
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
-from ojs_aws.transport.http.json_of import JsonOf, beside, json_of
+from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.members import (
     check_confirmed,
     check_known,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 _MARK: Final = "j:"
 _BULK_MARK: Final = "b:"
 
-_FILTER: Final = ("queue", "state", "type", "since", "until")
+_FILTER: Final = ("queue", "state", "type", "since", "until", "tag", "error")
 _ALIASES: Final = {"states": "state", "older_than": "until", "before": "until", "after": "since"}
 _CONTROL: Final = frozenset({"confirm", "dry_run", "limit", "cursor", "as_of", "filter"})
 
@@ -57,7 +56,7 @@ MAX_ERRORS: Final = 100
 
 # ------------------------------------------------------------------------------------ finding
 def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
-    """Return jobs by queue, state, type and creation time; queue by queue, list by list.
+    """Return the jobs of a filter, queue by queue and list by list.
 
     Lists have an order of their own, which ``order`` can turn round; nothing is sorted beyond it.
     """
@@ -72,6 +71,8 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
             "state": [*names_of(query, "job_states")],
             "since": text_of(query, "since_time"),
             "until": text_of(query, "until"),
+            "tag": text_of(query, "tag"),
+            "error": text_of(query, "error_text"),
         },
     )
     found = call.backend.jobs.search.find(
@@ -89,16 +90,11 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
     body: answers.JobListAnswer = {
         "items": items,
         "jobs": items,
-        "pagination": beside(pagination, _examined(call, found)),
+        "pagination": {**pagination, "examined": found.examined},
         "total": total,
         "order": {"by": ["queue", "state", "list"], "direction": "asc" if is_ascending else "desc"},
     }
     return Answer(body)
-
-
-def _examined(call: Call, found: FoundJobs) -> dict[str, JsonValue]:
-    """Return how many rows were looked at, unless that would count jobs of others."""
-    return {} if call.request.caller.types else {"examined": found.examined}
 
 
 def _total(
@@ -255,6 +251,7 @@ def _changed(
         "matched": len(report.outcomes),
         "succeeded": 0 if is_dry else report.done,
         "failed": len(failed),
+        "examined": report.examined,
         "job_ids": [each.job_id for each in report.outcomes if each.status is BulkStatus.DONE],
         "errors": [
             {"job_id": each.job_id, "status": str(each.status), "error": each.reason}
@@ -288,5 +285,7 @@ def _filter(call: Call, given: Mapping[str, JsonValue]) -> JobFilter:
         states=states_in(values.get("state", []), "state", "one of"),
         since=instant_in(values, "since"),
         until=instant_in(values, "until"),
+        tag=text_in(values, "tag"),
+        error=text_in(values, "error"),
         view=call.request.caller.view,
     )

@@ -167,12 +167,18 @@ class ListOrder(TypedDict):
     direction: Literal["asc", "desc"]
 
 
+class JobPagination(Pagination):
+    """Describes a page of jobs, and says how many jobs were looked at for it."""
+
+    examined: int
+
+
 class JobListAnswer(TypedDict):
     """Shows a page of jobs."""
 
     items: JsonOf[list[JobSummary]]
     jobs: JsonOf[list[JobSummary]]
-    pagination: Pagination
+    pagination: JobPagination
     total: int
     order: ListOrder
 
@@ -239,6 +245,7 @@ class JobBulkAnswer(TypedDict):
     matched: int
     succeeded: int
     failed: int
+    examined: int
     job_ids: list[JobId]
     errors: list[BulkError]
     has_more: bool

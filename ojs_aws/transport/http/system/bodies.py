@@ -62,6 +62,8 @@ class JobFilterBody(Body):
     type: Annotated[str, Field(max_length=256)] | None = None
     since: str | None = None
     until: str | None = None
+    tag: Annotated[str, Field(max_length=256)] | None = None
+    error: Annotated[str, Field(max_length=256)] | None = None
 
 
 class JobBulkBody(Body):

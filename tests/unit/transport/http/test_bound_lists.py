@@ -111,7 +111,29 @@ def test_a_list_of_jobs_has_all_of_the_callers_and_no_others(
         for reply in found:
             assert_silent(reply, *others)
             assert reply.json["total"] <= len(mine)
-            assert ("examined" in reply.json["pagination"]) is (caller is BY_QUEUE)
+            assert reply.json["pagination"]["examined"] <= 2
+
+
+@pytest.mark.parametrize("caller", [BY_QUEUE, BY_TYPE, BY_BOTH])
+def test_a_tag_or_an_error_finds_and_counts_only_the_callers_jobs(
+    caller: dict[str, Any], world: World, api: Api
+) -> None:
+    """In lists and in bulk changes; ``examined`` leaves out the jobs of others."""
+    broken = dead(world, api, "email")
+    dead(world, api, "other", "secret.type")
+    mine = push(world, api, "email", tags=["vip"])
+    push(world, api, "email")
+    foreign = push(world, api, "other", "secret.type", tags=["vip"])
+    api.authorizer = caller
+    reply = api.get("/admin/jobs", query={"tag": "vip"})
+    assert [each["id"] for each in reply.json["items"]] == [mine]
+    assert reply.json["pagination"]["examined"] == 3
+    assert_silent(reply, foreign)
+    reply = api.get("/admin/jobs", query={"error": "BROKEN"})
+    assert [each["id"] for each in reply.json["items"]] == [broken]
+    body = {"filter": {"tag": "vip"}, "dry_run": True}
+    dry = api.post("/admin/jobs/bulk/cancel", body).json
+    assert (dry["matched"], dry["job_ids"], dry["examined"]) == (1, [mine], 2)
 
 
 def test_only_the_lists_of_the_callers_queues_are_read(world: World, api: Api) -> None:

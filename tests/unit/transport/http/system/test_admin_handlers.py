@@ -84,6 +84,24 @@ def test_a_type_filter_is_exact_or_a_beginning(api: Api) -> None:
     assert whole["pagination"]["total_is_exact"] is True
 
 
+def test_jobs_are_listed_and_changed_by_tag_and_error(api: Api) -> None:
+    """The answers say how many jobs were looked at."""
+    tagged = api.push(tags=["vip"], pending=True)
+    dead = die(api)
+    page = api.get("/admin/jobs", query={"tag": "vip"}).json
+    assert [job["id"] for job in page["items"]] == [tagged]
+    assert page["pagination"]["examined"] == 2
+    page = api.get("/admin/jobs", query={"error": "bROKEN: m", "state": "discarded"}).json
+    assert [job["id"] for job in page["items"]] == [dead]
+    body = {"filter": {"tag": "vip"}}
+    dry = api.post("/admin/jobs/bulk/cancel", {**body, "dry_run": True}).json
+    assert (dry["matched"], dry["examined"], dry["has_more"]) == (1, 1, False)
+    done = api.post("/admin/jobs/bulk/cancel", {**body, "confirm": True}).json
+    assert (done["job_ids"], done["examined"]) == ([tagged], 1)
+    retry = {"filter": {"error": "broken"}, "confirm": True}
+    assert api.post("/admin/jobs/bulk/retry", retry).json["job_ids"] == [dead]
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -94,6 +112,8 @@ def test_a_type_filter_is_exact_or_a_beginning(api: Api) -> None:
         ({"order": "sideways"}, "order"),
         ({"sort": "colour"}, "sort"),
         ({"cursor": "x"}, "cursor"),
+        ({"tag": "x" * 257}, "tag"),
+        ({"error": "x" * 257}, "error"),
         ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "until"),
     ],
 )
@@ -177,6 +197,8 @@ def test_adm_r005_bulk_cancel_and_delete_go_on_by_a_cursor(api: Api) -> None:
         ({"confirm": True, "filter": {"colour": "red"}}, "filter.colour"),
         ({"confirm": True, "filter": {"state": "active"}}, "filter.state"),
         ({"confirm": True, "filter": {"state": 7}}, "state"),
+        ({"confirm": True, "filter": {"tag": 7}}, "tag"),
+        ({"confirm": True, "filter": {"error": "x" * 257}}, "error"),
         ({"confirm": True, "filter": {"queue": "default"}, "limit": 0}, "limit"),
         ({"confirm": True, "filter": {"queue": "default"}, "limit": "x"}, "limit"),
         ({"confirm": True, "filter": {"queue": "default"}, "cursor": "x"}, "cursor"),
