@@ -9,11 +9,13 @@ and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam o
 with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
 ``start`` (cold, snapstart, or how many executions to provision). How long the table's changes are
 gathered for one invocation: ``stream_window_s``. The page for operators at the API's URL:
-``web_dashboard``; a dashboard of CloudWatch: ``dashboard``; traces in AWS X-Ray: ``tracing``
-(each true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic`` (the ARN of one
-of yours). An export of jobs that have ended: ``export_days`` (how long it is kept) and
-``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key`` (its
-ARN). After a restore: ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table``
+``web_dashboard``, with ``sign_in_client``, ``sign_in_scopes``, ``sign_in_audience`` and
+``sign_in_origins`` if they sign in at the issuer of the tokens (see
+:class:`ojs_aws.cdk.OidcSignIn`); a dashboard of CloudWatch: ``dashboard``; traces in AWS X-Ray:
+``tracing`` (each true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic``
+(the ARN of one of yours). An export of jobs that have ended: ``export_days`` (how long it is kept)
+and ``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key``
+(its ARN). After a restore: ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table``
 prints them.
 """
 
@@ -33,6 +35,7 @@ from ojs_aws.cdk import (
     ExportOptions,
     Iam,
     Jwt,
+    OidcSignIn,
     OpenAccess,
     Provisioned,
     RestoredTable,
@@ -97,6 +100,7 @@ def make_app(app: App | None = None) -> App:
         start=_start(said("start", "cold")),
         stream_batching_window_s=_window(said("stream_window_s", "1")),
         has_web_dashboard=_switch("web_dashboard", said("web_dashboard", "false")),
+        web_dashboard_sign_in=_sign_in(said),
         has_dashboard=_switch("dashboard", said("dashboard", "false")),
         tracing=_switch("tracing", said("tracing", "false")),
         export=_export(said),
@@ -132,6 +136,19 @@ def _access(said: Callable[[str, str], str]) -> Access:
             raise ContextError("auth is 'jwt': say jwt_issuer and jwt_audience, too.")
         return Jwt(issuer=issuer, audience=audience)
     return Iam() if auth == "iam" else OpenAccess()
+
+
+def _sign_in(said: Callable[[str, str], str]) -> OidcSignIn | None:
+    """Return where operators sign in to the page, if the context names the page's client."""
+    client = said("sign_in_client", "")
+    if not client:
+        return None
+    return OidcSignIn(
+        client_id=client,
+        scopes=_listed(said("sign_in_scopes", "openid")),
+        audience=said("sign_in_audience", ""),
+        origins=_listed(said("sign_in_origins", "")),
+    )
 
 
 def _switch(name: str, text: str) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.api.access import Jwt as Jwt
     from ojs_aws.cdk.api.access import OpenAccess as OpenAccess
     from ojs_aws.cdk.api.access import OwnAuthorizer as OwnAuthorizer
+    from ojs_aws.cdk.api.dashboard_sign_in import OidcSignIn as OidcSignIn
     from ojs_aws.cdk.api.http_api import OjsHttpApi as OjsHttpApi
     from ojs_aws.cdk.api.http_api import OjsHttpApiProps as OjsHttpApiProps
     from ojs_aws.cdk.backend_extensions import BackendExtensions as BackendExtensions

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
 from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps
+from ojs_aws.cdk.api.dashboard_sign_in import described
 from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
@@ -120,7 +121,7 @@ class JobBackend(Construct):
         )
         self.export = None if props.export is None else self._export(props.export, made)
         self.api = self._http_api()
-        self.page = self._page() if props.has_web_dashboard else None
+        self.page = self._page()
         self._watch()
 
     def _http_api(self) -> OjsHttpApi:
@@ -140,13 +141,18 @@ class JobBackend(Construct):
             ),
         )
 
-    def _page(self) -> DashboardPage:
-        props = self.props
+    def _page(self) -> DashboardPage | None:
+        props, sign_in = self.props, None
+        if chosen := props.web_dashboard_sign_in:
+            sign_in = described(chosen, props.access, has_page=props.has_web_dashboard)
+        if not props.has_web_dashboard:
+            return None
         return DashboardPage(
             self,
             "Page",
             DashboardPageProps(
                 api=self.api.api,
+                sign_in=sign_in,
                 target=props.target,
                 log_retention=props.log_retention,
                 log_level=props.log_level,

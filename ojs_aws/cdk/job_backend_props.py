@@ -12,6 +12,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 
 from ojs_aws.cdk.api.access import Access, ApiKeys
+from ojs_aws.cdk.api.dashboard_sign_in import OidcSignIn
 from ojs_aws.cdk.backend_extensions import BackendExtensions
 from ojs_aws.cdk.bundle import Target
 from ojs_aws.cdk.job_export import ExportOptions
@@ -66,6 +67,8 @@ class JobBackendProps:
     :ivar concurrency_alarm: concurrent executions of the account's functions at which to ring.
     :ivar has_web_dashboard: serve the page for operators at the API's URL, to everybody; it asks
         for a key or token, and has no rights of its own.
+    :ivar web_dashboard_sign_in: the issuer where operators sign in to that page; None: they paste
+        a key or token.
     :ivar has_dashboard: make a CloudWatch dashboard, which costs $3 a month.
     """
 
@@ -102,6 +105,7 @@ class JobBackendProps:
     old_job_minutes: int = 15
     concurrency_alarm: int = 800
     has_web_dashboard: bool = False
+    web_dashboard_sign_in: OidcSignIn | None = None
     has_dashboard: bool = False
 
 

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from .sign_in import SignIn
+
 STATIC: Final = Path(__file__).resolve().parent / "static"
 """What `make dashboard` builds."""
 
@@ -54,21 +56,26 @@ def wants_page(accept: str) -> bool:
     return _HTML.search(accept) is not None
 
 
-def answer_file(path: str, headers: Mapping[str, str]) -> FileAnswer | None:
+def answer_file(
+    path: str, headers: Mapping[str, str], sign_in: SignIn | None = None
+) -> FileAnswer | None:
     """Return the answer to a GET of a file, or None if the page has no such file.
 
     :param path: relative to the page: empty or ``/`` is the page itself.
     :param headers: of the request, by their names in lower case.
+    :param sign_in: the issuer that the page leads to; None: it asks for a key or a token.
     """
     name = path.removeprefix("/") or INDEX
     content = _contents().get(name)
     if content is None:
         return None
+    if sign_in is not None and name == INDEX:
+        content = sign_in.shown_in(content)
     is_packed = _GZIP.search(headers.get("accept-encoding", "")) is not None
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}{"-gzip" if is_packed else ""}"'
     answer = {
         "Cache-Control": _FOREVER if _HASHED.fullmatch(name) else "no-cache",
-        "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+        "Content-Security-Policy": content_security_policy(sign_in),
         "ETag": tag,
         "Referrer-Policy": "no-referrer",
         "Vary": "Accept, Accept-Encoding" if name == INDEX else "Accept-Encoding",
@@ -80,7 +87,15 @@ def answer_file(path: str, headers: Mapping[str, str]) -> FileAnswer | None:
     if not is_packed:
         return FileAnswer(200, answer, content)
     answer["Content-Encoding"] = "gzip"
-    return FileAnswer(200, answer, _packed(name))
+    return FileAnswer(200, answer, _packed(name, content))
+
+
+def content_security_policy(sign_in: SignIn | None) -> str:
+    """Return the page's policy, which lets it ask the issuer too, where there is one."""
+    if sign_in is None:
+        return CONTENT_SECURITY_POLICY
+    issuer = " ".join(sign_in.connect_sources)
+    return CONTENT_SECURITY_POLICY.replace("connect-src 'self'", f"connect-src 'self' {issuer}")
 
 
 def _tags(header: str) -> frozenset[str]:
@@ -95,7 +110,9 @@ def _contents() -> Mapping[str, bytes]:
 
 
 @cache
-def _packed(name: str) -> bytes:
-    """Return a file as it was compressed when it was built."""
+def _packed(name: str, content: bytes) -> bytes:
+    """Return a file as it was compressed when it was built, if it still is what was built."""
     path = STATIC / f"{name}.gz"
-    return path.read_bytes() if path.is_file() else gzip.compress(_contents()[name], mtime=0)
+    if path.is_file() and content == _contents()[name]:
+        return path.read_bytes()
+    return gzip.compress(content, mtime=0)

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from .files import FileAnswer, answer_file, wants_page
+from .sign_in import SignIn
+
+SIGN_IN: Final = "DASHBOARD_SIGN_IN"
+"""The variable with the issuer that the page leads to; without it the page asks for a token."""
 
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
@@ -23,10 +28,15 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     method, _, path = event["routeKey"].partition(" ")
     parts = event.get("pathParameters") or {}
     name = path.replace("{file}", parts.get("file", ""))
-    found = answer_file(name, headers)
+    found = answer_file(name, headers, _sign_in())
     if found is None or (path == "/" and not wants_page(headers.get("accept", ""))):
         return _not_found(method, name)
     return _answer(found, has_body=method != "HEAD")
+
+
+def _sign_in() -> SignIn | None:
+    text = os.environ.get(SIGN_IN)
+    return SignIn.from_json(text) if text else None
 
 
 def _answer(found: FileAnswer, *, has_body: bool) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
+from aws_cdk import Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_logs as logs
@@ -13,6 +14,8 @@ from constructs import Construct
 from ojs_aws.cdk.bundle import Target, page_bundle
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.resources.findings import accept
+from ojs_aws.dashboard.page_function import SIGN_IN
+from ojs_aws.dashboard.sign_in import SignIn
 
 PATHS: Final = ("/", "/LICENSES.txt", "/assets/{file}")
 """Where the page's files are. No operation has such a path."""
@@ -23,12 +26,14 @@ class DashboardPageProps:
     """Say where the page is served, and by what.
 
     :ivar api: the API that the page belongs to.
+    :ivar sign_in: the issuer that it leads to; None: it asks for a key or token.
     :ivar target: architecture and Python version of the function.
     :ivar log_retention: how long its log is kept.
     :ivar log_level: least level that it logs.
     """
 
     api: gateway.HttpApi
+    sign_in: SignIn | None = None
     target: Target = field(default_factory=Target)
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
@@ -54,6 +59,10 @@ class DashboardPage(Construct):
                 bundle=page_bundle(props.target),
                 description="Open Job Spec: Serves the dashboard's page",
                 service="ojs-page",
+                # The issuer may be made in the same app: its URL is known when it is deployed.
+                environment={SIGN_IN: Stack.of(self).to_json_string(asdict(props.sign_in))}
+                if props.sign_in
+                else {},
                 memory_mb=256,
                 timeout_s=5,
                 log_retention=props.log_retention,

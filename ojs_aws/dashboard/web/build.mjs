@@ -12,13 +12,14 @@ import { gunzipSync, gzipSync } from "node:zlib";
 const here = dirname(fileURLToPath(import.meta.url));
 const target = resolve(process.argv[2] ?? join(here, "..", "static"));
 const assets = join(target, "assets");
-const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core"];
+const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "oauth4webapi"];
 
 const built = await build({
   absWorkingDir: here,
   entryPoints: { app: "src/main.tsx", style: "src/style.css" },
   entryNames: "[name]-[hash]",
   outdir: assets,
+  chunkNames: "[name]-[hash]",
   bundle: true,
   format: "esm",
   jsx: "automatic",
@@ -27,6 +28,7 @@ const built = await build({
   metafile: true,
   minify: true,
   sourcemap: false,
+  splitting: true,
   target: "es2022",
   write: false,
 });
@@ -36,10 +38,11 @@ const wanted = new Set();
 for (const file of built.outputFiles) {
   write(file.path, Buffer.from(file.contents));
 }
-const named = (ending) => built.outputFiles.map((file) => basename(file.path)).find((name) => name.endsWith(ending));
+const named = (entry, ending) =>
+  built.outputFiles.map((file) => basename(file.path)).find((name) => name.startsWith(`${entry}-`) && name.endsWith(ending));
 const page = readFileSync(join(here, "index.html"), "utf8")
-  .replace("{{script}}", `assets/${named(".js")}`)
-  .replace("{{style}}", `assets/${named(".css")}`);
+  .replace("{{script}}", `assets/${named("app", ".js")}`)
+  .replace("{{style}}", `assets/${named("style", ".css")}`);
 write(join(target, "index.html"), Buffer.from(page));
 write(join(target, "LICENSES.txt"), Buffer.from(licences()));
 removeOthers(target);
@@ -64,9 +67,13 @@ function licences() {
     .map((name) => {
       const folder = join(here, "node_modules", name);
       const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      return `${name} ${version} (${license})\n\n${readFileSync(join(folder, "LICENSE"), "utf8").trim()}\n`;
+      return `${name} ${version} (${license})\n\n${readFileSync(join(folder, licenceFile(folder)), "utf8").trim()}\n`;
     })
     .join("\n----\n\n");
+}
+
+function licenceFile(folder) {
+  return readdirSync(folder).find((name) => /^licen[cs]e(\.md)?$/i.test(name));
 }
 
 function removeOthers(folder) {

@@ -12,7 +12,7 @@ import pytest
 from ojs_aws.dashboard.files import STATIC
 from ojs_aws.dashboard.page_function import handler
 
-SCRIPT = next(path.name for path in STATIC.glob("assets/*.js"))
+SCRIPT = next(path.name for path in STATIC.glob("assets/app-*.js"))
 
 
 def asked(route: str, accept: str = "*/*", **event: Any) -> dict[str, Any]:

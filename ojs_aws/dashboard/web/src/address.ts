@@ -31,6 +31,12 @@ addEventListener("hashchange", () => {
   address.value = parse(location.hash);
 });
 
+/** Change the page's address without a new entry in the history. */
+export function replaceAddress(hash: string): void {
+  history.replaceState(null, "", PAGE.href + hash);
+  address.value = parse(hash);
+}
+
 /** Return a query string without empty values; several values of a name are joined by commas. */
 export function queryText(query: Query): string {
   const found = new URLSearchParams();

@@ -1,25 +1,8 @@
-// Calls the public API: one function, with the credential that was pasted, and errors as one class.
+// Calls the public API: one function, with the credential of this tab, and errors as one class.
 
-import { signal } from "@preact/signals";
 import { PAGE } from "./address";
-import { SERVER } from "./quoting";
+import { currentCredential, ISSUER, renewCredential, signInReason } from "./session";
 import { noteServerTime } from "./times";
-
-/** `ojs-aws dashboard` shows several servers at one address: each has its own credential. */
-const STORED = `ojs-credential ${SERVER}`;
-
-/** Why the credential is asked for; empty while nobody asks. */
-export const signInReason = signal("");
-
-/** The pasted API key or token. It stays in this tab, and only the Authorization header carries it. */
-export const credential = signal(sessionStorage.getItem(STORED) ?? "");
-
-/** Keep a credential for this tab, or forget it (an empty text). */
-export function keepCredential(text: string): void {
-  credential.value = text;
-  if (text) sessionStorage.setItem(STORED, text);
-  else sessionStorage.removeItem(STORED);
-}
 
 export class ApiError extends Error {
   constructor(
@@ -69,23 +52,30 @@ export async function readIfAllowed<T>(path: string): Promise<T | null> {
 }
 
 export async function callAt<T>(method: string, url: URL, body?: unknown): Promise<Answer<T>> {
+  let response = await send(method, url, body);
+  // It was refused before anything was done; its credential may have been withdrawn before its time.
+  if (response.status === 401 && (await renewCredential())) response = await send(method, url, body);
+  noteServerTime(response.headers.get("Date"));
+  const text = await response.text();
+  if (!response.ok) throw refused(response, text);
+  return { value: (text ? JSON.parse(text) : null) as T, text };
+}
+
+async function send(method: string, url: URL, body: unknown): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
-  if (credential.value) headers["Authorization"] = `Bearer ${credential.value}`;
+  const credential = await currentCredential();
+  if (credential) headers["Authorization"] = `Bearer ${credential}`;
+  else if (ISSUER) throw new ApiError(signInReason.value, 401, "", "", 0);
   const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit" };
   if (body !== undefined) {
     headers["Content-Type"] = "application/json";
     init.body = body instanceof JsonText ? body.text : JSON.stringify(body);
   }
-  let response: Response;
   try {
-    response = await fetch(url, init);
+    return await fetch(url, init);
   } catch {
     throw new ApiError("The server cannot be reached.", 0, "unreachable", "", 0);
   }
-  noteServerTime(response.headers.get("Date"));
-  const text = await response.text();
-  if (!response.ok) throw refused(response, text);
-  return { value: (text ? JSON.parse(text) : null) as T, text };
 }
 
 function refused(response: Response, text: string): ApiError {
@@ -98,7 +88,7 @@ function refused(response: Response, text: string): ApiError {
   }
   const message = report.message ?? `The server answers ${response.status}.`;
   // The gateway's own refusals have no code: one of unsigned requests is a 403.
-  if (response.status === 401 || (response.status === 403 && !report.code)) signInReason.value = message;
+  if (response.status === 401 || (response.status === 403 && !report.code)) signInReason.value ||= message;
   const wait = Number(response.headers.get("Retry-After"));
   const id = report.request_id ?? response.headers.get("X-Request-Id") ?? "";
   return new ApiError(message, response.status, report.code ?? "", id, Number.isFinite(wait) ? wait : 0);

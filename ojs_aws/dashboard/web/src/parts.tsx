@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { link } from "./address";
-import { ApiError, signInReason } from "./api";
+import { ApiError } from "./api";
+import { ISSUER, signInReason } from "./session";
 import { exactTime, now, relativeTime, zone } from "./times";
 
 /** A view's heading, which is also the title of the tab. */
@@ -84,7 +85,7 @@ export function ErrorNote({ error }: { error: unknown }) {
       <p><strong>That did not work.</strong> {message}</p>
       {refusal?.requestId && <p class="quiet">Request {refusal.requestId}</p>}
       {refusal && [401, 403].includes(refusal.status) && (
-        <button type="button" onClick={() => { signInReason.value = message; }}>Use another key</button>
+        <button type="button" onClick={() => { signInReason.value = message; }}>{ISSUER ? "Sign in again" : "Use another key"}</button>
       )}
     </div>
   );

@@ -2,11 +2,12 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { open } from "../address";
-import { call, JsonText, credential } from "../api";
+import { call, JsonText } from "../api";
 import { type Source, at, indented, readSource } from "../json_source";
 import { newJobId } from "../job_id";
 import { Code, ErrorNote } from "../parts";
 import { IS_FORWARDED, SERVER, ojsAws, pythonText, shellWord } from "../quoting";
+import { credential } from "../session";
 
 /** Attributes that are the first job's own, or set by the system: a copy gets new ones. */
 export const NOT_COPIED: ReadonlySet<string> = new Set([
