@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ojs_aws.domain.timestamps import Instant
@@ -41,10 +41,13 @@ class LastTick:
     """Says when the sweep last ended, and how far behind it was.
 
     :ivar lag_ms: for how long the most overdue job without a message had been due.
+    :ivar oldest: since when the longest waiting ready job has been ready, of any priority, by
+        queue, of the queues that wait longest. Paused ones are left out.
     """
 
     at: Instant
     lag_ms: int
+    oldest: Mapping[str, Instant] = field(default_factory=dict)
 
     def is_late(self, now: Instant) -> bool:
         """Return whether the sweep, which comes each minute, missed three of them."""

@@ -6,20 +6,23 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from ojs_aws.domain.queues.tallies import Tally
-from ojs_aws.domain.queues.totals import QueueTotals
+from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 
 
 class Tallies(Protocol):
     """Counts by queue and minute, kept for a month, and in totals of each queue."""
 
-    def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
+    def add(
+        self, queue: str, minute: Instant, tally: Tally, token: str, lag: StreamLag | None = None
+    ) -> bool:
         """Add to the totals of a queue and to the counters of a minute.
 
         One write, and three when the minute is newer than the one before.
 
         :param minute: when it begins.
         :param token: names what is added.
+        :param lag: how late it is, if the totals are to say so.
         :returns: False, and nothing is added, if that was what was added last to that minute.
         """
 

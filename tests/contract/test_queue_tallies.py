@@ -12,8 +12,8 @@ from botocore.exceptions import EndpointConnectionError
 from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, DynamoTallies
 from ojs_aws.adapters.dynamodb.queues.totals import HELD, totals_key
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Tally, TallyKind
-from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
+from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Tally, TallyKind, range_of
+from ojs_aws.domain.queues.totals import DAY_MS, WINDOW_MS, QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
 from ojs_aws.testing.memory.queue_settings import MemoryTallies
@@ -154,6 +154,31 @@ def test_the_totals_know_the_last_minutes_and_the_day(tallies: Tallies) -> None:
     assert totals.on_day(Instant(midnight)).counts == {TallyKind.COMPLETED: 6}
     assert totals.on_day(Instant(midnight)).runs.average_ms == 200
     assert not totals.on_day(Instant(midnight + DAY_MS))
+
+
+def test_the_totals_know_how_long_jobs_waited_of_late(tallies: Tallies) -> None:
+    """The ranges of this window and the one before, and of the newest minute; nothing older."""
+    for number, wait in enumerate((10_000, 20_000, 40, 40, 40, 40, 40, 500, 500, 500, 90)):
+        minute = Instant(NOON + number * MINUTE_MS)
+        tallies.add("q", minute, tally(wait, started=1), str(number))
+    last = Instant(NOON + 10 * MINUTE_MS)
+    found = tallies.load("q").times(last)
+    assert found.waits.ranges == {range_of(40): 2, range_of(500): 3, range_of(90): 1}
+    assert found.runs.count == found.waits.count
+    assert not found.counts
+    assert not tallies.load("q").times(Instant(last + 2 * WINDOW_MS)).waits.count
+
+
+def test_the_totals_know_how_late_they_are(tallies: Tallies) -> None:
+    """Also from a minute that is over; who does not say it changes nothing."""
+    tallies.add("q", NOON, held(available=1), "1", StreamLag(Instant(NOON + 900), 800))
+    assert tallies.load("q").lag == StreamLag(Instant(NOON + 900), 800)
+    tallies.add("q", Instant(NOON + MINUTE_MS), held(available=1), "2", StreamLag(NOON, 70))
+    tallies.add("q", Instant(NOON + MINUTE_MS), held(available=1), "3")
+    assert tallies.load("q").lag == StreamLag(NOON, 70)
+    late = StreamLag(Instant(NOON + 3 * MINUTE_MS), 2 * MINUTE_MS)
+    tallies.add("q", NOON, held(available=1), "4", late)
+    assert tallies.load("q").lag == late
 
 
 def test_a_correction_keeps_what_is_added_meanwhile(tallies: Tallies) -> None:

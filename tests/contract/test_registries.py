@@ -145,6 +145,8 @@ def test_the_end_of_the_last_tick_is_known_to_all(backend: Backend) -> None:
     assert registry.last_tick() == LastTick(NOW, 70)
     registry.remember_tick(LastTick(Instant(NOW + 1), 80))
     assert registry.last_tick() == LastTick(Instant(NOW + 1), 80)
+    registry.remember_tick(LastTick(Instant(NOW + 2), 0, {"email": NOW}))
+    assert registry.last_tick() == LastTick(Instant(NOW + 2), 0, {"email": NOW})
 
 
 def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None:

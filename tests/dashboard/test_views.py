@@ -16,7 +16,8 @@ def test_overview_shows_jobs_by_state_and_the_queues(tab: Tab, api: httpx.Client
     page = tab.open("", "Overview")
     page.get_by_role("link", name="overview", exact=True).wait_for()
     assert len([url for url in tab.requests if not url.startswith("data:")]) <= 6
-    tab.says("Last sweep")
+    for fact in ("Last sweep", "Last events", "Oldest available job", "Wait: median, 95 %, 99 %"):
+        tab.says(fact)
     page.get_by_role("link", name="available", exact=True).click()
     page.get_by_role("heading", name="Jobs", level=1).wait_for()
     assert "state=available" in page.url

@@ -176,7 +176,7 @@ def test_statistics_cost_a_few_calls_for_any_number_of_queues(
     assert (stats["queues_counted"], stats["jobs"]["available"]) == (count, 2 * count)
     with aws.calls.counted() as calls:
         lines = api.get("/admin/metrics").text.splitlines()
-    assert calls == {"Query": 6}
+    assert calls == {"Query": 6, "GetItem": 1}
     assert lines.count("# TYPE ojs_queue_depth gauge") == 1
     assert f'ojs_queue_depth{{queue="q{count - 1:04}",state="available"}} 2' in lines
     cli = {"user-agent": "Go-http-client/1.1", "content-type": OJS, "accept": OJS}

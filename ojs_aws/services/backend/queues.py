@@ -124,4 +124,4 @@ class QueueServices:
         """Return the service that counts what queues did."""
         from ojs_aws.services.queues.counters import QueueCounters
 
-        return QueueCounters(self._shared.ports.tallies)
+        return QueueCounters(self._shared.ports.tallies, self._shared.clock)

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.tallies import Tally, minute_of
+from ojs_aws.domain.queues.totals import StreamLag
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Tallies
+from ojs_aws.ports import Clock, Tallies
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +42,14 @@ class QueueCounters:
     """Adds to the counters."""
 
     tallies: Callable[[], Tallies]
+    clock: Clock
 
     def __call__(self, changes: Iterable[Changed]) -> None:
         """Count changes; what AWS does not accept is logged and missing in the numbers."""
         found: dict[tuple[str, Instant], tuple[Tally, list[str]]] = {}
+        oldest = now = self.clock.now()
         for change in changes:
+            oldest = min(oldest, change.at)
             for job, amount in ((change.before, -1), (change.after, 1)):
                 if job is None:
                     continue
@@ -60,6 +64,6 @@ class QueueCounters:
                 continue
             token = hashlib.sha256(" ".join(numbers).encode()).hexdigest()[:12]
             try:
-                self.tallies().add(queue, minute, tally, token)
+                self.tallies().add(queue, minute, tally, token, StreamLag(now, now - oldest))
             except OjsError:
                 _log.warning("Could not count what queue %s did", queue, exc_info=True)

@@ -8,14 +8,14 @@ counters of each minute, which are kept for a month.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, total
-from ojs_aws.domain.queues.totals import QueueTotals
+from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, QueueRegistry
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts, QueueStatistics
@@ -47,6 +47,9 @@ class Totals:
         totals are in the numbers.
     :ivar jobs: by state, and ``dead_letter`` among the discarded.
     :ivar by_queue: of each queue what it holds, and what it did in the last five minutes.
+    :ivar times: of each queue how long jobs waited and ran in the last five to ten minutes, or in
+        the last five where only one queue was asked for.
+    :ivar lag: how late changes of late were counted; None if there were none.
     :ivar recent: what they did in the last five minutes that are over.
     :ivar today: what they did since midnight (UTC).
     :ivar estimated: the names of ``jobs`` that may be off.
@@ -59,6 +62,8 @@ class Totals:
     recent: Tally
     today: Tally
     by_queue: Mapping[str, tuple[QueueCounts, Tally]]
+    times: Mapping[str, Tally]
+    lag: StreamLag | None
     estimated: tuple[str, ...]
     computed_at: Instant
 
@@ -89,14 +94,17 @@ class Statistics:
         kept = {} if queue else self.of.tallies().totals()
         found = {info.name: kept.get(info.name, QueueTotals()) for info in infos}
         by_queue: dict[str, tuple[QueueCounts, Tally]] = {}
+        times: dict[str, Tally] = {}
         today = Tally()
         for name, totals in found.items():
             if queue:
                 did = total(each for _, each in self.of.minutes(name, now - RECENT_MS, now))
                 by_queue[name] = (self.of.counts(name), did)
+                times[name] = did
                 today.merge(self.of.today(name))
             else:
                 by_queue[name] = (_counts(totals), totals.since(Instant(now - RECENT_MS)))
+                times[name] = totals.times(now)
                 today.merge(totals.on_day(now))
         jobs: Counter[str] = Counter()
         for counts, _ in by_queue.values():
@@ -110,6 +118,8 @@ class Statistics:
             recent=total(did for _, did in by_queue.values()),
             today=today,
             by_queue=by_queue,
+            times=times,
+            lag=_lag(found.values(), now),
             estimated=tuple(sorted({n for each, _ in by_queue.values() for n in each.estimated})),
             computed_at=now,
         )
@@ -153,6 +163,16 @@ class Statistics:
             for minute, tally in self.of.minutes(name, begin, begin + points * step - 1):
                 found[(minute - begin) // step].tally.merge(tally)
         return found
+
+
+def _lag(found: Iterable[QueueTotals], now: Instant) -> StreamLag | None:
+    """Return the longest lag of the last five minutes, and when changes were counted last."""
+    seen = [each.lag for each in found if each.lag is not None]
+    if not seen:
+        return None
+    recent = [each.ms for each in seen if each.at >= now - RECENT_MS]
+    last = max(seen, key=lambda each: each.at)
+    return StreamLag(last.at, max(recent, default=last.ms))
 
 
 def _counts(totals: QueueTotals) -> QueueCounts:

@@ -20,6 +20,9 @@ from ojs_aws.ports import Clock, LastTick, QueueInfo, QueueRegistry
 from ojs_aws.services.batches.steps import RollForwardReport
 from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep
 
+MAX_OLDEST: Final = 20
+"""Queues whose longest wait is remembered."""
+
 IDLE_LOOK_MS: Final = 300_000
 """An idle queue is looked at again after at most this long.
 
@@ -149,10 +152,17 @@ class Sweep:
         except Exception:  # noqa: BLE001 - whatever it was, the next tick repeats it
             _log.exception("Could not count queues")
         try:
-            self.queues.remember_tick(LastTick(self.clock.now(), report.lag_ms))
+            oldest = self._oldest(report.oldest_ms)
+            self.queues.remember_tick(LastTick(self.clock.now(), report.lag_ms, oldest))
         except OjsError:
             _log.warning("Could not write down the end of the sweep", exc_info=True)
         return report
+
+    def _oldest(self, oldest_ms: Mapping[str, int]) -> dict[str, Instant]:
+        """Return since when jobs wait in the queues that wait longest."""
+        since = {name: Instant(self._looks[name].at - ms) for name, ms in oldest_ms.items()}
+        longest = sorted(since, key=lambda name: (since[name], name))
+        return {name: since[name] for name in longest[:MAX_OLDEST]}
 
     def _finish(self, info: QueueInfo) -> None:
         try:

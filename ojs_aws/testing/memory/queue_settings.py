@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ojs_aws.domain.limits.rules import LimitScope, queue_key
 from ojs_aws.domain.queues.config import read_config
 from ojs_aws.domain.queues.tallies import Tally
-from ojs_aws.domain.queues.totals import QueueTotals
+from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Depth,
@@ -133,7 +133,9 @@ class MemoryTallies:
     kept: dict[tuple[str, Instant], tuple[Tally, str]] = field(default_factory=dict)
     held: dict[str, QueueTotals] = field(default_factory=dict)
 
-    def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
+    def add(
+        self, queue: str, minute: Instant, tally: Tally, token: str, lag: StreamLag | None = None
+    ) -> bool:
         """Add, unless it was added last."""
         found, last = self.kept.get((queue, minute), (Tally(), ""))
         if last == token:
@@ -144,9 +146,11 @@ class MemoryTallies:
         jobs = {**old.jobs, **{k: old.jobs.get(k, 0) + each for k, each in tally.held.items()}}
         if old.minute is None or old.minute < minute:
             past, today = old.before(minute)
-            old = replace(old, minute=minute, past=past, today=today)
+            windows = old.windows_before(minute)
+            old = replace(old, minute=minute, past=past, today=today, windows=windows)
         newest, version = self.kept[queue, old.minute or minute]
-        self.held[queue] = replace(old, jobs=jobs, tally=newest, version=version)
+        seen = old.lag if lag is None else lag
+        self.held[queue] = replace(old, jobs=jobs, tally=newest, version=version, lag=seen)
         return True
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:

@@ -38,6 +38,34 @@ class Pagination(TypedDict):
     next_cursor: NotRequired[str]
 
 
+class Throughput(TypedDict):
+    """Gives rates under the names of documents, and rounded up under the command line's."""
+
+    enqueued_per_minute: float
+    processed_per_minute: float
+    failed_per_minute: float
+    retried_per_minute: float
+    enqueued_per_min: int
+    completed_per_min: int
+    failed_per_min: int
+    avg_latency_ms: int | None
+
+
+class Percentiles(TypedDict):
+    """Gives times in milliseconds; null where nothing was measured."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+class Times(TypedDict):
+    """Says how long jobs waited until they began, and ran until they completed."""
+
+    latency_ms: Percentiles
+    duration_ms: Percentiles
+
+
 class Failure(TypedDict, total=False):
     """Describes a failed attempt."""
 

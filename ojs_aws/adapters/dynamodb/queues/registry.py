@@ -51,6 +51,7 @@ SWEPT_UNTIL: Final = "su"
 SWEEP_CURSOR: Final = "sc"
 TICK: Final = "tick"
 LAG: Final = "lag"
+OLDEST: Final = "oldest"
 TRIGGERS: Final = "tr"
 PAUSED_BY: Final = "pb"
 RESUMED_BY: Final = "rb"
@@ -178,6 +179,7 @@ class DynamoQueueRegistry(InTable):
         update = Update()
         update.set(n.COMPLETED, number(tick.at))
         update.set(LAG, number(tick.lag_ms))
+        update.set(OLDEST, string(json.dumps(dict(tick.oldest), separators=(",", ":"))))
         at = update.name(n.COMPLETED)
         update.when(f"(attribute_not_exists({at}) OR {at} <= {update.value(number(tick.at))})")
         self.try_update(_TICK_KEY, update)
@@ -186,7 +188,8 @@ class DynamoQueueRegistry(InTable):
         """Make one read."""
         item = self.get_item(_TICK_KEY, is_consistent=False)
         at = read_instant(item, n.COMPLETED)
-        return None if at is None else LastTick(at, read_count(item, LAG))
+        oldest = json.loads(read_string(item, OLDEST) or "{}")
+        return None if at is None else LastTick(at, read_count(item, LAG), oldest)
 
 
 _TICK_KEY: Final = item_key(TICK, TICK)

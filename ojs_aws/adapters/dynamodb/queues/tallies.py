@@ -14,7 +14,7 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.queues.tallies import Tally
-from ojs_aws.domain.queues.totals import QueueTotals
+from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 
 KEPT_S: Final = 31 * 24 * 3600
@@ -31,7 +31,9 @@ _LATE: Final = "lt"
 class DynamoTallies(InTable):
     """Implements the port Tallies: one item takes about 1,000 batches a second."""
 
-    def add(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
+    def add(
+        self, queue: str, minute: Instant, tally: Tally, token: str, lag: StreamLag | None = None
+    ) -> bool:
         """Make one conditional update of the totals, which hold the newest minute, too.
 
         With the first change of a minute, the one before gets an item of its own first. A process
@@ -39,7 +41,7 @@ class DynamoTallies(InTable):
         """
         for _ in range(TRIES):
             try:
-                self.update_item(t.totals_key(queue), _adding(minute, tally, token))
+                self.update_item(t.totals_key(queue), _adding(minute, tally, token, lag))
             except ConditionFailedError as failed:
                 old = t.read_totals(failed.item)
             else:
@@ -47,9 +49,10 @@ class DynamoTallies(InTable):
             if old.minute == minute:
                 return False
             if old.minute is not None and old.minute > minute:
-                return self._add_late(queue, minute, tally, token)
+                return self._add_late(queue, minute, tally, token, lag)
             self._keep_minute(queue, old)
-            if self.try_update(t.totals_key(queue), _beginning(old, minute, tally, token)):
+            beginning = _beginning(old, minute, tally, token, lag)
+            if self.try_update(t.totals_key(queue), beginning):
                 return True
         raise BackendUnavailableError("Others count the same queue.", hint="Repeat the request.")
 
@@ -64,7 +67,9 @@ class DynamoTallies(InTable):
         update.when(f"attribute_not_exists({update.name(_LATE)})")
         self.try_update(_minute_key(queue, old.minute), update)
 
-    def _add_late(self, queue: str, minute: Instant, tally: Tally, token: str) -> bool:
+    def _add_late(
+        self, queue: str, minute: Instant, tally: Tally, token: str, lag: StreamLag | None
+    ) -> bool:
         """Add to a past minute and to the queue's totals: both or neither."""
         late, totals = Update(), Update()
         for name, amount in t.tally_numbers(tally).items():
@@ -74,6 +79,7 @@ class DynamoTallies(InTable):
         last = late.name(n.TOKEN)
         late.when(f"(attribute_not_exists({last}) OR {last} <> {late.value(string(token))})")
         t.add_held(totals, tally.held)
+        t.set_lag(totals, lag)
         parts = [(_minute_key(queue, minute), late)]
         if any(tally.held.values()):
             parts.append((t.totals_key(queue), totals))
@@ -129,19 +135,22 @@ class DynamoTallies(InTable):
         return self.items("#pk = :pk AND #sk BETWEEN :first AND :last", values)
 
 
-def _adding(minute: Instant, tally: Tally, token: str) -> Update:
+def _adding(minute: Instant, tally: Tally, token: str, lag: StreamLag | None) -> Update:
     """Add to the newest minute, unless a later one has begun or this was added already."""
     update = Update()
     for name, amount in t.tally_numbers(tally).items():
         update.add(name, amount)
     t.add_held(update, tally.held)
+    t.set_lag(update, lag)
     update.set(n.TOKEN, string(token))
     update.when(f"{update.name(t.MINUTE)} = {update.value(number(minute))}")
     update.when(f"{update.name(n.TOKEN)} <> {update.value(string(token))}")
     return update
 
 
-def _beginning(old: QueueTotals, minute: Instant, tally: Tally, token: str) -> Update:
+def _beginning(
+    old: QueueTotals, minute: Instant, tally: Tally, token: str, lag: StreamLag | None
+) -> Update:
     """Begin a minute, if nobody added to the one before it meanwhile."""
     update = Update()
     new = {name: number(amount) for name, amount in t.tally_numbers(tally).items()}
@@ -149,6 +158,7 @@ def _beginning(old: QueueTotals, minute: Instant, tally: Tally, token: str) -> U
         update.set(name, value)
     update.remove(*(name for name in t.tally_numbers(old.tally) if name not in new))
     t.add_held(update, tally.held)
+    t.set_lag(update, lag)
     update.when(_is_at(update, old))
     return update
 

@@ -25,7 +25,7 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
 )
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, MINUTE_MS, Tally, TallyKind, Times
-from ojs_aws.domain.queues.totals import Minutes, QueueTotals
+from ojs_aws.domain.queues.totals import WINDOW_MS, Minutes, QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 
 PARTITIONS: Final = 4
@@ -34,6 +34,9 @@ PARTITIONS: Final = 4
 MINUTE: Final = "m"
 PAST: Final = "pm"
 TODAY: Final = "pd"
+WINDOWS: Final = "pw"
+LAG: Final = "lg"
+LAG_AT: Final = "la"
 COUNTED_AT: Final = "ct"
 AT_LEAST: Final = "al"
 
@@ -87,6 +90,8 @@ def read_totals(item: Item) -> QueueTotals:
         tally=read_tally(item),
         past=_read_past(read_string(item, PAST)),
         today=next((tally for _, tally in _read_past(read_string(item, TODAY))), Tally()),
+        windows=_read_windows(read_string(item, WINDOWS)),
+        lag=_read_lag(item),
         version=read_string(item, n.TOKEN),
         counted_at=read_instant(item, COUNTED_AT),
         at_least=frozenset(read_string(item, AT_LEAST).split()),
@@ -100,12 +105,25 @@ def add_held(update: Update, held: Mapping[str, int]) -> None:
             update.add(HELD[state], amount)
 
 
+def set_lag(update: Update, lag: StreamLag | None) -> None:
+    """Say how late the newest changes were counted."""
+    if lag is not None:
+        update.set(LAG_AT, number(lag.at))
+        update.set(LAG, number(lag.ms))
+
+
+def _read_lag(item: Item) -> StreamLag | None:
+    at = read_instant(item, LAG_AT)
+    return None if at is None else StreamLag(at, read_count(item, LAG))
+
+
 def passed(old: QueueTotals, minute: Instant) -> dict[str, Value]:
     """Return the attributes that change with the minute."""
     past, today = old.before(minute)
     return {
         MINUTE: number(minute),
         PAST: string(_text_of(past)),
+        WINDOWS: string(_windows_text(old.windows_before(minute))),
         TODAY: string(_text_of(((minute, today),)) if today else ""),
     }
 
@@ -149,6 +167,38 @@ def _text_of(past: Minutes) -> str:
         for at, tally in past
     ]
     return json.dumps(rows, separators=(",", ":"))
+
+
+def _windows_text(windows: Minutes) -> str:
+    """Write windows as a line each: when, then the ranges of waits and of runs, in hexadecimal.
+
+    They are part of an item that is billed by the kilobyte.
+    """
+    return "\n".join(
+        f"{at // WINDOW_MS:x}|{_ranges_text(tally.waits)}|{_ranges_text(tally.runs)}"
+        for at, tally in windows
+    )
+
+
+def _ranges_text(times: Times) -> str:
+    return " ".join(f"{number:x}.{count:x}" for number, count in sorted(times.ranges.items()))
+
+
+def _read_windows(text: str) -> Minutes:
+    """Return windows; the sums of their times are not kept."""
+    rows = [line.split("|") for line in text.split("\n") if line]
+    return tuple(
+        (
+            Instant(int(at, 16) * WINDOW_MS),
+            Tally(waits=Times(ranges=_ranges(waits)), runs=Times(ranges=_ranges(runs))),
+        )
+        for at, waits, runs in rows
+    )
+
+
+def _ranges(text: str) -> Counter[int]:
+    pairs = (pair.split(".") for pair in text.split())
+    return Counter({int(number, 16): int(count, 16) for number, count in pairs})
 
 
 def _read_past(text: str) -> Minutes:

@@ -4,6 +4,26 @@ export const STATES = ["available", "active", "scheduled", "retryable", "pending
 
 export type Counts = Readonly<Partial<Record<string, number>>>;
 
+/** Percentiles of times in milliseconds; null where nothing was measured. */
+export interface Spread {
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+}
+
+/** What was done in a minute, on average; jobs that failed for good are among the processed ones. */
+export type Throughput = Readonly<Record<"enqueued_per_minute" | "processed_per_minute" | "failed_per_minute" | "retried_per_minute", number>>;
+
+/** Return how many jobs completed in a minute. */
+export function completedRate(rates: Throughput): number {
+  return Math.round((rates.processed_per_minute - rates.failed_per_minute) * 100) / 100;
+}
+
+/** Return how many attempts failed in a minute, whether they are repeated or not. */
+export function failureRate(rates: Throughput): number {
+  return Math.round((rates.failed_per_minute + rates.retried_per_minute) * 100) / 100;
+}
+
 export interface Pagination {
   readonly total?: number;
   readonly total_is_exact?: boolean;

@@ -1,6 +1,7 @@
 // Shows instants: relative by the server's clock, exact in UTC or local time.
 
 import { signal } from "@preact/signals";
+import type { Spread } from "./shapes";
 
 export type Zone = "local" | "utc";
 
@@ -64,6 +65,16 @@ export function duration(ms: number): string {
   if (s < 7200) return `${Math.round(s / 60)} min`;
   if (s < 172_800) return `${Math.round(s / 3600)} h`;
   return `${Math.round(s / 86_400)} d`;
+}
+
+/** Return a length of time that may not have been measured. */
+export function measured(ms: number | null | undefined): string {
+  return ms === null || ms === undefined ? "-" : duration(ms);
+}
+
+/** Return percentiles of times as `40 ms, 1.2 s, 3.0 s`. */
+export function spreadText(times: Spread): string {
+  return [times.p50, times.p95, times.p99].every((ms) => ms === null) ? "-" : [times.p50, times.p95, times.p99].map(measured).join(", ");
 }
 
 /** Return the length of time between two instants, or an empty text when one is missing. */

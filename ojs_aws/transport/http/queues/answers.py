@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypeAlias
 from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Times, Timestamp
 from ojs_aws.transport.http.json_of import JsonOf
 
 QueueStatus: TypeAlias = Literal["active", "paused", "draining"]
@@ -51,21 +51,11 @@ class CountedQueuesAnswer(TypedDict):
     total: int
 
 
-class Percentiles(TypedDict):
-    """Gives times of the last hour in milliseconds; null where nothing was measured."""
-
-    p50: float | None
-    p95: float | None
-    p99: float | None
-
-
-class QueueActivity(TypedDict):
+class QueueActivity(Times):
     """Says what a queue did in the last hour."""
 
     stats: JsonObject
     throughput: dict[str, float]
-    latency_ms: Percentiles
-    duration_ms: Percentiles
 
 
 class SettingInstants(TypedDict, total=False):

@@ -23,6 +23,7 @@ from ojs_aws.transport.http.json_of import T, json_of
 from ojs_aws.transport.http.negotiation import Reader
 
 if TYPE_CHECKING:
+    from ojs_aws.transport.http import answers as shared_answers
     from ojs_aws.transport.http.queues import answers
 
 _HOUR_MINUTES: Final = 60
@@ -176,8 +177,7 @@ def _activity(info: QueueInfo, stats: QueueStats, numbers: Members) -> answers.Q
     return {
         "stats": {"queue": info.name, **numbers},
         "throughput": _throughput(stats),
-        "latency_ms": _percentiles(stats.hour.waits),
-        "duration_ms": _percentiles(stats.hour.runs),
+        **times_members(stats.hour),
     }
 
 
@@ -206,10 +206,16 @@ def _throughput(stats: QueueStats) -> dict[str, float]:
         "enqueued_per_minute": round(counts[TallyKind.ENQUEUED] / _HOUR_MINUTES, 2),
         "processed_per_minute": round(processed / _HOUR_MINUTES, 2),
         "failed_per_minute": round(counts[TallyKind.FAILED] / _HOUR_MINUTES, 2),
+        "retried_per_minute": round(counts[TallyKind.RETRIED] / _HOUR_MINUTES, 2),
     }
 
 
-def _percentiles(times: Times) -> answers.Percentiles:
+def times_members(tally: Tally) -> shared_answers.Times:
+    """Return how long jobs waited, from enqueueing to start, and how long they ran."""
+    return {"latency_ms": _percentiles(tally.waits), "duration_ms": _percentiles(tally.runs)}
+
+
+def _percentiles(times: Times) -> shared_answers.Percentiles:
     return {
         "p50": times.percentile_ms(0.5),
         "p95": times.percentile_ms(0.95),

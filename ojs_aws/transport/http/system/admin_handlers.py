@@ -9,7 +9,7 @@ from ojs_aws._version import __version__
 from ojs_aws.config import Settings
 from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.queues.tallies import TallyKind
+from ojs_aws.domain.queues.tallies import TallyKind, total
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.system.statistics import Point, Totals
 from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
@@ -18,11 +18,14 @@ from ojs_aws.transport.http.members import flag_in
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from ojs_aws.transport.http.pages import further, read_mark, write_mark
 from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of, text_of
+from ojs_aws.transport.http.queues.wire import times_members
 from ojs_aws.transport.http.system.wire import (
     MAX_QUEUES,
     bottlenecks,
     for_reader,
+    gauges,
     overview_queues,
+    still_waiting,
     sweep_health,
     throughput,
 )
@@ -87,6 +90,7 @@ def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
         "workers_by_state": {**workers.summary},
         "jobs": {**totals.jobs},
         "throughput": throughput(totals.recent),
+        **times_members(total(totals.times.values())),
         "is_exact": not totals.estimated and workers.is_exact,
         "estimated": [*totals.estimated],
         "uptime_seconds": max(0, (now - call.server.started_at) // 1000),
@@ -98,13 +102,20 @@ def show_overview(call: Call) -> Answer[answers.OverviewAnswer]:
     """Return what a page of operators shows first (an extension), in a few calls for any queues."""
     totals = call.backend.statistics.totals(sees=call.request.caller.may_touch)
     last = call.backend.ports.queues.last_tick()
+    oldest = {} if last is None else still_waiting(totals, last.oldest)
     body: answers.OverviewAnswer = {
         "totals": stats_members(call, totals),
-        "queues": overview_queues(totals),
+        "queues": overview_queues(totals, oldest),
         "has_more": len(totals.by_queue) > MAX_QUEUES,
     }
+    if oldest:
+        queue = min(oldest, key=lambda name: (oldest[name], name))
+        body["oldest_available_at"] = format_instant(oldest[queue])
+        body["oldest_available_queue"] = queue
     if last is not None:
         body["sweep"] = sweep_health(last, call.backend.clock.now())
+    if totals.lag is not None:
+        body["events"] = {"last_at": format_instant(totals.lag.at), "lag_ms": totals.lag.ms}
     return Answer(body)
 
 
@@ -165,32 +176,15 @@ def show_errors(call: Call) -> Answer[answers.ErrorsAnswer]:
 def show_gauges(call: Call) -> Answer[str]:
     """Return the numbers of jobs and workers now, for Prometheus (ojs-observability, 8.3).
 
-    Read from the totals of the queues, in a few queries.
+    Read from the totals of the queues and the last sweep, in a few queries and a read.
     """
     backend, caller = call.backend, call.request.caller
     totals = backend.statistics.totals(sees=caller.may_touch)
-    counts = {name: found.counts for name, (found, _) in totals.by_queue.items()}
+    last = backend.ports.queues.last_tick()
+    oldest = {} if last is None else still_waiting(totals, last.oldest)
     workers = backend.workers.service.list(1, view=caller.view).summary
-    lines = [
-        "# HELP ojs_queue_depth Jobs of a queue in a state.",
-        "# TYPE ojs_queue_depth gauge",
-        *(
-            f'ojs_queue_depth{{queue="{name}",state="{state}"}} {number}'
-            for name, states in counts.items()
-            for state, number in states.items()
-        ),
-        "# HELP ojs_workers_active Workers that run and beat.",
-        "# TYPE ojs_workers_active gauge",
-        f"ojs_workers_active {workers.get('running', 0)}",
-        "# HELP ojs_workers_busy Jobs that are being executed.",
-        "# TYPE ojs_workers_busy gauge",
-        *(
-            f'ojs_workers_busy{{queue="{name}"}} {states.get("active", 0)}'
-            for name, states in counts.items()
-        ),
-        "",
-    ]
-    return Answer("\n".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
+    text = gauges(totals, oldest, workers.get("running", 0))
+    return Answer(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def show_stats_history(call: Call) -> Answer[answers.HistoryAnswer]:
@@ -221,6 +215,7 @@ def _point(point: Point) -> answers.HistoryPoint:
         "failed": failed,
         "retried": tally.counts[TallyKind.RETRIED],
         "cancelled": tally.counts[TallyKind.CANCELLED],
+        **times_members(tally),
         "latency_p50_ms": tally.waits.percentile_ms(0.5),
         "latency_p99_ms": tally.waits.percentile_ms(0.99),
         "avg_wait_ms": tally.waits.average_ms,

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from ojs_aws.domain.access import Permission, Scope
 from ojs_aws.services.system.findings import FindingCode, Severity
-from ojs_aws.transport.http.answers import JsonObject, Timestamp
+from ojs_aws.transport.http.answers import JsonObject, Throughput, Times, Timestamp
 
 
 class Release(TypedDict):
@@ -115,19 +115,7 @@ class HealthAnswer(TypedDict):
     sweep: NotRequired[SweepHealth]
 
 
-class Throughput(TypedDict):
-    """Gives rates under the names of documents, and rounded up under the command line's."""
-
-    enqueued_per_minute: float
-    processed_per_minute: float
-    failed_per_minute: float
-    enqueued_per_min: int
-    completed_per_min: int
-    failed_per_min: int
-    avg_latency_ms: int | None
-
-
-class TotalsAnswer(TypedDict):
+class TotalsAnswer(Times):
     """Says what all queues hold and did recently; ``estimated`` names lower bounds."""
 
     queues: int
@@ -143,14 +131,22 @@ class TotalsAnswer(TypedDict):
     computed_at: Timestamp
 
 
-class OverviewQueue(TypedDict):
+class OverviewQueue(Times):
     """Says what a queue holds, and what it did in the last five minutes."""
 
     name: str
     paused: bool
     counts: dict[str, int]
     depth: int
+    oldest_available_at: NotRequired[Timestamp]
     throughput: Throughput
+
+
+class EventsHealth(TypedDict):
+    """Says how late changes of jobs were counted of late, and when the last ones were."""
+
+    last_at: Timestamp
+    lag_ms: int
 
 
 class OverviewAnswer(TypedDict):
@@ -159,7 +155,10 @@ class OverviewAnswer(TypedDict):
     totals: TotalsAnswer
     queues: list[OverviewQueue]
     has_more: bool
+    oldest_available_at: NotRequired[Timestamp]
+    oldest_available_queue: NotRequired[str]
     sweep: NotRequired[SweepHealth]
+    events: NotRequired[EventsHealth]
 
 
 class Check(TypedDict):
@@ -234,7 +233,7 @@ class MetricsAnswer(TypedDict):
     throughput_per_second: float
 
 
-class HistoryPoint(TypedDict):
+class HistoryPoint(Times):
     """Says what was done in a period."""
 
     timestamp: Timestamp

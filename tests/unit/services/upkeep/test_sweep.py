@@ -284,8 +284,26 @@ def test_the_sweep_tells_for_how_long_jobs_have_been_waiting(world: World) -> No
         world.backend.jobs.push(Job("a.b", [1], queue=queue))
         world.clock.advance(s=10)
     assert dict(world.backend.upkeep.sweep.tick().oldest_ms) == {"default": 20_000, "email": 10_000}
+    last, now = world.registry.last_tick(), world.clock.now()
+    assert last is not None
+    assert last.oldest == {"default": now - 20_000, "email": now - 10_000}
     world.backend.queues.service.pause("default")
     assert dict(world.backend.upkeep.sweep.tick().oldest_ms) == {"email": 10_000}
+
+
+def test_the_queues_that_wait_longest_are_remembered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bounded number of them."""
+    monkeypatch.setattr("ojs_aws.services.upkeep.sweep.MAX_OLDEST", 2)
+    for queue in ("c", "a", "b"):
+        world.registry.ensure(queue, world.clock.now())
+        world.backend.jobs.push(Job("a.b", [1], queue=queue))
+        world.clock.advance(s=10)
+    world.backend.upkeep.sweep.tick()
+    last = world.registry.last_tick()
+    assert last is not None
+    assert [*last.oldest] == ["c", "a"]
 
 
 def test_a_job_that_starves_behind_a_hundred_urgent_ones_shows(world: World) -> None:

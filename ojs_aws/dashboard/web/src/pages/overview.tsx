@@ -4,14 +4,18 @@ import { link } from "../address";
 import { read } from "../api";
 import { Facts, Heading, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
-import { type Counts, STATES } from "../shapes";
+import { type Counts, STATES, type Spread, type Throughput, completedRate, failureRate } from "../shapes";
 import { Table } from "../table";
-import { duration } from "../times";
+import { duration, measured, spreadText } from "../times";
 import { type Findings, FindingsPanel } from "./findings";
 
-type Throughput = Readonly<Record<"enqueued_per_minute" | "processed_per_minute" | "failed_per_minute", number>>;
+/** How long jobs waited and ran. */
+interface Times {
+  readonly latency_ms: Spread;
+  readonly duration_ms: Spread;
+}
 
-interface Totals {
+interface Totals extends Times {
   readonly jobs: Counts;
   readonly queues: number;
   readonly queues_paused: number;
@@ -21,10 +25,11 @@ interface Totals {
   readonly computed_at: string;
 }
 
-interface BusyQueue {
+interface BusyQueue extends Times {
   readonly name: string;
   readonly paused: boolean;
   readonly counts: Counts;
+  readonly oldest_available_at?: string;
   readonly throughput: Throughput;
 }
 
@@ -33,14 +38,20 @@ interface Numbers {
   /** The queues with the most available jobs first. */
   readonly queues: readonly BusyQueue[];
   readonly has_more: boolean;
+  /** The longest waiting job of all queues, as the last sweep found it. */
+  readonly oldest_available_at?: string;
+  readonly oldest_available_queue?: string;
+  readonly events?: { readonly last_at: string; readonly lag_ms: number };
   readonly sweep?: { readonly status: string; readonly last_run_at: string; readonly lag_ms: number };
 }
 
-interface Period {
+interface Period extends Times {
   readonly timestamp: string;
   readonly enqueued: number;
   readonly completed: number;
+  /** For good; those that are repeated are `retried`. */
   readonly failed: number;
+  readonly retried: number;
   readonly avg_wait_ms: number | null;
   readonly avg_duration_ms: number | null;
 }
@@ -70,7 +81,7 @@ async function load(before: Everything | null, isAsked: boolean): Promise<Everyt
 export function Overview() {
   const { data, error } = useData(load, 10, "overview");
   if (!data) return <><Heading text="Overview" /><Waiting error={error} /></>;
-  const { totals, sweep, queues, has_more: hasMore } = data.numbers;
+  const { totals, queues, has_more: hasMore } = data.numbers;
   const workers = totals.workers_by_state;
   return (
     <>
@@ -95,19 +106,37 @@ export function Overview() {
       <Facts
         facts={[
           ["Enqueued a minute", totals.throughput.enqueued_per_minute],
-          ["Completed a minute", totals.throughput.processed_per_minute],
-          ["Failed a minute", totals.throughput.failed_per_minute],
+          ["Completed a minute", completedRate(totals.throughput)],
+          ["Failed attempts a minute", failureRate(totals.throughput)],
+          ["Wait: median, 95 %, 99 %", spreadText(totals.latency_ms)],
+          ["Run: median, 95 %, 99 %", spreadText(totals.duration_ms)],
+          ["Oldest available job", <Oldest numbers={data.numbers} />],
           ["Queues", `${totals.queues} (${totals.queues_paused} paused)`],
           ["Workers", <a href={link(["workers"])}>{`${workers["total"] ?? 0} (${workers["stale"] ?? 0} stale)`}</a>],
-          ["Last sweep", sweep ? <><Time at={sweep.last_run_at} /> {sweep.status === "late" && <State name="late" />}</> : "none yet"],
+          ...lagFacts(data.numbers),
         ]}
       />
+      <p class="quiet">Rates are those of the last five minutes, waits and runs those of the last five to ten.</p>
       <History periods={data.history} />
       <h2>Queues</h2>
       <BusyQueues queues={queues} />
       <p class="quiet">{hasMore ? "The busiest queues; " : ""}<a href={link(["queues"])}>all queues, to pause and resume them</a></p>
     </>
   );
+}
+
+/** The queue whose oldest job waits longest; the sweep finds it each minute. */
+function Oldest({ numbers }: { numbers: Numbers }) {
+  const { oldest_available_at: at, oldest_available_queue: queue } = numbers;
+  return at && queue ? <><Time at={at} /> in <QueueLink name={queue} /></> : <>none that waits, at the last sweep</>;
+}
+
+/** How late the sweep and the events are. */
+function lagFacts({ sweep, events }: Numbers) {
+  return [
+    ["Last sweep", sweep ? <><Time at={sweep.last_run_at} />, {duration(sweep.lag_ms)} behind {sweep.status === "late" && <State name="late" />}</> : "none yet"],
+    ["Last events", events ? <><Time at={events.last_at} />, {duration(events.lag_ms)} behind</> : "none yet"],
+  ] as const;
 }
 
 /** The queues by their totals, which follow the jobs; the view of queues counts them. */
@@ -126,19 +155,23 @@ function BusyQueues({ queues }: { queues: readonly BusyQueue[] }) {
           isNumber: true,
           show: (queue: BusyQueue) => <a href={link(["jobs"], { queue: queue.name, state })}>{(queue.counts[state] ?? 0).toLocaleString("en")}</a>,
         })),
-        { name: "Enqueued a minute", isNumber: true, show: (queue) => queue.throughput.enqueued_per_minute },
-        { name: "Completed a minute", isNumber: true, show: (queue) => queue.throughput.processed_per_minute },
-        { name: "Failed a minute", isNumber: true, show: (queue) => queue.throughput.failed_per_minute },
+        { name: "Oldest available", show: (queue) => <Time at={queue.oldest_available_at} /> },
+        { name: "In a min", isNumber: true, show: (queue) => queue.throughput.enqueued_per_minute },
+        { name: "Done a min", isNumber: true, show: (queue) => completedRate(queue.throughput) },
+        { name: "Failed a min", isNumber: true, show: (queue) => failureRate(queue.throughput) },
+        { name: "Wait 95 %", isNumber: true, show: (queue) => measured(queue.latency_ms.p95) },
+        { name: "Run 95 %", isNumber: true, show: (queue) => measured(queue.duration_ms.p95) },
       ]}
     />
   );
 }
 
 function History({ periods }: { periods: readonly Period[] }) {
-  const most = Math.max(1, ...periods.map((each) => each.completed + each.failed));
+  const failures = (each: Period): number => each.failed + each.retried;
+  const most = Math.max(1, ...periods.map((each) => each.completed + failures(each)));
   const width = 100 / Math.max(1, periods.length);
   const finished = periods.reduce((sum, each) => sum + each.completed, 0);
-  const failed = periods.reduce((sum, each) => sum + each.failed, 0);
+  const failed = periods.reduce((sum, each) => sum + failures(each), 0);
   return (
     <>
       <h2>The last hour</h2>
@@ -146,7 +179,7 @@ function History({ periods }: { periods: readonly Period[] }) {
       <svg class="chart" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label="Jobs completed and attempts failed in each five minutes; the table below has the numbers">
         {periods.map((each, index) => {
           const good = (each.completed / most) * 23;
-          const bad = (each.failed / most) * 23;
+          const bad = (failures(each) / most) * 23;
           return (
             <g key={each.timestamp}>
               <rect class="good" x={index * width} y={24 - good} width={width * 0.8} height={good} />
@@ -166,9 +199,11 @@ function History({ periods }: { periods: readonly Period[] }) {
             { name: "Five minutes from", show: (each) => <Time at={each.timestamp} /> },
             { name: "Enqueued", isNumber: true, show: (each) => each.enqueued },
             { name: "Completed", isNumber: true, show: (each) => each.completed },
-            { name: "Failed", isNumber: true, show: (each) => each.failed },
-            { name: "Mean wait", isNumber: true, show: (each) => (each.avg_wait_ms === null ? "-" : duration(each.avg_wait_ms)) },
-            { name: "Mean run", isNumber: true, show: (each) => (each.avg_duration_ms === null ? "-" : duration(each.avg_duration_ms)) },
+            { name: "Failed attempts", isNumber: true, show: failures },
+            { name: "Mean wait", isNumber: true, show: (each) => measured(each.avg_wait_ms) },
+            { name: "Wait 95 %", isNumber: true, show: (each) => measured(each.latency_ms.p95) },
+            { name: "Mean run", isNumber: true, show: (each) => measured(each.avg_duration_ms) },
+            { name: "Run 95 %", isNumber: true, show: (each) => measured(each.duration_ms.p95) },
           ]}
         />
       </details>

@@ -6,15 +6,9 @@ import { link } from "../address";
 import { read } from "../api";
 import { Facts, Heading, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
-import { type Counts, STATES } from "../shapes";
-import { duration } from "../times";
+import { type Counts, STATES, type Spread, type Throughput, completedRate, failureRate } from "../shapes";
+import { duration, spreadText } from "../times";
 import { queueChange, queuePurge } from "./queue_actions";
-
-interface Spread {
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly p99: number | null;
-}
 
 interface QueueDetail {
   readonly name: string;
@@ -22,7 +16,7 @@ interface QueueDetail {
   readonly counts: Counts;
   readonly estimated: readonly string[];
   readonly oldest_available_at?: string;
-  readonly throughput: { readonly enqueued_per_minute: number; readonly processed_per_minute: number; readonly failed_per_minute: number };
+  readonly throughput: Throughput;
   readonly latency_ms: Spread;
   readonly duration_ms: Spread;
   readonly stats: Counts;
@@ -56,10 +50,10 @@ export function Queue({ id }: { id: string }) {
           ["Oldest available job", <Time at={data.oldest_available_at} />],
           ["Time to empty", timeToEmpty(data)],
           ["Enqueued a minute", data.throughput.enqueued_per_minute],
-          ["Completed a minute", data.throughput.processed_per_minute],
-          ["Failed a minute", data.throughput.failed_per_minute],
-          ["Wait: median, 95 %, 99 %", spread(data.latency_ms)],
-          ["Run: median, 95 %, 99 %", spread(data.duration_ms)],
+          ["Completed a minute", completedRate(data.throughput)],
+          ["Failed attempts a minute", failureRate(data.throughput)],
+          ["Wait: median, 95 %, 99 %", spreadText(data.latency_ms)],
+          ["Run: median, 95 %, 99 %", spreadText(data.duration_ms)],
         ]}
       />
       <h2>Jobs by state</h2>
@@ -76,10 +70,6 @@ export function Queue({ id }: { id: string }) {
       <Facts facts={Object.entries(data.config).map(([name, value]) => [name, value === null ? "-" : typeof value === "object" ? JSON.stringify(value) : String(value)] as const)} />
     </>
   );
-}
-
-function spread(times: Spread): string {
-  return [times.p50, times.p95, times.p99].map((ms) => (ms === null ? "-" : duration(ms))).join(", ");
 }
 
 /** Return how long the present rates take to empty the queue. */

@@ -265,6 +265,56 @@ def test_obs_006_the_depth_of_queues_is_a_gauge(api: Api, world: World) -> None:
     assert "ojs_workers_active 1" in lines
 
 
+def test_an_overview_says_how_long_jobs_wait_and_run(api: Api, world: World) -> None:
+    """Percentiles of each queue and of all, the longest wait, and how late the numbers are."""
+    count_changes(world)
+    done = [api.push(queue="email") for _ in range(2)]
+    world.clock.advance(s=4)
+    api.post("/workers/fetch", {"queues": ["email"], "worker_id": "w", "count": 2})
+    world.clock.advance(s=1)
+    for job_id in done:
+        api.post("/workers/ack", {"job_id": job_id, "worker_id": "w"})
+    api.push(queue="billing")
+    since = format_instant(world.clock.now())
+    world.clock.advance(s=30)
+    assert "oldest_available_at" not in api.get("/admin/overview").json
+    world.backend.upkeep.sweep.tick()
+    found = api.get("/admin/overview").json
+    billing, email = found["queues"][0], found["queues"][-1]
+    assert (billing["name"], billing["oldest_available_at"]) == ("billing", since)
+    assert (email["name"], "oldest_available_at" in email) == ("email", False)
+    assert billing["latency_ms"] == {"p50": None, "p95": None, "p99": None}
+    assert email["latency_ms"] == found["totals"]["latency_ms"]
+    assert email["latency_ms"]["p95"] == pytest.approx(4000, rel=0.2)
+    assert found["totals"]["duration_ms"]["p50"] == pytest.approx(1000, rel=0.2)
+    assert (found["oldest_available_at"], found["oldest_available_queue"]) == (since, "billing")
+    assert found["events"] == {"last_at": since, "lag_ms": 0}
+    text = api.get("/admin/metrics").text
+    assert 'ojs_queue_oldest_available_seconds{queue="billing"} 30.0' in text
+    assert 'ojs_queue_wait_seconds{queue="email",quantile="0.95"} 3.' in text
+    assert "ojs_events_lag_seconds 0.0" in text
+    point = api.get("/admin/stats/history", query={"period": "1h", "queue": "email"}).json["data"]
+    assert point[-1]["latency_ms"] == email["latency_ms"]
+    api.post("/queues/billing/pause")
+    assert "oldest_available_at" not in api.get("/admin/overview").json
+
+
+def test_what_a_sweep_found_is_not_shown_to_callers_of_other_queues(world: World) -> None:
+    """The oldest job is that of the queues which the caller may see."""
+    count_changes(world)
+    world.backend.settings = replace(world.backend.settings, auth="api-key")
+    api = Api(world.backend)
+    api.authorizer = admin()
+    api.push(queue="billing")
+    world.clock.advance(s=1)
+    api.push(queue="email")
+    world.clock.advance(s=1)
+    world.backend.upkeep.sweep.tick()
+    assert api.get("/admin/overview").json["oldest_available_queue"] == "billing"
+    api.authorizer = bound(queues=("email",))
+    assert api.get("/admin/overview").json["oldest_available_queue"] == "email"
+
+
 def test_adm_r002_what_queues_did_is_counted_by_period(api: Api, world: World) -> None:
     """Points begin at the multiples of their period; too many are refused, not left out."""
     count_changes(world)
