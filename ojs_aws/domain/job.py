@@ -179,6 +179,8 @@ class JobRecord:
     """Holds a job's whole state. Immutable: transitions return a new record.
 
     :ivar version: number of writes so far; each write is conditional on the one it read.
+    :ivar token: names the write that stored this version; empty where that is not known. A job that
+        was deleted and pushed again has the same versions, with other tokens.
     :ivar order: microsecond stamp that gives the place within a priority; unique per process.
     :ivar document: the client's members except the promoted ones (id, type, queue, retry, pending).
     :ivar retry_document: the client's or its queue's retry object, or None for the default policy.
@@ -254,6 +256,11 @@ class JobRecord:
     is_counted: bool = False
     is_message_left: bool = False
     changed_by: str = ""
+    token: str = field(default="", compare=False)
+
+    def next_version(self, **changes: object) -> JobRecord:
+        """Return the version after this one, which no write has stored yet."""
+        return replace(self, version=self.version + 1, token="", **changes)  # type: ignore[arg-type]
 
     @property
     def document_bytes(self) -> int:

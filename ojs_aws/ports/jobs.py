@@ -163,9 +163,10 @@ class JobStore(Protocol):
         :returns: instead of a job the error for which its documents cannot be read.
         """
 
-    def save(self, before: JobRecord, after: JobRecord) -> None:
+    def save(self, before: JobRecord, after: JobRecord) -> JobRecord:
         """Replace one version of a job by the next.
 
+        :returns: the next version, with the token of this write.
         :raises StaleJobError: the stored job is no longer ``before``.
         """
 

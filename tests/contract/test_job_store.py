@@ -359,6 +359,46 @@ def test_a_save_needs_the_version_that_was_read(store: JobStore) -> None:
     assert stale.value.current == cancelled
 
 
+def test_a_late_write_about_a_deleted_job_leaves_its_next_life_alone(store: JobStore) -> None:
+    """The same id is stored again, and has the version that the write is about."""
+    first = claimed(store, a_job())
+    failure = read_failure(parse_object('{"message":"m","type":"T"}'), 1, NOW)
+    over = store.save(first, lifecycle.exhausted(first, failure, NOW))
+    store.delete(over)
+    second = claimed(store, a_job())
+    assert second.version == first.version
+    with pytest.raises(StaleJobError) as stale:
+        store.save(first, lifecycle.fail(first, failure, NOW, 1000))
+    assert stale.value.current == second
+    with pytest.raises(StaleJobError):
+        store.claim_within(first, a_reservation(), [], NOW)
+    store.save(second, lifecycle.exhausted(second, failure, NOW))
+    with pytest.raises(StaleJobError):
+        store.delete(over)
+
+
+def test_a_write_is_about_what_the_write_before_it_left(store: JobStore) -> None:
+    """Several changes in a row need no read; each is about the very write before it."""
+    store.insert(a_job())
+    first = store.load(a_job().id)
+    assert first is not None
+    second = store.save(first, lifecycle.reprioritise(first, 1))
+    third = store.save(second, lifecycle.reprioritise(second, 2))
+    assert len({first.token, second.token, third.token}) == 3
+    assert store.load(first.id) == third
+    store.delete(third)
+    assert store.load(first.id) is None
+
+
+def test_a_job_that_was_read_without_a_token_is_known_by_its_version(store: JobStore) -> None:
+    """Whoever has just built a job knows no token, and earlier versions wrote none."""
+    store.insert(job := a_job())
+    store.save(job, after := lifecycle.reprioritise(job, 1))
+    with pytest.raises(StaleJobError):
+        store.save(job, after)
+    store.delete(after)
+
+
 def test_every_transition_can_be_saved(store: JobStore) -> None:
     """The whole life, with removal of what no longer applies."""
     job = claimed(store, a_job(document=big_document(6_000)))

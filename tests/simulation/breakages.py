@@ -57,7 +57,7 @@ MUTATIONS: Final = (
         "lost-update",
         "the condition on the version is dropped",
         f"{STORE}.save",
-        (("current is None or current.version != before.version", "current is None"),),
+        (("not self.is_as_read(before)", "before.id not in self.jobs"),),
     ),
     Mutation(
         "place-kept",
@@ -238,7 +238,7 @@ MUTATIONS: Final = (
         "batch-in-part",
         "a batch is stored without its last job",
         f"{STORE}.insert_all",
-        (("for job in jobs}", "for job in jobs[: max(1, len(jobs) - 1)]}"),),
+        (("for job in jobs:", "for job in jobs[: max(1, len(jobs) - 1)]:"),),
     ),
     Mutation(
         "batch-left-behind",

@@ -102,6 +102,9 @@ class Sending:
         return max(each or 0 for each in ended) > now - RECENT_MS
 
     def is_uncertain(self, process: str) -> None:
-        """A process does not know whether its messages are sent: so it may send them again."""
+        """A process may send its messages again: it does not know whether they are sent.
+
+        Or whether it is noted that a cron job's occurrence is enqueued: then it is pushed again.
+        """
         for key in [key for key in self.swept if key[0] == process]:
             del self.swept[key]

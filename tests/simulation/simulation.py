@@ -418,7 +418,7 @@ class Simulation:
             self._made(operation, label, call)
             if mishap is Mishap.DIES_AFTER:
                 raise ProcessDiedError
-        if label.startswith("Queue.send"):
+        if label.startswith("Queue.send") or label == "Cron.save":
             self.sending.is_uncertain(operation.process.name)
         if label == "Depths.add" and operation.cause.kind == "stream":
             self.depths.misses += 1

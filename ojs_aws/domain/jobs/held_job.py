@@ -23,7 +23,7 @@ def extend(job: JobRecord, expires_at: Instant, alive_until: Instant | None = No
     extended = _extended(held, expires_at, alive_until)
     if extended == held:
         return job
-    return replace(job, version=job.version + 1, reservation=extended)
+    return job.next_version(reservation=extended)
 
 
 def report_progress(
@@ -37,7 +37,7 @@ def report_progress(
     held = job.reservation
     if held is not None:
         held = _extended(held, expires_at, alive_until if held.alive_until else None)
-    return replace(job, version=job.version + 1, progress=progress, reservation=held)
+    return job.next_version(progress=progress, reservation=held)
 
 
 def save_checkpoint(
@@ -46,14 +46,14 @@ def save_checkpoint(
     """Replace the job's checkpoint; the state stays."""
     number = job.checkpoints + 1
     saved = Checkpoint(state=state, sequence=number, created_at=now, has_notes=has_notes)
-    return replace(job, version=job.version + 1, checkpoint=saved, checkpoints=number)
+    return job.next_version(checkpoint=saved, checkpoints=number)
 
 
 def clear_checkpoint(job: JobRecord) -> JobRecord:
     """Remove the checkpoint; the next one is numbered as if it were still there."""
     if job.checkpoint is None:
         return job
-    return replace(job, version=job.version + 1, checkpoint=None)
+    return job.next_version(checkpoint=None)
 
 
 def _extended(held: Reservation, expires_at: Instant, alive_until: Instant | None) -> Reservation:

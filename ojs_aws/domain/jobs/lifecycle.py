@@ -204,7 +204,7 @@ def reprioritise(job: JobRecord, priority: int) -> JobRecord:
         raise wrong_state("job", job.id, job.state, message, hint)
     if job.priority == priority:
         return job
-    return replace(job, version=job.version + 1, priority=priority)
+    return job.next_version(priority=priority)
 
 
 _MOVABLE: Final = frozenset({S.AVAILABLE, S.SCHEDULED, S.PENDING})
@@ -281,7 +281,7 @@ def moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:
     if state.is_terminal and not changes.get("is_dead_letter"):
         # A dead letter keeps its checkpoint: it may be enqueued again (ojs-durable-execution, 6.3).
         changes["checkpoint"] = None
-    return replace(job, state=state, version=job.version + 1, **changes)  # type: ignore[arg-type]
+    return job.next_version(state=state, **changes)
 
 
 def require(job: JobRecord, verb: str, wanted: JobState) -> None:

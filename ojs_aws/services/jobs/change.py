@@ -59,8 +59,7 @@ class JobChanger:
         """
         while (after := deadlines.settle_once(job, now)) is not None:
             try:
-                self.store.save(job, after)
-                job = after
+                job = self.store.save(job, after)
             except StaleJobError as stale:
                 job = found(stale.current, job.id)
         return job
@@ -143,11 +142,9 @@ class JobChanger:
             if after is job:
                 return JobChange(job, job)
             try:
-                self.store.save(job, after)
+                return JobChange(job, self.store.save(job, after))
             except StaleJobError as stale:
                 job = found(stale.current, job_id)
-            else:
-                return JobChange(job, after)
         raise BackendUnavailableError(
             f"Job '{job_id}' is being changed by too many requests at once.",
             hint="Repeat the request.",

@@ -229,7 +229,7 @@ class Uniqueness:
         """Put a job's arguments and metadata into the scheduled job, which keeps the rest."""
         whole = self.changer.store.fill(holder)
         document = _brought(whole.document, entry.wanted.record.document)
-        after = replace(holder, document=document, version=holder.version + 1)
+        after = holder.next_version(document=document)
         entry.let = Admitted(record=after, is_update=True)
         entry.admission = Admission(
             lock=UniqueLock(

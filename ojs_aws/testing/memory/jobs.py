@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,20 @@ class MemoryStore:
     buckets: dict[str, Bucket] = field(default_factory=dict)
     queue_limits: dict[str, str] = field(default_factory=dict)
     queue_visibility: dict[str, int] = field(default_factory=dict)
+    _tokens: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def put(self, job: JobRecord) -> JobRecord:
+        """Store a version of a job under a token of its own."""
+        stored = replace(job, token=f"write-{next(self._tokens)}")
+        self.jobs[job.id] = stored
+        return stored
+
+    def is_as_read(self, job: JobRecord) -> bool:
+        """Return whether the stored job is the very version that was read."""
+        current = self.jobs.get(job.id)
+        if current is None or current.version != job.version:
+            return False
+        return job.token in {"", current.token}
 
     def release(self, before: JobRecord, after: JobRecord) -> None:
         """Give back the places of a job that is no longer active."""
@@ -66,7 +81,7 @@ class MemoryStore:
     ) -> JobRecord:
         """Claim a job and take its places, all or nothing."""
         current = self.jobs.get(job.id)
-        if current is None or current.version != job.version or (current.enqueued_at or 0) > now:
+        if current is None or not self.is_as_read(job) or (current.enqueued_at or 0) > now:
             raise StaleJobError(current)
         known = {before.key: self.buckets.get(before.key, before) for before, _ in takes}
         if any(known[before.key].version != before.version for before, _ in takes):
@@ -80,21 +95,21 @@ class MemoryStore:
                 exhausted_at=found.exhausted_at,
                 released=job.id if before.exhausted else found.released,
             )
-        self.jobs[job.id] = lifecycle.claim(current, reservation, now)
-        return self.jobs[job.id]
+        return self.put(lifecycle.claim(current, reservation, now))
 
     def insert(self, job: JobRecord) -> None:
         """Store a new job."""
         if job.id in self.jobs:
             raise AlreadyStoredError({0: self.jobs[job.id]})
-        self.jobs[job.id] = job
+        self.put(job)
 
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
         """Store new jobs, all or none."""
         taken = {i: self.jobs[job.id] for i, job in enumerate(jobs) if job.id in self.jobs}
         if taken:
             raise AlreadyStoredError(taken)
-        self.jobs |= {job.id: job for job in jobs}
+        for job in jobs:
+            self.put(job)
 
     def check_new(self, jobs: Sequence[JobRecord]) -> None:
         """Accept everything: all jobs fit."""
@@ -115,13 +130,12 @@ class MemoryStore:
         """Do nothing: no part of a job is kept elsewhere."""
         return job
 
-    def save(self, before: JobRecord, after: JobRecord) -> None:
+    def save(self, before: JobRecord, after: JobRecord) -> JobRecord:
         """Replace one version by the next."""
-        current = self.jobs.get(before.id)
-        if current is None or current.version != before.version:
-            raise StaleJobError(current)
+        if not self.is_as_read(before):
+            raise StaleJobError(self.jobs.get(before.id))
         self.release(before, after)
-        self.jobs[before.id] = after
+        return self.put(after)
 
     def claim(
         self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
@@ -137,8 +151,7 @@ class MemoryStore:
             or (current.expires_at is not None and current.expires_at <= now)
         ):
             raise StaleJobError(current)
-        self.jobs[job_id] = lifecycle.claim(current, reservation, now)
-        return self.jobs[job_id]
+        return self.put(lifecycle.claim(current, reservation, now))
 
     def acknowledge(
         self,
@@ -165,8 +178,8 @@ class MemoryStore:
         ):
             raise StaleJobError(current)
         after = lifecycle.complete(current, result, now, leaves_message=leaves_message)
-        self.jobs[job_id] = after
-        self.release(current, self.jobs[job_id])
+        self.put(after)
+        self.release(current, after)
         return current
 
     def fill_many(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
@@ -190,9 +203,8 @@ class MemoryStore:
 
     def delete(self, job: JobRecord) -> None:
         """Remove a job."""
-        current = self.jobs.get(job.id)
-        if current is None or current.version != job.version:
-            raise StaleJobError(current)
+        if not self.is_as_read(job):
+            raise StaleJobError(self.jobs.get(job.id))
         del self.jobs[job.id]
 
     def forget_documents(self, job: JobRecord) -> None:

@@ -35,16 +35,15 @@ class MemoryUniqueJobs:
                 if found is not None and found != each.seen:
                     locks[at] = found
                 if each.before is not None:
-                    current = jobs.get(each.before.id)
-                    is_stale |= current is None or current.version != each.before.version
+                    is_stale |= not self.store.is_as_read(each.before)
             if existing or locks or is_stale:
                 raise NotAdmittedError(existing, locks)
             for each in admissions:
                 if each.job is not None:
-                    jobs[each.job.id] = each.job
+                    self.store.put(each.job)
                 if each.after is not None:
                     self.store.release(jobs[each.after.id], each.after)
-                    jobs[each.after.id] = each.after
+                    self.store.put(each.after)
                 if each.lock is not None:
                     version = str(next(self._versions))
                     self.locks[each.lock.key] = replace(each.lock, version=version)

@@ -124,6 +124,7 @@ def from_item(item: Item) -> JobRecord:
         limit=_limit(item),
         kept=Kept(**c.read_members(item, _KEPT)),
         kept_until=None if ttl is None else Instant(ttl * 1000),
+        token=read_string(item, n.TOKEN),
         unique_key=bytes(item[n.UNIQUE_KEY]["B"]).hex() if n.UNIQUE_KEY in item else "",
         **members,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
@@ -36,16 +37,19 @@ _log = logging.getLogger(__name__)
 class DynamoJobStore(JobInserts):
     """Implements the port JobStore over one table: writes, inserts, reads and lists."""
 
-    def save(self, before: JobRecord, after: JobRecord) -> None:
+    def save(self, before: JobRecord, after: JobRecord) -> JobRecord:
         """Make one update of what differs, if the version is still the one that was read.
 
         A transaction where the job gives places in buckets back.
         """
         update, places = self.change(before, after), sorted(places_left(before, after))
+        token = self.writes.token()
         if places:
-            self.writes.send_with(before.id, update, [releasing(self.table, key) for key in places])
+            parts = [releasing(self.table, key) for key in places]
+            self.writes.send_with(before.id, update, parts, token)
         else:
-            self.writes.send(before.id, update, returning="NONE")
+            self.writes.send(before.id, update, "NONE", token)
+        return replace(after, token=token)
 
     def change(self, before: JobRecord, after: JobRecord) -> Update:
         """Return the update that makes one version of a job the next."""
@@ -55,7 +59,7 @@ class DynamoJobStore(JobInserts):
             if old.get(name) != value:
                 update.set(name, value)
         update.remove(*(name for name in old if name not in new))
-        update.when(f"{update.name(n.VERSION)} = {update.value(number(before.version))}")
+        _be_as_read(update, before)
         return update
 
     def _hot_item(self, job: JobRecord, known: Document | None = None) -> Item:
@@ -91,11 +95,13 @@ class DynamoJobStore(JobInserts):
     ) -> JobRecord:
         """Make one transaction: the job, and a place in each bucket."""
         update = claiming(job.queue, job.id, reservation, now)
-        update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
-        self.writes.send_with(
-            job.id, update, [taking(self.table, *take, job.id, now) for take in takes]
+        _be_as_read(update, job)
+        token, parts = (
+            self.writes.token(),
+            [taking(self.table, *take, job.id, now) for take in takes],
         )
-        return lifecycle.claim(job, reservation, now)
+        self.writes.send_with(job.id, update, parts, token)
+        return replace(lifecycle.claim(job, reservation, now), token=token)
 
     def acknowledge(
         self,
@@ -134,7 +140,7 @@ class DynamoJobStore(JobInserts):
     def delete(self, job: JobRecord) -> None:
         """Make one conditional delete, and one for each document kept elsewhere."""
         try:
-            self.delete_item(job_key(job.id), condition("#v = :v", v=number(job.version)))
+            self.delete_item(job_key(job.id), _as_read(job))
         except ConditionFailedError as failed:
             if failed.item:
                 raise StaleJobError(from_item(failed.item)) from None
@@ -172,6 +178,20 @@ class DynamoJobStore(JobInserts):
         """Make one delete if it is stored elsewhere."""
         if isinstance(document, StoredElsewhere):
             self.blobs.delete(job_id, document)
+
+
+def _be_as_read(update: Update, job: JobRecord) -> None:
+    """Let the update fail unless the item is as a job was read."""
+    update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
+    if job.token:  # a job that was deleted and stored again counts its versions from 1 again
+        update.when(f"{update.name(n.TOKEN)} = {update.value(string(job.token))}")
+
+
+def _as_read(job: JobRecord) -> dict[str, Any]:
+    """Return the same condition for a write that is no update."""
+    if not job.token:
+        return condition("#v = :v", v=number(job.version))
+    return condition("#v = :v AND #tk = :tk", v=number(job.version), tk=string(job.token))
 
 
 def _places(job: JobRecord) -> frozenset[str]:

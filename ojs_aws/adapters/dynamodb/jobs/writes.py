@@ -25,13 +25,14 @@ class JobWrites(InTable):
 
     token: Callable[[], str]
 
-    def send(self, job_id: str, update: Update, returning: Any) -> Item:
+    def send(self, job_id: str, update: Update, returning: Any, token: str = "") -> Item:
         """Send an update; if it finds its own token, it had already taken effect.
 
+        :param token: from :attr:`token`; empty for a new one.
         :returns: the item that was asked for; after a lost answer, the item as it is now.
         """
-        token = string(self.token())
-        update.set(n.TOKEN, token)
+        own = string(token or self.token())
+        update.set(n.TOKEN, own)
         try:
             with conditional("UpdateItem"):  # as straight as can be: each job takes this way
                 answer = self.client.update_item(
@@ -41,27 +42,30 @@ class JobWrites(InTable):
                     **update.arguments(),
                 )
         except ConditionFailedError as failed:
-            if failed.is_own({n.TOKEN: token}):
+            if failed.is_own({n.TOKEN: own}):
                 return failed.item
             raise StaleJobError(from_item(failed.item) if failed.item else None) from None
         return answer.get("Attributes", {})
 
-    def send_with(self, job_id: str, update: Update, parts: Sequence[Action]) -> JobRecord | None:
+    def send_with(
+        self, job_id: str, update: Update, parts: Sequence[Action], token: str = ""
+    ) -> JobRecord | None:
         """Send an update in a transaction with changes of buckets.
 
+        :param token: from :attr:`token`; empty for a new one.
         :returns: the job as it is now, when the transaction had taken effect before; else None.
         :raises BucketTakenError: a bucket is no longer what it was.
         """
-        token = string(self.token())
-        update.set(n.TOKEN, token)
-        own = update_part(self.table, job_key(job_id), update)
-        reasons = self.transact_write_items([own, *parts], any_failed)
+        token = token or self.token()
+        update.set(n.TOKEN, string(token))
+        part = update_part(self.table, job_key(job_id), update)
+        reasons = self.transact_write_items([part, *parts], any_failed)
         if not reasons:
             return None
         code, failed = reasons[0]
         if code != CONDITION_CODE:
             raise BucketTakenError
-        if failed and read_string(failed, n.TOKEN) == token["S"]:
+        if failed and read_string(failed, n.TOKEN) == token:
             return from_item(failed)
         raise StaleJobError(from_item(failed) if failed else None)
 

@@ -205,8 +205,7 @@ class JobClaims:
             after = lifecycle.drop(job, self.now)
         else:
             after = lifecycle.reschedule(job, refusal.until, self.now)
-        self.changer.store.save(job, after)
-        return after
+        return self.changer.store.save(job, after)
 
     def _hand_for(self, job_id: str) -> ReceivedMessage | None:
         """Return the job's own message, else the one whose job is last in line, else none."""

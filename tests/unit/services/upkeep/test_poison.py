@@ -43,9 +43,9 @@ class PoisonedStore(MemoryStore):
         self._check(job_id)
         return super().claim(queue, job_id, reservation, now, place)
 
-    def save(self, before: JobRecord, after: JobRecord) -> None:
+    def save(self, before: JobRecord, after: JobRecord) -> JobRecord:
         self._check(before.id)
-        super().save(before, after)
+        return super().save(before, after)
 
     def delete(self, job: JobRecord) -> None:
         self._check(job.id)

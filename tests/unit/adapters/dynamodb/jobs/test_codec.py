@@ -107,4 +107,4 @@ def test_the_full_job_leaves_nothing_out() -> None:
     A retry policy is stored as the client wrote it.
     """
     stored = {each for each in left_out(FULL) if not each.startswith("RetryPolicy.")}
-    assert stored == {"JobRecord.kept_until"}, "which is computed from others"
+    assert stored == {"JobRecord.kept_until", "JobRecord.token"}, "which each write sets"
