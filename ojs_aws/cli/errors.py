@@ -30,7 +30,8 @@ async def errors(
 ) -> None:
     """Show how jobs failed, by error: how often at least, since when, and one of the jobs.
 
-    In messages, * stands for numbers, ids and quoted texts. Failures are counted by the hour.
+    Errors are a group if their messages differ only in numbers, ids and quoted texts; the message
+    shown is that of the last one. Failures are counted by the hour, so --since is rounded down.
     """
     report = await session.client.system.errors(queue=queue, since=moment(since), limit=limit)
     session.out.items(
@@ -40,11 +41,12 @@ async def errors(
             "At least": "count",
             "Last": lambda each: f"{age_text(each.last_seen)} ago",
             "Queues": lambda each: ", ".join(each.queues),
-            "Error": lambda each: f"{each.type}: {each.message}",
+            "Error": lambda each: f"{each.type}: {each.example or each.message}",
         },
         report.groups,
         nothing="No failures.",
     )
+    session.out.hint(f"Counted since {report.since}, the begin of an hour.")
     if report.ungrouped:
         session.out.hint(f"At least {report.ungrouped} failures belong to no group.")
     if report.has_more:

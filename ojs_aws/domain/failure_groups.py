@@ -12,12 +12,13 @@ from ojs_aws.domain.timestamps import Instant
 WINDOW_MS: Final = 3_600_000
 """Failures are counted by the hour."""
 
-MAX_GROUPS: Final = 10
+MAX_GROUPS: Final = 8
 """Groups of a queue and hour; what belongs to none of the first ones is only counted."""
 
 MAX_TYPE_BYTES: Final = 48
 MAX_MESSAGE_BYTES: Final = 90
-"""How much of both is kept: ten groups of one queue and hour fit three kilobytes."""
+MAX_EXAMPLE_BYTES: Final = 80
+"""How much of each is kept: eight groups of one queue and hour fit three kilobytes."""
 
 VALUE: Final = "*"
 """Stands in a message for what differs from failure to failure."""
@@ -37,12 +38,14 @@ class FailureGroup:
     """Counts the failures of one error type and one kind of message.
 
     :ivar message: normalised; see :func:`normalised`.
+    :ivar example: the message of the last failure in one line, cut; empty if nobody stored one.
     :ivar count: at least so many.
     :ivar job_ids: of one of the first and one of the last jobs that failed so.
     """
 
     type: str
     message: str
+    example: str
     count: int
     first_seen: Instant
     last_seen: Instant
@@ -60,6 +63,7 @@ class FailureGroup:
         return FailureGroup(
             type=self.type,
             message=self.message,
+            example=newest.example,
             count=self.count + other.count,
             first_seen=first.first_seen,
             last_seen=newest.last_seen,
@@ -72,6 +76,7 @@ def failure_group(kind: str, message: str, job_id: str, at: Instant) -> FailureG
     return FailureGroup(
         type=_short(" ".join(kind.split()), MAX_TYPE_BYTES),
         message=normalised(message),
+        example=_short(" ".join(message[:_LOOKED_AT].split()), MAX_EXAMPLE_BYTES),
         count=1,
         first_seen=at,
         last_seen=at,

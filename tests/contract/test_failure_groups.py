@@ -6,7 +6,13 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.failure_groups import DynamoFailureGroups
 from ojs_aws.adapters.dynamodb.values import item_bytes
-from ojs_aws.domain.failure_groups import MAX_GROUPS, WINDOW_MS, FailureGroup, failure_group
+from ojs_aws.domain.failure_groups import (
+    MAX_GROUPS,
+    WINDOW_MS,
+    FailureGroup,
+    failure_group,
+    group_key,
+)
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import FailureGroups
 from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
@@ -56,6 +62,29 @@ def test_the_failures_of_batches_add_up(store: FailureGroups) -> None:
     assert a.message == "failed: a"
 
 
+def test_a_group_has_the_message_of_its_last_failure(store: FailureGroups) -> None:
+    """What the group leaves out may be the very cause."""
+    for at, currency in enumerate(("JPY", "CHF")):
+        made = failure_group("KeyError", f"'{currency}'", JOB.format(at), Instant(HOUR + at))
+        store.add("q", HOUR, [made], currency)
+    assert (found(store)["KeyError"].message, found(store)["KeyError"].example) == ("'*'", "'CHF'")
+
+
+def test_groups_of_earlier_releases_have_no_example(aws: EmbeddedAws) -> None:
+    """Their items lack the attribute."""
+    store = table(aws)
+    store.add("q", HOUR, [group("a")], "1")
+    key = {"pk": {"S": "failures"}, "sk": {"S": f"{HOUR:015d}#q"}}
+    name = f"x{group_key(group('a'))}"
+    aws.clients.dynamodb.update_item(
+        TableName=aws.settings.table,
+        Key=key,
+        UpdateExpression="REMOVE #x",
+        ExpressionAttributeNames={"#x": name},
+    )
+    assert (found(store)["Ea"].example, found(store)["Ea"].count) == ("", 1)
+
+
 def test_a_batch_that_comes_again_is_not_added_again(store: FailureGroups) -> None:
     """If it was the last one: a process died after its write."""
     for _ in range(2):
@@ -72,7 +101,7 @@ def test_groups_are_bounded_and_the_rest_is_counted(store: FailureGroups) -> Non
     (row,), is_cut = store.read(HOUR, HOUR, "q")
     assert {each.type for each in row.groups} == {f"E{name}" for name in names[:MAX_GROUPS]}
     assert found(store)["Ea"].count == 22
-    assert row.ungrouped == 10 + 9 + 8 + 2 + 2
+    assert row.ungrouped == 12 + 11 + 10 + 2 + 2
     assert not is_cut
 
 

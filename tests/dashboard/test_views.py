@@ -192,7 +192,7 @@ def test_failures_are_grouped_by_error(tab: Tab, api: httpx.Client) -> None:
     page.wait_for_function("location.hash.includes('since=PT24H')")
     row.get_by_role("link", name="grouped", exact=True).click()
     page.get_by_role("link", name=first).wait_for()
-    assert "state=retryable%2Cdiscarded" in page.url
+    assert "state=retryable%2Cdiscarded&error=ValueError" in page.url
 
 
 def test_the_priority_of_a_waiting_job_is_changed(tab: Tab, api: httpx.Client) -> None:

@@ -38,6 +38,7 @@ _OTHER: Final = "no"
 _COUNT: Final = "n"
 _FIRST: Final = "f"
 _LAST: Final = "l"
+_EXAMPLE: Final = "x"
 """Each but the first two is followed by the key of a group."""
 
 
@@ -135,6 +136,7 @@ def _adding(
         text = "\n".join((each.type, each.message, str(each.first_seen), each.job_ids[0]))
         update.set_if_absent(f"{_FIRST}{key}", f"{_FIRST}{key}", string(text))
         update.set(f"{_LAST}{key}", string(f"{each.last_seen} {each.job_ids[-1]}"))
+        update.set(f"{_EXAMPLE}{key}", string(each.example))
     if keys:
         update.add_to_set(_KEYS, {"SS": keys})
     if others:
@@ -174,6 +176,7 @@ def _groups(item: Item) -> Iterator[FailureGroup]:
         yield FailureGroup(
             type=kind,
             message=message,
+            example=read_string(item, f"{_EXAMPLE}{key}"),
             count=read_count(item, f"{_COUNT}{key}"),
             first_seen=Instant(int(first)),
             last_seen=Instant(int(last)),

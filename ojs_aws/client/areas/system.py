@@ -84,6 +84,7 @@ class ErrorGroup:
     """Counts the failures of one error type and one kind of message.
 
     :ivar message: with ``*`` for values such as numbers, ids and quoted texts.
+    :ivar example: the message of the last failure, cut.
     :ivar count: at least so many.
     :ivar first_seen: RFC 3339, as ``last_seen`` is.
     :ivar queues: those in which it occurred.
@@ -92,6 +93,7 @@ class ErrorGroup:
 
     type: str
     message: str
+    example: str
     count: int
     first_seen: str
     last_seen: str

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.failure_groups import (
+    MAX_EXAMPLE_BYTES,
     MAX_MESSAGE_BYTES,
     MAX_TYPE_BYTES,
     failure_group,
@@ -51,8 +52,9 @@ def test_groups_are_short_and_their_texts_can_be_stored(kind: str, message: str)
     group = failure_group(kind, message, "job", Instant(0))
     assert len(group.type.encode()) <= MAX_TYPE_BYTES
     assert len(group.message.encode()) <= MAX_MESSAGE_BYTES
+    assert len(group.example.encode()) <= MAX_EXAMPLE_BYTES
     assert len(group_key(group)) == 6
-    assert "\n" not in group.message
+    assert "\n" not in group.message + group.example
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,7 @@ def test_groups_add_up() -> None:
     for whole in (early.plus(late), late.plus(early)):
         assert (whole.count, whole.first_seen, whole.last_seen) == (2, 1, 2)
         assert whole.job_ids == ("a", "b")
+        assert (whole.message, whole.example) == ("no *", "no 2")
     assert early.name == late.name
 
 

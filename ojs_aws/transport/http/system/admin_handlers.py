@@ -154,6 +154,7 @@ def show_errors(call: Call) -> Answer[answers.ErrorsAnswer]:
         {
             "type": each.group.type,
             "message": each.group.message,
+            "example": each.group.example or each.group.message,
             "count": each.group.count,
             "first_seen": format_instant(each.group.first_seen),
             "last_seen": format_instant(each.group.last_seen),

@@ -188,10 +188,14 @@ class FindingsAnswer(TypedDict):
 
 
 class ErrorGroup(TypedDict):
-    """Counts the failures of one error type and one kind of message; at least so many."""
+    """Counts the failures of one error type and one kind of message; at least so many.
+
+    In ``message``, ``*`` stands for values; ``example`` is the message of the last failure.
+    """
 
     type: str
     message: str
+    example: str
     count: int
     first_seen: Timestamp
     last_seen: Timestamp

@@ -2,7 +2,7 @@
 
 import { address, link, open, queryText } from "../address";
 import { read } from "../api";
-import { Code, Heading, JobLink, QueueLink, StaleNote, Time, Waiting, atLeast, counted } from "../parts";
+import { Code, ExactTime, Heading, JobLink, QueueLink, StaleNote, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { Table } from "../table";
@@ -10,6 +10,7 @@ import { Table } from "../table";
 interface ErrorGroup {
   readonly type: string;
   readonly message: string;
+  readonly example?: string;
   readonly count: number;
   readonly first_seen: string;
   readonly last_seen: string;
@@ -57,7 +58,7 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
   return (
     <>
       <p>
-        {atLeast(shown + found.ungrouped, found.is_exact)} failed attempts since <Time at={found.since} />.{" "}
+        {atLeast(shown + found.ungrouped, found.is_exact)} failed attempts since <ExactTime at={found.since} />, the begin of an hour.{" "}
         {found.ungrouped > 0 && <>{counted(found.ungrouped, "failure")} found no room in a group. </>}
         {found.has_more && "There are more groups."}
       </p>
@@ -68,14 +69,30 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
         none={`Nothing failed in ${period}.`}
         columns={[
           { name: "Failures", isNumber: true, show: (group) => group.count.toLocaleString("en") },
-          { name: "Error", show: (group) => <div class="wide"><strong>{group.type}</strong> {group.message}</div> },
+          { name: "Error", show: (group) => <Message group={group} /> },
           { name: "Last seen", show: (group) => <Time at={group.last_seen} /> },
           { name: "First seen", show: (group) => <Time at={group.first_seen} /> },
-          { name: "Failed jobs of", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded" })}>{each}</a></div>) },
+          { name: "Jobs with it in", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded", error: errorOf(group) })}>{each}</a></div>) },
           { name: "For example", show: (group) => group.job_ids.map((id) => <div key={id} class="line"><JobLink id={id} /></div>) },
           { name: "Dead letters", show: (group) => group.type && <a href={link(["dead-letters"], { error_type: group.type })}>of this type</a> },
         ]}
       />
     </>
   );
+}
+
+/** The message of the last failure; values differ among those of a group. */
+function Message({ group }: { group: ErrorGroup }) {
+  const example = group.example ?? group.message;
+  return (
+    <div class="wide">
+      <strong>{group.type}</strong> {example}
+      {group.count > 1 && example !== group.message && <div class="quiet">and others like it: {group.message}</div>}
+    </div>
+  );
+}
+
+/** The text that finds the jobs of a group; a long message is cut. */
+function errorOf(group: ErrorGroup): string {
+  return `${group.type}: ${group.message}`.replace(/…$/, "");
 }
