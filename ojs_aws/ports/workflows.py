@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -74,11 +74,17 @@ class Workflows(Protocol):
     def plan(self, workflow_id: str) -> WorkflowPlan | None:
         """Read the plan of a workflow."""
 
+    def plans_of(self, workflow_ids: Sequence[str]) -> Iterator[tuple[str, WorkflowPlan]]:
+        """Yield the plans of some workflows one by one, in no order; absent ones are left out."""
+
     def results(self, workflow_id: str) -> dict[int, RawJson]:
         """Read the results of a workflow's jobs, by the index of their step."""
 
     def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
         """Return a page of workflows, in one state if it is given; new ones may lag."""
+
+    def place_of(self, workflow: Workflow) -> str:
+        """Return the cursor that goes on behind a workflow."""
 
     def forget(self, workflow_id: str) -> None:
         """Remove what a deleted workflow stored beside itself; may be repeated."""

@@ -287,6 +287,31 @@ def test_workflows_are_listed_the_newest_first_and_by_state(ports: Ports) -> Non
     assert [each.id for each in cancelled.workflows] == ["w-3", "w-1"]
 
 
+def test_a_list_goes_on_behind_any_of_its_workflows(ports: Ports) -> None:
+    store, _ = ports
+    plan = a_plan()
+    made = [a_workflow(plan, f"w-{number}", NOW + number // 2) for number in range(4)]
+    for each in made:
+        store.create(each, plan, [])
+    listed = store.page(None, 10).workflows
+    for place, each in enumerate(listed):
+        rest = store.page(None, 10, store.place_of(each)).workflows
+        assert rest == listed[place + 1 :]
+
+
+def test_plans_of_many_workflows_are_read_together(ports: Ports) -> None:
+    """Also one of several pieces; absent ones are left out."""
+    store, _ = ports
+    noise = random.Random(7).randbytes(360_000).hex()
+    large = a_plan()
+    large = WorkflowPlan(large.graph, {1: RawJson(f'{{"type":"a","args":["{noise}"]}}')})
+    plans = {f"w-{number}": a_plan() for number in range(30)} | {"w-large": large}
+    for name, plan in plans.items():
+        store.create(a_workflow(plan, name), plan, [])
+    assert dict(store.plans_of([*plans, "w-none"])) == plans
+    assert dict(store.plans_of([])) == {}
+
+
 def test_what_a_workflow_kept_can_be_removed_again_and_again(ports: Ports) -> None:
     store, _ = ports
     plan = a_plan()

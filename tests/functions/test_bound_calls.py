@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -78,3 +79,29 @@ def test_jobs_of_other_types_are_passed_by_unread(aws: EmbeddedAws, api: Api) ->
     with aws.calls.counted() as calls:
         assert api.get("/admin/jobs").json["items"] == []
     assert calls == {"Query": 1 + 7}
+
+
+def test_workflows_within_bounds_cost_one_read_more(aws: EmbeddedAws, backend: Backend) -> None:
+    """The plans of the page: a query, a read of the workflows, and one of 25 plans each."""
+    own = Api(backend)
+    for queue in ("email", "other"):
+        steps = [{"type": "email.send", "args": [], "queue": queue}]
+        for _ in range(15):
+            assert own.post("/workflows", {"type": "chain", "steps": steps}).status == 201
+    closed = Api(Backend(replace(backend.settings, auth="api-key"), backend.ports))
+    for caller, count, reads in ((bound(), 30, 1), (bound(queues=("email",)), 15, 1 + 2)):
+        closed.authorizer = caller
+        with aws.calls.counted() as calls:
+            items = closed.get("/workflows").json["items"]
+        assert len(items) == count
+        assert calls == {"Query": 1, "BatchGetItem": reads}
+    cursor, seen = "", 0
+    while True:
+        page = closed.get("/workflows", query={"limit": "4", "cursor": cursor}).json
+        seen += len(page["items"])
+        cursor = page["pagination"].get("next_cursor", "")
+        if not cursor:
+            break
+        last = page["items"][-1]["id"]
+        assert f"workflow#{last}" in base64.urlsafe_b64decode(cursor + "===").decode()
+    assert seen == 15

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
@@ -19,7 +20,7 @@ from ojs_aws.domain.errors import (
     NotFoundError,
 )
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
+from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.workflows import changes as workflow_changes
 from ojs_aws.domain.workflows.definition import ID_PATTERN, Definition
 from ojs_aws.domain.workflows.graph import Graph, dump_graph
@@ -27,6 +28,7 @@ from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
 from ojs_aws.services.workflows.advance import MAX_CONFLICTS, WorkflowAdvance
 from ojs_aws.services.workflows.enqueue import check_jobs, pass_middleware
+from ojs_aws.services.workflows.list_walk import WorkflowWalk, jobs_of
 
 if TYPE_CHECKING:
     from ojs_aws.ports import IdGenerator, Workflows
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 MAX_SHOWN: Final = 1000
 """Jobs of a workflow whose times are shown; of the others only the states are."""
+
+SKIPPED_AT_ONCE: Final = 100
 
 _ID: Final = re.compile(ID_PATTERN, re.ASCII)
 
@@ -162,10 +166,7 @@ class WorkflowService:
     def jobs_of(self, workflow_id: str) -> list[tuple[str, str]]:
         """Return the queue and the type of each job that a workflow has; none if there is none."""
         plan = self.workflows.plan(workflow_id) if _ID.fullmatch(workflow_id) else None
-        if plan is None:
-            return []
-        jobs = [Job.from_members(stored_texts(text)) for text in plan.envelopes.values()]
-        return [(job.queue, job.type) for job in jobs]
+        return [] if plan is None else [*jobs_of(plan)]
 
     def _jobs(self, workflow: Workflow, graph: Graph) -> dict[int, JobRecord]:
         """Return the jobs of enqueued steps as of now, those that have not ended first."""
@@ -185,11 +186,15 @@ class WorkflowService:
                 continue
         return jobs
 
-    def list(self, state: str, limit: int, cursor: str) -> WorkflowPage:
+    def list(
+        self, state: str, limit: int, cursor: str, *, skip: int = 0, view: View = UNBOUND
+    ) -> WorkflowPage:
         """Return a page of workflows, newest first.
 
         :param state: only those in this state; empty for all.
-        :raises InvalidRequestError: there is no such state.
+        :param skip: workflows to leave out first; a cursor costs less.
+        :param view: what the caller may see: a workflow is seen if all of its jobs are.
+        :raises InvalidRequestError: there is no such state; or a bad cursor.
         """
         wanted = None
         if state == "pending":  # a state of the specification that no workflow is ever in here
@@ -201,6 +206,13 @@ class WorkflowService:
                 expected = "one of " + ", ".join(WorkflowState)
                 raise invalid("state", expected, state)
             wanted = WorkflowState(state)
+        if view != UNBOUND:
+            return WorkflowWalk(self.workflows, view, skip, limit).page(wanted, cursor)
+        while skip > 0:
+            before = self.workflows.page(wanted, min(skip, SKIPPED_AT_ONCE), cursor)
+            cursor, skip = before.cursor, skip - len(before.workflows)
+            if not cursor:
+                return WorkflowPage(())
         return self.workflows.page(wanted, limit, cursor)
 
     def _found(self, workflow_id: str) -> Workflow:

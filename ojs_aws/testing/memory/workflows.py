@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.errors import InvalidRequestError
@@ -60,6 +60,10 @@ class MemoryWorkflows:
         """Read a plan."""
         return self.plans.get(workflow_id)
 
+    def plans_of(self, workflow_ids: Sequence[str]) -> Iterator[tuple[str, WorkflowPlan]]:
+        """Yield the plans that there are."""
+        yield from ((each, self.plans[each]) for each in workflow_ids if each in self.plans)
+
     def results(self, workflow_id: str) -> dict[int, RawJson]:
         """Read what the jobs left."""
         return {**self.left.get(workflow_id, {})}
@@ -68,11 +72,18 @@ class MemoryWorkflows:
         """Return a page, the newest first."""
         found = [each for each in self.kept.values() if state is None or each.state is state]
         found.sort(key=lambda each: (each.created_at, each.id), reverse=True)
-        if cursor and not (cursor.isascii() and cursor.isdigit()):
+        at, mark, last = cursor.partition(".")
+        if cursor and not (mark and at.isascii() and at.isdigit()):
             raise InvalidRequestError("no cursor", details={"field": "cursor"})
-        start = int(cursor or 0)
-        following = str(start + limit) if len(found) > start + limit else ""
-        return WorkflowPage(tuple(found[start : start + limit]), following)
+        left = [
+            each for each in found if not cursor or (each.created_at, each.id) < (int(at), last)
+        ]
+        shown = tuple(left[:limit])
+        return WorkflowPage(shown, self.place_of(shown[-1]) if len(left) > limit else "")
+
+    def place_of(self, workflow: Workflow) -> str:
+        """Return where it stands in the order of time."""
+        return f"{workflow.created_at}.{workflow.id}"
 
     def forget(self, workflow_id: str) -> None:
         """Remove the rest."""

@@ -68,6 +68,20 @@ def workflow_key(workflow_id: str) -> Item:
     return item_key(workflow_pk(workflow_id), WORKFLOW_SORT_KEY)
 
 
+def plan_key(workflow_id: str, place: int = 0) -> Item:
+    """Return the key of a piece of a workflow's plan."""
+    return item_key(workflow_pk(workflow_id), f"{PLAN}{place:04d}")
+
+
+def list_place(workflow: Workflow) -> Item:
+    """Return the keys of a workflow in the list of all workflows."""
+    return {
+        **workflow_key(workflow.id),
+        n.GPK: string(LIST),
+        n.GSK: string(n.instant_key(workflow.created_at)),
+    }
+
+
 def to_item(workflow: Workflow, retention_s: int) -> Item:
     """Return the item of a workflow, without its write token."""
     document = {name: getattr(workflow, name) for name in _PLAIN}
@@ -77,9 +91,7 @@ def to_item(workflow: Workflow, retention_s: int) -> Item:
     ]
     document["told"] = [[each.kind, each.at, each.data] for each in workflow.events]
     item: Item = {
-        **workflow_key(workflow.id),
-        n.GPK: string(LIST),
-        n.GSK: string(n.instant_key(workflow.created_at)),
+        **list_place(workflow),
         n.STATE: string(workflow.state),
         n.VERSION: number(workflow.version),
         n.DOCUMENT: packed(json.dumps(document, separators=(",", ":"))),
@@ -114,7 +126,7 @@ def plan_items(workflow_id: str, plan: WorkflowPlan) -> list[Item]:
     pieces = [data[at : at + MAX_PIECE_BYTES] for at in range(0, len(data), MAX_PIECE_BYTES)]
     return [
         {
-            **item_key(workflow_pk(workflow_id), f"{PLAN}{place:04d}"),
+            **plan_key(workflow_id, place),
             n.DOCUMENT: {"B": piece},
         }
         for place, piece in enumerate(pieces)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -22,9 +22,12 @@ from ojs_aws.adapters.dynamodb.table import (
 from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.dynamodb.workflows.codec import (
     LIST,
+    MAX_PIECE_BYTES,
     PLAN,
     RESULTS,
+    list_place,
     plan_items,
+    plan_key,
     plan_of,
     result_items,
     results_of,
@@ -45,6 +48,9 @@ MAX_ACTIONS: Final = 100
 MAX_TRANSACTION_BYTES: Final = 3_900_000
 MAX_PAGES: Final = 10
 """Pages of the index that one look at a list reads at most."""
+
+PLANS_AT_ONCE: Final = 25
+"""Plans of one batch read: DynamoDB answers with 16 MB at most."""
 
 
 class NewJobs(Protocol):
@@ -139,6 +145,17 @@ class DynamoWorkflows(InTable):
         items = self._beside(workflow_id, PLAN)
         return plan_of(items) if items else None
 
+    def plans_of(self, workflow_ids: Sequence[str]) -> Iterator[tuple[str, WorkflowPlan]]:
+        """Make one read for each 25, which may lag, and a query for a plan of several pieces."""
+        for at in range(0, len(workflow_ids), PLANS_AT_ONCE):
+            keys = [plan_key(each) for each in workflow_ids[at : at + PLANS_AT_ONCE]]
+            for item in self.get_items(keys, is_consistent=False):
+                workflow_id = read_string(item, n.PK).removeprefix(workflow_pk(""))
+                is_whole = len(bytes(item[n.DOCUMENT]["B"])) < MAX_PIECE_BYTES
+                plan = plan_of([item]) if is_whole else self.plan(workflow_id)
+                if plan is not None:
+                    yield workflow_id, plan
+
     def results(self, workflow_id: str) -> dict[int, RawJson]:
         """Run one query for each megabyte."""
         found: dict[int, RawJson] = {}
@@ -160,6 +177,10 @@ class DynamoWorkflows(InTable):
         found = {each.id: each for each in map(workflow_of, self.get_items(keys))}
         ids = (read_string(key, n.PK).removeprefix(workflow_pk("")) for key in keys)
         return WorkflowPage(tuple(found[each] for each in ids if each in found), row_cursor(start))
+
+    def place_of(self, workflow: Workflow) -> str:
+        """Make no call."""
+        return row_cursor(list_place(workflow))
 
     def _rows(self, limit: int, start: Item) -> tuple[list[Item], Item]:
         more: Any = {"ExclusiveStartKey": start} if start else {}

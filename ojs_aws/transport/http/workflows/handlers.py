@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ojs_aws.domain.workflows.definition import read_definition
-from ojs_aws.ports import WorkflowPage
 from ojs_aws.transport.http.authorization import bind_jobs, check_workflow
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job
-from ojs_aws.transport.http.pages import RequestedPage, requested_page
+from ojs_aws.transport.http.pages import requested_page
 from ojs_aws.transport.http.queries import text_of
 from ojs_aws.transport.http.routes import BASE
 from ojs_aws.transport.http.workflows.wire import workflow_answer, workflows_answer
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.workflows.answers import WorkflowAnswer, WorkflowsAnswer
-
-SKIPPED_AT_ONCE: Final = 100
 
 
 def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
@@ -52,21 +49,16 @@ post_workflow_cancel = cancel_workflow
 
 
 def list_workflows(call: Call) -> Answer[WorkflowsAnswer]:
-    """Return the workflows without their steps, newest first."""
+    """Return the workflows without their steps, newest first; those whose jobs the caller sees."""
     query = call.request.query
     wanted = requested_page(query)
-    page = _skipped(call, text_of(query, "state"), wanted)
+    page = call.backend.workflows.service.list(
+        text_of(query, "state"),
+        wanted.limit,
+        wanted.cursor,
+        skip=wanted.offset,
+        view=call.request.caller.view,
+    )
     total = wanted.offset + len(page.workflows) + bool(page.cursor)
     pagination = wanted.pagination(total, page.cursor, is_exact=not page.cursor)
     return Answer(workflows_answer(page.workflows, pagination))
-
-
-def _skipped(call: Call, state: str, wanted: RequestedPage) -> WorkflowPage:
-    """Return the page after as many workflows as its offset says; these are read."""
-    cursor, left = wanted.cursor, wanted.offset
-    while left > 0:
-        before = call.backend.workflows.service.list(state, min(left, SKIPPED_AT_ONCE), cursor)
-        cursor, left = before.cursor, left - len(before.workflows)
-        if not cursor:
-            return WorkflowPage(())
-    return call.backend.workflows.service.list(state, wanted.limit, cursor)

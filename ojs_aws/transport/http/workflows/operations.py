@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import CANCELS_OWN, ENQUEUES, INSPECTS, INSPECTS_OWN
+from ojs_aws.transport.http.access import CANCELS_OWN, ENQUEUES, INSPECTS_OWN
 from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _producer = functools.partial(Route, group=Group.PRODUCER, home="workflows.handlers")
@@ -25,7 +25,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"GET {BASE}/workflows",
         operation="list_workflows",
         group=Group.OPERATOR,
-        access=INSPECTS,
+        access=INSPECTS_OWN,
         home="workflows.handlers",
         summary="List the workflows, the newest first",
         query=(*PAGED, "state"),

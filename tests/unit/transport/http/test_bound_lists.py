@@ -12,6 +12,7 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.services.jobs import list_walk
+from ojs_aws.services.workflows import list_walk as workflow_walk
 from tests.api import Api, Reply
 from tests.simulation.world import World
 from tests.unit.transport.http.test_authorization import scoped
@@ -395,14 +396,17 @@ def test_cron_jobs_of_others_do_not_exist(caller: dict[str, Any], world: World, 
 
 
 def test_a_workflow_is_seen_if_all_of_its_jobs_are(world: World, api: Api) -> None:
-    """Read and cancelled; else there is none. Workflows are not listed for bound keys."""
+    """Read, listed and cancelled; else there is none."""
     flows = {}
     for name, queues in (("mine", ["email", "email"]), ("mixed", ["email", "other"])):
         steps = [{"type": "email.send", "args": [], "queue": queue} for queue in queues]
         flows[name] = api.post("/workflows", {"type": "chain", "steps": steps}).json["id"]
     kept = world.workflows.kept[flows["mixed"]]
     api.authorizer = BY_QUEUE
-    assert api.get("/workflows").status == 403
+    reply = api.get("/workflows")
+    assert [each["id"] for each in reply.json["items"]] == [flows["mine"]]
+    assert reply.json["pagination"]["total"] == 1
+    assert_silent(reply, flows["mixed"])
     assert api.get(f"/workflows/{flows['mine']}").json["id"] == flows["mine"]
     assert api.get(f"/workflows/{flows['mine']}/progress").status == 200
     for flow in (flows["mixed"], flows["mine"][:-4] + "ffff", "none"):
@@ -411,6 +415,82 @@ def test_a_workflow_is_seen_if_all_of_its_jobs_are(world: World, api: Api) -> No
         assert api.delete(f"/workflows/{flow}").status == 404
     assert world.workflows.kept[flows["mixed"]] == kept
     assert api.delete(f"/workflows/{flows['mine']}").status == 200
+
+
+def flow(world: World, api: Api, *jobs: tuple[str, str]) -> str:
+    """The id of a workflow of some queues and types."""
+    world.clock.advance(ms=5)
+    steps = [{"type": kind, "args": [], "queue": queue} for queue, kind in jobs]
+    created = api.post("/workflows", {"type": "chain", "steps": steps})
+    assert created.status == 201, created.text
+    return str(created.json["id"])
+
+
+@pytest.mark.parametrize("scope", [Scope.ADMIN, Scope.OPERATOR, Scope.READ_ONLY])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {},
+        {"queues": ("email", "mail-*")},
+        {"types": ("email.*",)},
+        {"queues": ("email",), "types": ("email.*",)},
+    ],
+)
+def test_workflows_are_listed_for_each_scope_and_its_bounds(
+    scope: Scope, bounds: dict[str, Any], world: World, api: Api
+) -> None:
+    """Page by page, in a state, and from an offset; cursors name none of others."""
+    mine, others = [], []
+    for _ in range(3):
+        others.append(flow(world, api, ("other", "secret.type")))
+        mine.append(flow(world, api, ("email", "email.send"), ("email", "email.open")))
+        others.append(flow(world, api, ("email", "email.send"), ("other", "secret.type")))
+    everything = [others[0], mine[0], *others[1:3], mine[1], *others[3:5], mine[2], others[5]]
+    seen = mine if bounds else everything
+    api.authorizer = scoped(scope, **bounds)
+    for query in ({}, {"state": "running"}):
+        found = list(pages(api, "/workflows", limit="2", **query))
+        assert ids_of(iter(found)) == seen[::-1]
+        for reply in found if bounds else []:
+            assert not [each for each in (*THEIRS, *others) if each in reply.text]
+    skipped = api.get("/workflows", query={"offset": "1"})
+    assert [each["id"] for each in skipped.json["items"]] == seen[-2::-1]
+    assert api.get("/workflows", query={"state": "completed"}).json["items"] == []
+
+
+@pytest.mark.parametrize("scope", [Scope.PRODUCER, Scope.WORKER])
+def test_who_may_not_inspect_lists_no_workflows(scope: Scope, world: World, api: Api) -> None:
+    """With bounds or without."""
+    flow(world, api, ("email", "email.send"))
+    for bounds in ({}, {"queues": ("email",)}):
+        api.authorizer = scoped(scope, **bounds)
+        assert api.get("/workflows").status == 403
+
+
+def test_a_list_of_workflows_is_bounded(
+    world: World, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on behind the caller's last one; without one it is an error that names nobody."""
+    monkeypatch.setattr(workflow_walk, "MAX_EXAMINED", 3)
+    monkeypatch.setattr(workflow_walk, "PAGE", 2)
+    monkeypatch.setattr(workflow_walk, "PART", 1)
+    mine = flow(world, api, ("email", "email.send"))
+    others = [flow(world, api, ("other", "secret.type"))]
+    newer = flow(world, api, ("email", "email.send"))
+    others.append(flow(world, api, ("other", "secret.type")))
+    api.authorizer = BY_QUEUE
+    found = list(pages(api, "/workflows", limit="50"))
+    assert [len(reply.json["items"]) for reply in found] == [1, 1]
+    assert ids_of(iter(found)) == [newer, mine]
+    for reply in found:
+        assert not [each for each in (*THEIRS, *others) if each in reply.text]
+    api.authorizer = ADMIN
+    others += [flow(world, api, ("other", "secret.type")) for _ in range(3)]
+    api.authorizer = BY_QUEUE
+    reply = api.get("/workflows")
+    assert reply.status == 400
+    assert "None of the workflows" in reply.error["message"]
+    assert not any(each in reply.text for each in others)
 
 
 @pytest.mark.parametrize(
