@@ -127,6 +127,12 @@ class Settings:
         "ACK leaves the job's message to the function that reads the table's stream, which deletes "
         "ten in a call. The constructs switch it on; leave it off where nothing reads the stream.",
     )
+    stream_lists_completed: bool = _setting(
+        False,
+        boolean,
+        "ACK leaves it to the function that reads the table's stream to list the completed job, "
+        "many in one write, which saves a write unit. Leave it off where nothing reads the stream.",
+    )
     fetch_wait_ms: int = _setting(
         0,
         integer(0, 2000),

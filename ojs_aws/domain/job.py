@@ -199,6 +199,7 @@ class JobRecord:
     :ivar kept: how long it stays when it has ended, where its queue said that as it was enqueued.
     :ivar is_counted: its queue's depth counts it since before it was stored.
     :ivar is_message_left: completed; whoever reads the table's stream deletes its message.
+    :ivar is_listing_left: completed; whoever reads the table's stream lists it.
     :ivar is_by_stream: an application's transaction stored it; the stream's reader sends for it.
     :ivar result_ttl_s: seconds to keep its outcome: 0 for none, -1 for ever, None: as the job.
     :ivar result_limit_bytes: its own limit on the size of its result.
@@ -255,6 +256,7 @@ class JobRecord:
     kept: Retention = NO_RETENTION
     is_counted: bool = False
     is_message_left: bool = False
+    is_listing_left: bool = False
     changed_by: str = ""
     token: str = field(default="", compare=False)
 

@@ -27,6 +27,7 @@ from ojs_aws.ports.jobs import (
     JobStore,
     ListedJob,
     Page,
+    SharedRow,
     StaleJobError,
 )
 from ojs_aws.ports.limits import Limits
@@ -117,6 +118,7 @@ __all__ = [
     "Schemas",
     "SetAside",
     "SettingsBook",
+    "SharedRow",
     "StagedJob",
     "StaleCronError",
     "StaleJobError",

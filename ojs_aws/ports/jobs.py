@@ -10,6 +10,7 @@ from typing import Protocol
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant
@@ -29,6 +30,20 @@ class JobList(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedRow:
+    """Says where a job stands in an item that lists several.
+
+    :ivar key: of the item, within its list.
+    :ivar position: of the job in it, from 0 on.
+    :ivar size: how many jobs it lists.
+    """
+
+    key: str
+    position: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedJob:
     """Holds one row of the index: enough to claim or arm a job without reading it.
 
@@ -36,6 +51,7 @@ class ListedJob:
     :ivar is_far: waits for an instant that was beyond the reach of an SQS delay when the job
         began to wait, so that nobody but the sweep sends its message.
     :ivar priority: of a waiting job, if its row has it.
+    :ivar shared: where it is listed together with other jobs; None for a row of its own.
     """
 
     id: str
@@ -47,6 +63,7 @@ class ListedJob:
     visibility_timeout_ms: int | None
     is_far: bool = False
     priority: int | None = None
+    shared: SharedRow | None = None
 
     @property
     def due(self) -> Instant:
@@ -78,10 +95,14 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Holds a number of rows; a lower bound if it is not exact."""
+    """Holds a number of rows; a lower bound if it is not exact.
+
+    :ivar is_most: it is an upper bound instead: jobs that were removed may still be counted.
+    """
 
     rows: int
     is_exact: bool = True
+    is_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,19 +231,29 @@ class JobStore(Protocol):
         result: Document | None,
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
-        *,
-        leaves_message: bool = False,
+        leaves: LeftToStream = NOTHING_LEFT,
     ) -> JobRecord:
         """Move an active job in time to completed, without reading it.
 
         :param worker_id: the holder to insist on; None accepts any, and a reservation made
             without a name accepts every worker.
         :param which: the attempt to insist on.
-        :param leaves_message: note that whoever reads the stream deletes the job's message.
+        :param leaves: note that whoever reads the stream deletes the job's message, or lists the
+            job: see :meth:`list_completed`.
         :returns: the job as it was before, with its reservation.
         :raises StaleJobError: it is not active, not the worker's, not at this attempt, or
             overdue; or it keeps no result, or none of this size.
         """
+
+    def list_completed(self, jobs: Sequence[JobRecord]) -> None:
+        """Add completed jobs to the lists of their queues, which :meth:`acknowledge` did not.
+
+        One write for up to 36 jobs of a queue. May be repeated; a job that is added together with
+        other jobs than before may be listed twice.
+        """
+
+    def unlist(self, rows: Sequence[ListedJob]) -> None:
+        """Remove rows of jobs that are gone from the lists, as far as this saves reading them."""
 
     def fits_inline(self, result: RawJson) -> bool:
         """Return whether a result stays with its job, so that :meth:`keep_result` makes no call."""

@@ -28,6 +28,15 @@ class Breakage:
 BREAKAGES: Final = (
     Breakage(
         Mutation(
+            "completed-unlisted",
+            "completed jobs that could not be listed are not listed later",
+            "ojs_aws.transport.events.stream_effects:Consequences.list_completed",
+            (("failed.setdefault(change.number, trouble_of(problem))", "pass"),),
+        ),
+        "stream-listing",
+    ),
+    Breakage(
+        Mutation(
             "any-version",
             "a workflow is saved whatever became of it meanwhile",
             f"{ADAPTERS}.workflows.store:DynamoWorkflows.save",

@@ -19,6 +19,8 @@ from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.ports import JobList
+from ojs_aws.services.jobs.list_walk import ListStop
 from tests.faults.account import FILES, Account
 from tests.faults.spoiling import Kind, kinds_of
 from tests.faults.world import World
@@ -207,6 +209,22 @@ def _judge(world: World, scenario: Scenario) -> None:
     for item in items:
         _judge_item(world, item)
     _judge_documents(world, scenario, items)
+    _judge_completed(world)
+
+
+def _judge_completed(world: World) -> None:
+    """The lists of completed jobs have each of them, and no other."""
+    completed = [job for job in world.jobs.values() if job.state is JobState.COMPLETED]
+    there = {(job.queue, job.id) for job in completed}
+    with world.aside():
+        listed = {
+            (queue, row.id)
+            for queue in {queue for queue, _ in there}
+            for page in ListStop(queue, JobList.COMPLETED).pages(world.backend.ports.store)
+            for row in page.jobs
+        }
+    if missing := there - listed:
+        world.breach(f"completed jobs are not listed: {missing}")
 
 
 def _sort_key(item: dict[str, Any]) -> str:

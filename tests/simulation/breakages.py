@@ -300,6 +300,12 @@ MUTATIONS: Final = (
         (("max(now, deadlines.last_change(job))", "now"),),
     ),
     Mutation(
+        "completed-unlisted",
+        "completed jobs that could not be listed are not listed later",
+        "ojs_aws.transport.events.stream_effects:Consequences.list_completed",
+        (("failed.setdefault(change.number, trouble_of(problem))", "pass"),),
+    ),
+    Mutation(
         "deleted-alive",
         "a bulk deletion takes jobs in any state",
         "ojs_aws.services.bulk.engine:BulkEngine._change",

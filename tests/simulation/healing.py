@@ -11,7 +11,9 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.queues.totals import DAY_MS
 from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.ports import JobList
 from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.list_walk import ListStop
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
 from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness
 from tests.simulation.processes import Process
@@ -156,6 +158,23 @@ class Healing:
             self._round()
         self.sim.promises.breach(f"empty queues count jobs for ever: {depths}")
 
+    def _check_completed(self) -> None:
+        """The lists have each completed job, once the stream is read, and no other."""
+        sim = self.sim
+        sim.store.catch_up()
+        for queue in QUEUES:
+            pages = ListStop(queue, JobList.COMPLETED).pages(sim.store)
+            listed = {row.id for page in pages for row in page.jobs}
+            there = {
+                job.id
+                for job in sim.store.jobs.values()
+                if job.queue == queue and job.state is JobState.COMPLETED
+            }
+            if listed != there:
+                sim.promises.breach(
+                    f"completed jobs of {queue} are not listed: {sorted(there ^ listed)}"
+                )
+
     def _check_totals(self) -> None:
         """The totals of queues are right a day later, once nothing changes."""
         sim = self.sim
@@ -178,6 +197,7 @@ class Healing:
         sim.promises.check_events("log", sim.events.log)
         in_order = sorted(sim.bus.taken, key=lambda event: (event.subject, event.sequence))
         sim.promises.check_events("bus", in_order)  # a bus keeps no order; consumers sort
+        self._check_completed()
         self._check_depths()
         self._check_totals()
         if sim.events.kept:

@@ -131,9 +131,12 @@ def start(
     both: Any,
     *,
     leaves_messages: bool = False,
+    lists_late: bool = False,
 ) -> Process:
     """A process that knows nothing yet."""
-    settings = replace(SETTINGS, stream_deletes_messages=leaves_messages)
+    settings = replace(
+        SETTINGS, stream_deletes_messages=leaves_messages, stream_lists_completed=lists_late
+    )
     ports: dict[str, Any] = {key: Gated(port, gate) for key, port in model.parts.items()}
     late: dict[str, Any] = {
         key: (lambda port=ports[key]: port)

@@ -306,6 +306,7 @@ class Simulation:
             self._gate,
             self._both,
             leaves_messages=self.chance.random() < self.weather.leaves_messages,
+            lists_late=self.chance.random() < self.weather.lists_late,
         )
         self.processes.append(process)
         return process

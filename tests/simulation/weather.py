@@ -32,6 +32,7 @@ class Weather:
     :ivar bound: how many jobs one of the queues may hold; 0 for any number.
     :ivar leaves_messages: processes whose ACK leaves its message to the stream's consumer: none,
         some of them (an upgrade is under way) or all.
+    :ivar lists_late: the same for processes whose ACK leaves it to that consumer to list the job.
     :ivar skew_ms: by how much the clock of a process differs at most.
     """
 
@@ -47,6 +48,7 @@ class Weather:
     transaction: int = 100
     bound: int = 0
     leaves_messages: float = 0.0
+    lists_late: float = 0.0
     skew_ms: int = 0
 
     def healed(self) -> Weather:
@@ -57,6 +59,7 @@ class Weather:
             transaction=self.transaction,
             bound=self.bound,
             leaves_messages=self.leaves_messages,
+            lists_late=self.lists_late,
         )
 
 
@@ -82,4 +85,5 @@ def draw(chance: random.Random) -> Weather:
         skew_ms=chance.choice((0, 200, 3_000)),
         bound=chance.choice((0, 0, 3, 10)),
         leaves_messages=rate(0.0, 0.5, 1.0),
+        lists_late=rate(0.0, 0.5, 1.0),
     )

@@ -67,6 +67,7 @@ CHECKPOINT: Final = "cp"
 CHECKPOINTS: Final = "cn"
 COUNTED: Final = "bq"
 MESSAGE_LEFT: Final = "ml"
+LISTING_LEFT: Final = "ll"
 KEPT_COMPLETED: Final = "kc"
 """Seconds that the job stays when it has ended, each for one way to end; from its queue."""
 KEPT_CANCELLED: Final = "kx"
@@ -138,6 +139,7 @@ FLAGS: Final = {
     RETRY_OF_QUEUE: "is_retry_queues",
     DEAD_LETTER: "is_dead_letter",
     MESSAGE_LEFT: "is_message_left",
+    LISTING_LEFT: "is_listing_left",
 }
 """Truths about a job record, stored where they hold."""
 

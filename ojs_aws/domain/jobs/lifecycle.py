@@ -6,7 +6,7 @@ is an argument; what time alone has already decided is in ``deadlines``.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.error_details import wrong_state
@@ -91,16 +91,38 @@ def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
     return moved(job, S.SCHEDULED, scheduled_at=max(at, Instant(now + 1)), enqueued_at=now)
 
 
-def complete(
-    job: JobRecord, result: Document | None, now: Instant, *, leaves_message: bool = False
-) -> JobRecord:
-    """Move active -> completed (ACK); clears the error left by earlier attempts.
+@dataclass(frozen=True, slots=True)
+class LeftToStream:
+    """Says what ACK leaves to whoever reads the table's stream.
 
-    :param leaves_message: whoever reads the table's stream deletes its message.
+    :ivar message: to delete the job's message.
+    :ivar listing: to list the completed job.
     """
+
+    message: bool = False
+    listing: bool = False
+
+
+NOTHING_LEFT: Final = LeftToStream()
+
+
+def complete(
+    job: JobRecord,
+    result: Document | None,
+    now: Instant,
+    leaves: LeftToStream = NOTHING_LEFT,
+) -> JobRecord:
+    """Move active -> completed (ACK); clears the error left by earlier attempts."""
     require(job, "acknowledge", S.ACTIVE)
-    changes = {"result": result, "reservation": None, "is_message_left": leaves_message}
-    return moved(job, S.COMPLETED, completed_at=now, **changes)
+    return moved(
+        job,
+        S.COMPLETED,
+        completed_at=now,
+        result=result,
+        reservation=None,
+        is_message_left=leaves.message,
+        is_listing_left=leaves.listing,
+    )
 
 
 def fail(job: JobRecord, failure: Failure, now: Instant, delay_ms: int | None = None) -> JobRecord:

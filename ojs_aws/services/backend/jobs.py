@@ -119,6 +119,7 @@ class JobServices:
             job_messages=shared.job_messages,
             max_result_bytes=settings.max_result_bytes,
             leaves_messages=settings.stream_deletes_messages,
+            leaves_listings=settings.stream_lists_completed,
         )
 
     @cached_property

@@ -9,6 +9,7 @@ from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.lifecycle import LeftToStream
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
@@ -23,12 +24,14 @@ class Ack:
     """Completes jobs: one conditional write, then the message is deleted.
 
     :ivar leaves_messages: whoever reads the table's stream deletes messages, many in one call.
+    :ivar leaves_listings: and lists the completed jobs, many in one write.
     """
 
     changer: JobChanger
     job_messages: JobMessages
     max_result_bytes: int
     leaves_messages: bool = False
+    leaves_listings: bool = False
 
     def __call__(
         self,
@@ -53,41 +56,51 @@ class Ack:
         """
         check_job_id(job_id)
         now, holder = self.changer.clock.now(), Holder(worker_id, which)
-        leaves = self.leaves_messages and has_message
+        leaves = LeftToStream(self.leaves_messages and has_message, self.leaves_listings)
         document = None if result is None else self._kept(job_id, holder, result, now)
         try:
-            before, now = self._completed(job_id, holder, document, now, leaves=leaves)
+            before, now = self._completed(job_id, holder, document, now, leaves)
         except StaleJobError as stale:
             job = self.changer.settled(found(stale.current, job_id), now)
             check_holder(job, "acknowledge", holder)
             now = max(now, deadlines.last_change(job))
-            before, document = self._without_result(job, holder, result, now, leaves=leaves), None
+            before, document = self._without_result(job, holder, result, now, leaves), None
         if before.state is JobState.COMPLETED:
             return before  # the answer to the write was lost, and its repetition found it done
-        if has_message and not leaves:
+        if has_message and not leaves.message:
             self.job_messages.delete_for(before)
-        return lifecycle.complete(before, document, now, leaves_message=leaves)
+        return lifecycle.complete(before, document, now, leaves)
 
     def _completed(
-        self, job_id: str, holder: Holder, document: Document | None, now: Instant, *, leaves: bool
+        self,
+        job_id: str,
+        holder: Holder,
+        document: Document | None,
+        now: Instant,
+        leaves: LeftToStream,
     ) -> tuple[JobRecord, Instant]:
         """Complete the job, never before it began: another process's clock may be ahead.
 
         :returns: the job as it was before, and when it ended.
         """
         try:
-            return self._acknowledge(job_id, holder, document, now, leaves=leaves), now
+            return self._acknowledge(job_id, holder, document, now, leaves), now
         except StaleJobError as stale:
             began = deadlines.last_change(found(stale.current, job_id))
             if began <= now:
                 raise
-        return self._acknowledge(job_id, holder, document, began, leaves=leaves), began
+        return self._acknowledge(job_id, holder, document, began, leaves), began
 
     def _acknowledge(
-        self, job_id: str, holder: Holder, result: Document | None, now: Instant, *, leaves: bool
+        self,
+        job_id: str,
+        holder: Holder,
+        result: Document | None,
+        now: Instant,
+        leaves: LeftToStream,
     ) -> JobRecord:
         return self.changer.store.acknowledge(
-            job_id, holder.worker_id, result, now, holder.which, leaves_message=leaves
+            job_id, holder.worker_id, result, now, holder.which, leaves
         )
 
     def _kept(self, job_id: str, holder: Holder, result: RawJson, now: Instant) -> Document | None:
@@ -106,7 +119,12 @@ class Ack:
         return self.changer.store.keep_result(job_id, result)
 
     def _without_result(
-        self, job: JobRecord, holder: Holder, result: RawJson | None, now: Instant, *, leaves: bool
+        self,
+        job: JobRecord,
+        holder: Holder,
+        result: RawJson | None,
+        now: Instant,
+        leaves: LeftToStream,
     ) -> JobRecord:
         """Complete a job that keeps no result (``result_ttl`` 0).
 
@@ -118,7 +136,7 @@ class Ack:
         if result is None or keeps_result(job):
             raise holder.refusal(job, "acknowledge")
         try:
-            return self._acknowledge(job.id, holder, None, now, leaves=leaves)
+            return self._acknowledge(job.id, holder, None, now, leaves)
         except StaleJobError as stale:
             current = self.changer.settled(found(stale.current, job.id), now)
             raise holder.refusal(current, "acknowledge") from None

@@ -176,6 +176,7 @@ class _Search:
     queries: int = 0
     size: int = 0
     behind: str = ""
+    taken: set[str] = field(default_factory=set)
 
     def look_at(self, position: int, page: Page) -> str | None:
         """Look at the rows of a page; return where to go on if the walk ends with it.
@@ -194,7 +195,8 @@ class _Search:
             if self.walk.shows is None or self.walk.shows(row.queue, row.type):
                 self.examined += 1
                 self.behind = _mark(self.stops, position, here)
-            if (job := jobs.get(row.id)) is not None:
+            job = jobs.get(row.id)
+            if job is not None and job.id not in self.taken:  # two rows may list one completed job
                 self._take(job)
                 if len(self.found) == self.limit or self.size >= self.walk.max_bytes:
                     return self.behind
@@ -208,6 +210,7 @@ class _Search:
         return self.walk.store.place_of(row, self.stops[position].name)
 
     def _take(self, job: JobRecord) -> None:
+        self.taken.add(job.id)
         if self.skip > 0:
             self.skip -= 1
         else:

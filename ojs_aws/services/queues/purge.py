@@ -9,8 +9,8 @@ from typing import Final
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList
-from ojs_aws.services.bulk.engine import BulkAction, BulkEngine, BulkReport
+from ojs_aws.ports import Between, JobList, ListedJob
+from ojs_aws.services.bulk.engine import BulkAction, BulkEngine, BulkReport, BulkStatus
 from ojs_aws.services.queues.service import Queues
 
 MAX_PURGED: Final = 100
@@ -26,6 +26,8 @@ LISTS: Final[Mapping[JobState, Sequence[JobList]]] = {
     JobState.RETRYABLE: (JobList.WAITING,),
 }
 """Where the jobs of a state are listed. Active jobs are their workers' and cannot be purged."""
+
+_GONE: Final = frozenset({BulkStatus.DONE, BulkStatus.NOT_FOUND})
 
 _ENDED: Final = frozenset(state for state in JobState if state.is_terminal)
 
@@ -90,7 +92,7 @@ class PurgeQueue:
                 else Between(Instant(0), Instant(wanted.until - 1)),
             )
             if page.jobs:
-                deleted, cancelled = self._purge([row.id for row in page.jobs], wanted)
+                deleted, cancelled = self._purge(page.jobs, wanted)
                 following = lists[position : position + 1] if page.cursor else lists[position + 1 :]
                 more = f"{following[0].value}!{page.cursor}" if following else ""
                 return PurgeReport(deleted, cancelled, more)
@@ -105,14 +107,18 @@ class PurgeQueue:
         ]
         return list(dict.fromkeys(found))
 
-    def _purge(self, job_ids: Sequence[str], wanted: Purge) -> tuple[int, int]:
+    def _purge(self, rows: Sequence[ListedJob], wanted: Purge) -> tuple[int, int]:
         """Delete or cancel the jobs that are still wanted, and return how many of each.
+
+        Rows that list completed jobs together are removed when all these jobs are gone.
 
         :raises OjsError: the backend failed at one of them; the same cursor leads to it again.
         """
         ended: dict[str, JobRecord] = {}
         others: dict[str, JobRecord] = {}
-        for job_id, job in self.engine.changer.store.load_many(job_ids).items():
+        store = self.engine.changer.store
+        left = store.load_many([row.id for row in rows])
+        for job_id, job in left.items():
             if job.state in wanted.states and job.queue == wanted.queue:
                 (ended if job.state.is_terminal else others)[job_id] = job
         if wanted.is_dry:
@@ -125,4 +131,6 @@ class PurgeQueue:
         for outcome in deleted.outcomes + cancelled.outcomes:
             if outcome.problem is not None:
                 raise outcome.problem
+        gone = {each.job_id for each in deleted.outcomes if each.status in _GONE}
+        store.unlist([row for row in rows if row.id in gone or row.id not in left])
         return deleted.done, cancelled.done

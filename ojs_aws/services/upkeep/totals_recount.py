@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,7 @@ from ojs_aws.domain.queues.tallies import MINUTE_MS
 from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Tallies
-from ojs_aws.services.queues.stats import QueueStatistics
+from ojs_aws.services.queues.stats import QueueCounts, QueueStatistics
 
 MAX_LOOKS: Final = 20
 """Queues whose totals one tick reads."""
@@ -88,20 +88,32 @@ class TotalsRecount:
         is not a change that was on its way.
         """
         now = self.clock.now()
-        found = self.statistics().counts(queue)
-        changes = {
-            name: number - seen.jobs.get(name, 0)
-            for name, number in found.counts.items()
-            if name not in found.estimated or number > seen.jobs.get(name, 0)
-        }
-        changes = {name: amount for name, amount in changes.items() if amount}
+        found = self.statistics().checked(queue, self.statistics().counts(queue))
         is_first = seen.counted_at is None
+        changes = _changes(found, seen.jobs, is_first=is_first)
         if changes and not is_first and self._found.get(queue) != (seen.version, changes):
             self._found[queue] = (seen.version, changes)
             return
         at = Instant(0) if is_first else now
-        if not self.tallies().correct(queue, seen, changes, at, found.estimated):
+        at_least = set(found.estimated) - set(found.at_most)
+        if not self.tallies().correct(queue, seen, changes, at, at_least):
             return
         self._next[queue] = Instant(at + DAY_MS)
         if changes and not is_first:
             _log.warning("Corrected the totals of queue %s by %s", queue, changes)
+
+
+def _changes(found: QueueCounts, known: Mapping[str, int], *, is_first: bool) -> dict[str, int]:
+    """Return by how much the numbers are wrong, as far as that is certain.
+
+    A count that is at least so many lowers no number. One that is at most so many raises none,
+    unless the queue was never counted before.
+    """
+    changes = {name: number - known.get(name, 0) for name, number in found.counts.items()}
+    unsure = set(found.estimated) - set(found.at_most)
+    ceilings = set() if is_first else set(found.at_most)
+    return {
+        name: amount
+        for name, amount in changes.items()
+        if (amount > 0 and name not in ceilings) or (amount < 0 and name not in unsure)
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ class IndexedStore(MemoryStore):
             del self._lists[was][job_id]
             self._sorted.pop(was, None)
         job = self.jobs.get(job_id)
-        if job is None:
+        if job is None or not self.is_listed(job):
             return
         name, key = list_of(job)
         where = job.queue, name
@@ -60,10 +60,24 @@ class IndexedStore(MemoryStore):
         self._lists.setdefault(where, {})[job_id] = row_of(job, key)
         self._sorted.pop(where, None)
 
+    def list_completed(self, jobs: Sequence[JobRecord]) -> None:
+        """List completed jobs."""
+        MemoryStore.list_completed(self, jobs)
+        for job in jobs:
+            if job.id not in self._late:
+                self._show(job.id)
+
     def clear(self) -> None:
         """Remove every job, and what claims took; nobody learns of it."""
         dict.clear(self.jobs)
-        for kept in (self._lists, self._sorted, self._where, self._late, self.buckets):
+        for kept in (
+            self._lists,
+            self._sorted,
+            self._where,
+            self._late,
+            self.buckets,
+            self.completed,
+        ):
             kept.clear()
 
     def catch_up(self) -> None:

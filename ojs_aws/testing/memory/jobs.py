@@ -11,6 +11,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
@@ -33,7 +34,10 @@ MAX_INLINE = 100_000
 
 @dataclass
 class MemoryStore:
-    """Keeps jobs in a dict. ``lagging`` holds jobs as the index still shows them."""
+    """Keeps jobs in a dict. ``lagging`` holds jobs as the index still shows them.
+
+    :ivar completed: jobs that the stream's consumer has listed, and when they completed.
+    """
 
     jobs: dict[str, JobRecord] = field(default_factory=dict)
     lagging: dict[str, JobRecord | None] = field(default_factory=dict)
@@ -42,6 +46,7 @@ class MemoryStore:
     buckets: dict[str, Bucket] = field(default_factory=dict)
     queue_limits: dict[str, str] = field(default_factory=dict)
     queue_visibility: dict[str, int] = field(default_factory=dict)
+    completed: dict[str, Instant | None] = field(default_factory=dict)
     _tokens: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def put(self, job: JobRecord) -> JobRecord:
@@ -160,8 +165,7 @@ class MemoryStore:
         result: Document | None,
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
-        *,
-        leaves_message: bool = False,
+        leaves: LeftToStream = NOTHING_LEFT,
     ) -> JobRecord:
         """Move an active job whose reservation is not over to completed."""
         current = self.jobs.get(job_id)
@@ -177,10 +181,21 @@ class MemoryStore:
             or (result is not None and not _takes(current, result))
         ):
             raise StaleJobError(current)
-        after = lifecycle.complete(current, result, now, leaves_message=leaves_message)
+        after = lifecycle.complete(current, result, now, leaves)
         self.put(after)
         self.release(current, after)
         return current
+
+    def list_completed(self, jobs: Sequence[JobRecord]) -> None:
+        """List completed jobs."""
+        self.completed |= {job.id: job.completed_at for job in jobs}
+
+    def unlist(self, rows: Sequence[ListedJob]) -> None:
+        """Do nothing: who is gone is in no list."""
+
+    def is_listed(self, job: JobRecord) -> bool:
+        """Return whether a list may have a job; ACK may have left that to the stream's consumer."""
+        return not job.is_listing_left or self.completed.get(job.id) == job.completed_at
 
     def fill_many(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
         """Do nothing: no part of a job is kept elsewhere."""
@@ -215,7 +230,7 @@ class MemoryStore:
         shown = {**self.jobs, **self.lagging}
         rows = []
         for job in shown.values():
-            if job is None or job.queue != queue:
+            if job is None or job.queue != queue or not self.is_listed(job):
                 continue
             listed, key = list_of(job)
             if listed is name:
@@ -280,8 +295,10 @@ class MemoryStore:
         return f"{row.sort_key}|{row.id}"
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
-        """Count the rows."""
-        return Count(sum(_is_between(row, between) for row in self._rows(queue, name)))
+        """Count the rows; of jobs that were listed late, others only know how many at most."""
+        rows = [row for row in self._rows(queue, name) if _is_between(row, between)]
+        is_late = name is JobList.COMPLETED and any(row.id in self.completed for row in rows)
+        return Count(len(rows), is_exact=not is_late, is_most=is_late)
 
     def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
         """Count the ready jobs by priority."""

@@ -46,6 +46,7 @@ class Change:
     :ivar jobs: the job before and after it.
     :ivar changed: a job that came, went, or changed its state.
     :ivar holding: an active job that was completed, and left its message to be deleted.
+    :ivar unlisted: a job that was completed, and that nobody lists yet.
     """
 
     number: str
@@ -61,6 +62,7 @@ class Change:
     jobs: Jobs | None = None
     changed: Changed | None = None
     holding: JobRecord | None = None
+    unlisted: JobRecord | None = None
 
 
 def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
@@ -87,6 +89,7 @@ def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
         jobs=None if _life(old) == _life(new) else (old, new),
         changed=_changed(old, new, commit),
         holding=old if new and new.is_message_left and old and old.reservation else None,
+        unlisted=new if new and new.is_listing_left and not (old and old.is_listing_left) else None,
     )
 
 

@@ -44,6 +44,7 @@ class Memory:
         self.counted = Recent()
         self.tallied = Recent()
         self.deleted = Recent()
+        self.listed = Recent()
         self._tries: dict[str, int] = {}
 
     def tried(self, number: str) -> int:

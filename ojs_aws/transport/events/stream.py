@@ -146,6 +146,7 @@ class StreamConsumer:
         self._publication.tell_bus([each for each in changes if each.number not in failed], failed)
         self._publication.call_hooks(changes, failed)
         self._then.forget(changes, failed)
+        self._then.list_completed(changes, failed)
         self._then.delete_messages(changes)
         self._then.wake(changes)
         self._then.count_jobs(changes)

@@ -69,6 +69,21 @@ class Consequences:
             job = replace(job, result=None)
         store.forget_documents(job)
 
+    def list_completed(self, changes: Sequence[Change], failed: Failed) -> None:
+        """List the completed jobs that ACK did not; each record once in this process."""
+        listed = self.memory.listed
+        found = [each for each in changes if each.unlisted and each.number not in listed]
+        try:
+            self.backend.ports.store.list_completed(
+                [each.unlisted for each in found if each.unlisted]
+            )
+        except OjsError as problem:
+            self.logger.warning("Could not list completed jobs", exc_info=True)
+            for change in found:
+                failed.setdefault(change.number, trouble_of(problem))
+        else:
+            listed.update(each.number for each in found)
+
     def delete_messages(self, changes: Sequence[Change]) -> None:
         """Delete the messages of completed jobs, ten in a call; each record once in this process.
 

@@ -29,6 +29,12 @@ def leaving(world: World) -> None:
     lives(world)
 
 
+def listing(world: World) -> None:
+    """The same, and nobody lists those that were completed."""
+    world.configure(stream_lists_completed=True)
+    lives(world)
+
+
 def expired(world: World) -> None:
     """Jobs whose time to live is over: DynamoDB removes their items, and nothing else."""
     for text in (ITEM, OBJECT):
@@ -84,6 +90,7 @@ def flow(world: World) -> None:
 FOLLOWING: Final = (
     Scenario(name="stream", before=lives, play=flow),
     Scenario(name="stream-deleting", before=leaving, play=flow),
+    Scenario(name="stream-listing", before=listing, play=flow),
     Scenario(name="stream-expired", before=expired, play=flow, removes=True),
     Scenario(name="stream-forgotten", before=forgotten, play=flow, removes=True),
     Scenario(name="stream-limited", before=limited, play=flow),

@@ -109,6 +109,12 @@ def leaving(world: World) -> None:
     held(world)
 
 
+def listed_late(world: World) -> None:
+    """A job whose ACK leaves it to the stream's consumer to list it."""
+    world.configure(stream_lists_completed=True)
+    held(world)
+
+
 def result(text: str) -> Scenario:
     """ACK with a result."""
     where = "item" if text is ITEM else "object"
@@ -150,6 +156,7 @@ WORKING: Final = (
         play=lambda world: void(world.ack(FIRST)),
     ),
     Scenario(name="ack-leaving", before=leaving, play=lambda world: void(world.ack(FIRST))),
+    Scenario(name="ack-listing", before=listed_late, play=lambda world: void(world.ack(FIRST))),
     result(ITEM),
     result(OBJECT),
     Scenario(name="ack-limited", before=limited, play=lambda world: void(world.ack(FIRST))),

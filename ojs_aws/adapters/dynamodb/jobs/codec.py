@@ -63,16 +63,15 @@ _COLUMNS: Final[c.Columns] = {
 
 def to_item(job: JobRecord, retention: Retention) -> Item:
     """Return the hot item of a job, without its write token."""
-    gpk, gsk = listing(job)
     item: Item = {
         **item_key(n.job_pk(job.id), n.JOB_SK),
-        n.GPK: string(gpk),
-        n.GSK: string(gsk),
         n.STATE: string(job.state),
         n.DOCUMENT: document_value(job.document),
         **c.attributes(job, _COLUMNS),
         **c.attributes(job.kept, _KEPT),
     }
+    if not job.is_listing_left:
+        item |= {name: string(key) for name, key in zip((n.GPK, n.GSK), listing(job), strict=True)}
     if job.unique_key:
         item[n.UNIQUE_KEY] = {"B": bytes.fromhex(job.unique_key)}
     if job.workflow_step is not None:

@@ -8,6 +8,11 @@ from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.cursors import encode_cursor, row_at, row_cursor
+from ojs_aws.adapters.dynamodb.jobs.completed_list import (
+    CompletedList,
+    cursor_behind,
+    page_of_both,
+)
 from ojs_aws.adapters.dynamodb.jobs.index_rows import from_row
 from ojs_aws.adapters.dynamodb.table import InTable, in_index
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
@@ -99,9 +104,38 @@ class Lists(InTable):
         newest_first: bool = True,
         between: Between | None = None,
     ) -> Page:
-        """Return a page of one list."""
+        """Return a page of one list; of completed jobs, those without a row, and those with one."""
         if between is not None and between.until < between.since:
             return Page(())
+        if name is not JobList.COMPLETED:
+            return self._indexed(queue, name, limit, cursor, between, newest_first=newest_first)
+        return self._completed(queue, limit, cursor, between, newest_first=newest_first)
+
+    def _completed(
+        self, queue: str, limit: int, cursor: str, between: Between | None, *, newest_first: bool
+    ) -> Page:
+        def listed(most: int, place: str) -> Page:
+            return CompletedList(self.client, self.table).page(
+                queue, most, place, newest_first=newest_first, between=between
+            )
+
+        def indexed(most: int, place: str) -> Page:
+            return self._indexed(
+                queue, JobList.COMPLETED, most, place, between, newest_first=newest_first
+            )
+
+        return page_of_both(listed, indexed, limit, cursor, newest_first=newest_first)
+
+    def _indexed(
+        self,
+        queue: str,
+        name: JobList,
+        limit: int,
+        cursor: str,
+        between: Between | None,
+        *,
+        newest_first: bool,
+    ) -> Page:
         partition = n.list_key(queue, name)
         start = row_at(partition, cursor) if cursor else None
         rows, last = self._query(
@@ -113,12 +147,27 @@ class Lists(InTable):
     def place_of(self, row: ListedJob, name: JobList) -> str:
         """Build the cursor from the row itself, as a page's cursor is; no call."""
         del name
+        if row.shared is not None:
+            return cursor_behind(row.shared)
         return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
-        """Run one query that returns no rows; it reads a megabyte of the index at most."""
+        """Run one query that returns no rows; it reads a megabyte of the index at most.
+
+        And for completed jobs another one, of those without rows.
+        """
         if between is not None and between.until < between.since:
             return Count(0)
+        rows = self._count_rows(queue, name, between)
+        if name is not JobList.COMPLETED:
+            return rows
+        listed = CompletedList(self.client, self.table).count(queue, between)
+        if listed.is_exact:
+            return rows
+        is_most = listed.is_most and rows.is_exact
+        return Count(rows.rows + listed.rows, is_exact=False, is_most=is_most)
+
+    def _count_rows(self, queue: str, name: JobList, between: Between | None) -> Count:
         keys = _ALL_JOBS if between is None else _keys(between)
         answer = self._list(n.list_key(queue, name), keys, Select="COUNT")
         return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))

@@ -13,6 +13,7 @@ from typing import Any
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
+from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
 from ojs_aws.adapters.dynamodb.jobs.inserts import JobInserts, life_of
 from ojs_aws.adapters.dynamodb.jobs.reads import documents_of
 from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing
@@ -25,10 +26,11 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
+from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import StaleJobError
+from ojs_aws.ports import ListedJob, StaleJobError
 
 _log = logging.getLogger(__name__)
 
@@ -110,17 +112,14 @@ class DynamoJobStore(JobInserts):
         result: Document | None,
         now: Instant,
         which: AttemptRef = ANY_ATTEMPT,
-        *,
-        leaves_message: bool = False,
+        leaves: LeftToStream = NOTHING_LEFT,
     ) -> JobRecord:
         """Make one update of an active job whose time is not over, whatever its version.
 
         A job that has places in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
         """
-        update = completing(
-            worker_id, result, now, self.retention, which, leaves_message=leaves_message
-        )
+        update = completing(worker_id, result, now, self.retention, which, leaves)
         update.when(f"attribute_not_exists({update.name(n.PLACES)})")
         try:
             return from_item(self.writes.send(job_id, update, returning="ALL_OLD"))
@@ -130,12 +129,18 @@ class DynamoJobStore(JobInserts):
                 raise
         # Whoever takes the job over meanwhile has another reservation; a heartbeat keeps it.
         running = attempt_of(held)
-        update = completing(
-            worker_id, result, now, self.retention, running, leaves_message=leaves_message
-        )
+        update = completing(worker_id, result, now, self.retention, running, leaves)
         update.remove(n.PLACES)
         parts = [releasing(self.table, key) for key in sorted(_places(held))]
         return self.writes.send_with(job_id, update, parts) or held
+
+    def list_completed(self, jobs: Sequence[JobRecord]) -> None:
+        """Put an item for up to 36 jobs of a queue."""
+        CompletedList(self.client, self.table).add(jobs)
+
+    def unlist(self, rows: Sequence[ListedJob]) -> None:
+        """Delete the items that list these jobs and no others."""
+        CompletedList(self.client, self.table).forget(rows)
 
     def delete(self, job: JobRecord) -> None:
         """Make one conditional delete, and one for each document kept elsewhere."""

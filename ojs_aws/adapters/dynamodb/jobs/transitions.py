@@ -10,6 +10,7 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import number, string
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
 from ojs_aws.domain.jobs.attempts import AttemptRef
+from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
@@ -42,20 +43,23 @@ def completing(
     now: Instant,
     retention: Retention,
     which: AttemptRef,
-    *,
-    leaves_message: bool = False,
+    leaves: LeftToStream = NOTHING_LEFT,
 ) -> Update:
     """Return the update that completes an active job in time, by the worker that has it."""
     update = Update()
     update.set(n.STATE, string(JobState.COMPLETED))
     update.set(n.COMPLETED, number(now))
-    update.copy(n.GPK, n.DONE_LIST)
-    update.set(n.GSK, string(n.instant_key(now)))
+    if leaves.listing:
+        update.set(n.LISTING_LEFT, {"BOOL": True})
+        update.remove(n.GPK, n.GSK)
+    else:
+        update.copy(n.GPK, n.DONE_LIST)
+        update.set(n.GSK, string(n.instant_key(now)))
     update.add(n.VERSION, 1)
     if result is not None:
         update.set(n.RESULT, document_value(result))
         _want_result(update, size_of(result))
-    if leaves_message:
+    if leaves.message:
         update.set(n.MESSAGE_LEFT, {"BOOL": True})
     seconds = retention(JobState.COMPLETED, False) or PERMANENT_S
     update.set_sum(n.TTL, n.KEPT, number(seconds), number(now // 1000))

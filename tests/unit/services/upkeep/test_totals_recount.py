@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.job import Reservation
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.lifecycle import LeftToStream
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Count
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.upkeep.totals_recount import BUSY_MS, MAX_COUNTED, TotalsRecount
@@ -172,3 +177,52 @@ def test_one_queue_that_cannot_be_counted_does_not_stop_the_others(
     monkeypatch.setattr(world.tallies, "load", fail)
     tick(recount(world), ["bad", "default"])
     assert available(world) == 3
+
+
+def completed(world: World, count: int) -> None:
+    """Complete jobs that only the stream lists; they were never counted."""
+    store = world.store
+    jobs = [*store.jobs.values()][:count]
+    for job in jobs:
+        reservation = Reservation(
+            worker_id="w", expires_at=Instant(1), execution_ends_at=Instant(1)
+        )
+        held = lifecycle.claim(job, reservation, world.clock.now())
+        after = lifecycle.complete(held, None, world.clock.now(), LeftToStream(listing=True))
+        store.jobs[job.id] = after
+        store.list_completed([after])
+
+
+def suppose(world: World, known: int) -> None:
+    """Let the totals say that so many jobs are completed."""
+    totals = world.tallies.held["default"]
+    jobs = {**totals.jobs, "completed": known}
+    world.tallies.held["default"] = replace(totals, jobs=jobs)
+
+
+def test_few_completed_jobs_are_counted_by_reading_them(world: World) -> None:
+    """What lists them may still have jobs that were deleted."""
+    counted = recount(world)
+    tick(counted)
+    suppose(world, -5)
+    completed(world, 2)
+    world.clock.advance(s=DAY_S + 120)
+    for _ in range(2):
+        tick(counted)
+    assert world.backend.statistics.totals().jobs["completed"] == 2
+
+
+@pytest.mark.parametrize(("known", "after"), [(3, 2), (1, 1)])
+def test_many_completed_jobs_are_at_most_as_many_as_listed(
+    world: World, monkeypatch: pytest.MonkeyPatch, known: int, after: int
+) -> None:
+    """A list that has deleted jobs, too, lowers a number and raises none."""
+    monkeypatch.setattr("ojs_aws.services.queues.stats.MAX_CHECKED", 1)
+    counted = recount(world)
+    tick(counted)
+    completed(world, 2)
+    suppose(world, known)
+    world.clock.advance(s=DAY_S + 120)
+    for _ in range(2):
+        tick(counted)
+    assert world.backend.statistics.totals().jobs["completed"] == after

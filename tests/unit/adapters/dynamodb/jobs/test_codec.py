@@ -91,6 +91,7 @@ FULL: Final = JobRecord(
     kept=Retention(completed_s=1022, cancelled_s=1023, discarded_s=1024, dead_letter_s=1025),
     is_counted=True,
     is_message_left=True,
+    is_listing_left=True,
     changed_by="3 key:k\tAda",
 )
 """A job with more than any job has at one time: each of its members differs from the usual."""
