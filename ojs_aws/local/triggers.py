@@ -265,10 +265,10 @@ class Timer:
     """Invokes a function at a fixed rate, as an EventBridge rule does."""
 
     def __init__(self, handler: Handler, every_s: float = TICK_S) -> None:
-        """Fire first after one period."""
+        """Fire first at once: a server that has just started shows no late sweep."""
         self._handler = handler
         self._every_s = every_s
-        self._next = time.monotonic() + every_s
+        self._next = time.monotonic()
 
     def step(self) -> bool:
         """Invoke the function when it is time."""

@@ -81,13 +81,14 @@ class Backend(Foundation):
     def findings(self) -> Findings:
         """Return the service that finds what needs attention."""
         from ojs_aws.services.system.findings import Findings
+        from ojs_aws.services.system.worker_findings import WorkerFindings
 
         ports = self.ports
         return Findings(
             statistics=self.statistics,
             queues=ports.queues,
             store=ports.store,
-            workers=ports.workers,
+            workers=WorkerFindings(registry=ports.workers, store=ports.store),
             why=lambda: self.jobs.why,
         )
 

@@ -7,8 +7,7 @@ Reads a bounded number of rows, whatever the backlog and the number of queues, a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue, NotFoundError
@@ -16,13 +15,14 @@ from ojs_aws.domain.job import ready_since
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList
+from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Severity
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
-from ojs_aws.services.workers.service import STALE, state_of
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import JobStore, ListedJob, QueueRegistry, WorkerRegistry
+    from ojs_aws.ports import JobStore, ListedJob, QueueRegistry
     from ojs_aws.services.jobs.why import Why
     from ojs_aws.services.system.statistics import Statistics
+    from ojs_aws.services.system.worker_findings import WorkerFindings
 
 OLD_MS: Final = 300_000
 """A job that has been ready for longer waits too long."""
@@ -33,51 +33,9 @@ MAX_QUEUES: Final = 20
 MAX_EXPLAINED: Final = 5
 """Queues whose first job is asked why it waits: those that wait longest."""
 
-MAX_WORKERS: Final = 500
-MAX_NAMED: Final = 20
-"""Names that one finding lists."""
-
 FAILING: Final = 0.5
 MIN_FAILED: Final = 10
 """A queue is failing if so many executions failed of late, and they are this share of all."""
-
-
-class FindingCode(StrEnum):
-    """Names what can be found."""
-
-    SWEEP_NEVER = "sweep_never"
-    SWEEP_LATE = "sweep_late"
-    QUEUE_PAUSED = "queue_paused"
-    JOB_WAITS = "job_waits"
-    JOBS_FAIL = "jobs_fail"
-    WORKERS_SILENT = "workers_silent"
-    DEAD_LETTERS = "dead_letters"
-
-
-class Severity(StrEnum):
-    """Says how bad a finding is."""
-
-    WARNING = "warning"
-    """Perhaps as it should be; somebody should look."""
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Describes one thing that needs attention.
-
-    :ivar check: what was looked at when it was found.
-    :ivar message: one or two sentences for people.
-    :ivar hint: what to do: a command or a sentence.
-    :ivar data: the values that the message was made of.
-    """
-
-    code: FindingCode
-    check: str
-    message: str
-    hint: str
-    severity: Severity = Severity.WARNING
-    data: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +61,7 @@ class Findings:
     statistics: Statistics
     queues: QueueRegistry
     store: JobStore
-    workers: Callable[[], WorkerRegistry]
+    workers: WorkerFindings
     why: Callable[[], Why]
 
     def __call__(self, sees: Sees | None = None) -> FindingsReport:
@@ -115,14 +73,14 @@ class Findings:
         totals = self.statistics.totals(sees=lambda queue: sees is None or sees(queue, None))
         now = totals.computed_at
         checks: dict[str, str] = {}
-        found = self._sweep(checks, now)
-        found += _paused(totals, now)
+        found = _paused(totals, now)
         found += self._old_jobs(totals, sees, now)
         found += _failing(totals)
         checks["queues"] = f"There are {totals.queues}, of which {len(totals.paused)} are paused."
         if sees is None:
-            found += self._workers(checks, now)
+            found += self.workers(totals, checks)
         found += _dead_letters(checks, totals)
+        found += self._sweep(checks, now)
         found.sort(key=lambda each: each.severity is not Severity.ERROR)
         return FindingsReport(at=now, findings=tuple(found), checks=checks)
 
@@ -195,28 +153,6 @@ class Findings:
             return ""
         data["reasons"] = [str(each.code) for each in reasons]
         return f" {reasons[0].message}" if reasons else ""
-
-    def _workers(self, checks: dict[str, str], now: Instant) -> list[Finding]:
-        """Say which workers died or hang: they promised heartbeats and send none."""
-        known = self.workers().page("", MAX_WORKERS, now)
-        silent = [each.id for each in known if state_of(each, now) == STALE]
-        more = "At least " if len(known) == MAX_WORKERS else ""
-        checks["workers"] = (
-            f"{more}{len(known) - len(silent)} send heartbeats, and {len(silent)} are silent. "
-            "Lambda workers send none."
-        )
-        if not silent:
-            return []
-        what = f"{more}{len(silent)} workers have" if len(silent) > 1 else "1 worker has"
-        return [
-            Finding(
-                code=FindingCode.WORKERS_SILENT,
-                check="workers",
-                message=f"{what} stopped sending heartbeats.",
-                hint="They died or hang: ojs-aws workers list.",
-                data={"count": len(silent), "worker_ids": [*silent[:MAX_NAMED]]},
-            )
-        ]
 
 
 def _paused(totals: Totals, now: Instant) -> list[Finding]:

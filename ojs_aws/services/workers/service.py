@@ -233,7 +233,7 @@ def is_seen(worker: WorkerInfo, view: View) -> bool:
     """Return whether a view includes a worker: all of its queues, of which it must name some."""
     if view == UNBOUND:
         return True
-    queues = _texts(read_about(worker).get("queues"))
+    queues = queues_of(worker)
     return bool(queues) and all(view.shows(queue) for queue in queues)
 
 
@@ -241,6 +241,17 @@ def read_about(worker: WorkerInfo) -> dict[str, JsonValue]:
     """Return what a worker reported of itself."""
     about = json.loads(worker.about) if worker.about else {}
     return about if isinstance(about, dict) else {}
+
+
+def queues_of(worker: WorkerInfo) -> list[str]:
+    """Return the queues that a worker says it serves."""
+    return _texts(read_about(worker).get("queues"))
+
+
+def slots_of(worker: WorkerInfo) -> int:
+    """Return how many jobs a worker executes at the same time; 0 if it does not say it."""
+    slots = read_about(worker).get("concurrency")
+    return slots if isinstance(slots, int) else 0
 
 
 def directive_of(name: str) -> Directive:

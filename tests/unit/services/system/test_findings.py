@@ -10,7 +10,8 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.ports import WorkerReport
 from ojs_aws.ports.queues import LastTick
 from ojs_aws.services.jobs.fetch.service import FetchRequest
-from ojs_aws.services.system.findings import Finding, Severity
+from ojs_aws.services.system.finding import Finding, Severity
+from ojs_aws.services.workers.service import Directive
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
 
@@ -140,6 +141,62 @@ def test_workers_that_stopped_sending_heartbeats_are_found(world: World) -> None
     (finding,) = found(world)
     assert (finding.code, finding.data) == ("workers_silent", {"count": 1, "worker_ids": ["w"]})
     assert finding.message == "1 worker has stopped sending heartbeats."
+
+
+def direct(world: World, directive: Directive, *workers: str) -> None:
+    """Ask workers for something."""
+    for each in workers:
+        world.backend.workers.service.direct(each, directive)
+
+
+def test_quiet_workers_that_keep_jobs_waiting_are_found_at_once(world: World) -> None:
+    """If all of the queue's are quiet, and nothing else explains why its jobs wait."""
+    world.backend.workers.heartbeat("v", [], None, WorkerReport(about='{"queues":["default"]}'))
+    direct(world, Directive.QUIET, "w")
+    push(world)
+    assert found(world) == []
+    direct(world, Directive.QUIET, "v")
+    (finding,) = found(world)
+    assert finding.code == "workers_quiet"
+    assert finding.message == (
+        "In queue 'default' 1 job waits, and none of its 2 workers takes new jobs: they are quiet "
+        "or terminate (v, w)."
+    )
+    assert finding.hint == "ojs-aws workers resume --queue default"
+    assert finding.data == {"queue": "default", "worker_ids": ["v", "w"]}
+    world.backend.queues.service.pause("default")
+    assert [each.code for each in found(world)] == ["queue_paused"]
+
+
+@pytest.mark.parametrize(
+    ("slots", "usual_s", "runs_s", "is_found"),
+    [(2, 1, 61, True), (2, 1, 59, False), (2, 20, 80, False), (3, 1, 61, False)],
+)
+def test_jobs_that_run_long_and_keep_others_waiting_are_found(
+    world: World, slots: int, usual_s: int, runs_s: int, is_found: bool
+) -> None:
+    """After a minute and five times what is usual, if they hold all places of the workers."""
+    about = f'{{"queues":["default"],"concurrency":{slots}}}'
+    for _ in range(3):
+        push(world)
+        (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+        world.clock.advance(s=usual_s)
+        world.backend.jobs.ack(job.id, "w", None)
+    stuck = [push(world) for _ in range(2)]
+    world.backend.jobs.fetch(FetchRequest(("default",), count=2, worker_id="w"))
+    push(world)
+    world.clock.advance(s=runs_s)
+    report = WorkerReport(about=about, active_jobs=2, job_ids=tuple(stuck))
+    world.backend.workers.heartbeat("w", stuck, None, report)
+    world.registry.remember_tick(LastTick(world.clock.now(), 0))
+    findings = found(world)
+    assert [each.code for each in findings] == ["jobs_run_long"] * is_found
+    if is_found:
+        assert findings[0].message.startswith(
+            "In queue 'default' 1 job waits, and all places of its workers are held by jobs that "
+            "run unusually long: 'demo.echo' for 1 min 1 s and 1 more, where 95% end within "
+        )
+        assert findings[0].hint == f"ojs-aws jobs cancel {' '.join(stuck)}"
 
 
 def test_dead_letters_are_found_and_the_queues_with_most_of_them(world: World) -> None:

@@ -21,6 +21,7 @@ export interface Findings {
 /** The view that has more about a finding. */
 const VIEWS: Readonly<Record<string, readonly [string, string]>> = {
   dead_letters: ["dead-letters", "Dead letters"],
+  workers_quiet: ["workers", "Workers"],
   workers_silent: ["workers", "Workers"],
 };
 
@@ -55,12 +56,13 @@ function Hint({ text }: { text: string }) {
 
 function Where({ finding }: { finding: Finding }) {
   const { job_id: job, queue } = finding.data;
+  const view = VIEWS[finding.code];
+  if (view) return <a href={link([view[0]])}>{view[1]}</a>;
   if (job) return <JobLink id={job} />;
   if (queue) {
     const isFailing = finding.code === "jobs_fail";
     const parts = isFailing ? link(["errors"], { queue }) : link(["queues", queue]);
     return <a href={parts}>{isFailing ? "Errors" : `Queue ${queue}`}</a>;
   }
-  const view = VIEWS[finding.code];
-  return view ? <a href={link([view[0]])}>{view[1]}</a> : null;
+  return null;
 }

@@ -1,0 +1,158 @@
+"""Finds workers that need attention: silent ones, and those that keep a queue's jobs waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.timestamps import span_text
+from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode
+from ojs_aws.services.workers.service import STALE, queues_of, slots_of, state_of
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.ports import JobStore, WorkerInfo, WorkerRegistry
+    from ojs_aws.services.system.statistics import Totals
+
+MAX_WORKERS: Final = 500
+
+MAX_JOBS: Final = 20
+"""Jobs of full workers that are looked at."""
+
+MOST: Final = 0.95
+LONG_MS: Final = 60_000
+LONG_TIMES: Final = 5
+"""A job runs long after a minute, and after so many times what most jobs of its queue take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFindings:
+    """Looks at the workers that send heartbeats; those in Lambda send none."""
+
+    registry: Callable[[], WorkerRegistry]
+    store: JobStore
+
+    def __call__(self, totals: Totals, checks: dict[str, str]) -> list[Finding]:
+        """Return what needs attention, and add a sentence about all workers to the checks."""
+        now = totals.computed_at
+        known = self.registry().page("", MAX_WORKERS, now)
+        silent = [each for each in known if state_of(each, now) == STALE]
+        alive = [each for each in known if each not in silent]
+        more = "At least " if len(known) == MAX_WORKERS else ""
+        checks["workers"] = (
+            f"{more}{len(alive)} send heartbeats, and {len(silent)} are silent. "
+            "Lambda workers send none."
+        )
+        found = _silent(silent, more)
+        if len(known) < MAX_WORKERS:  # else some that take jobs may be unknown
+            served = dict(_waited_for(alive, totals))
+            found += _quiet(served, totals)
+            found += self._running_long(served, totals)
+        return found
+
+    def _running_long(
+        self, served: Mapping[str, Sequence[WorkerInfo]], totals: Totals
+    ) -> list[Finding]:
+        """Say in which queues jobs wait while jobs that run too long hold all places."""
+        held: dict[str, set[str]] = {}
+        for queue, workers in served.items():
+            serving = [each for each in workers if not each.is_draining]
+            if serving and all(0 < slots_of(each) <= each.active_jobs for each in serving):
+                held[queue] = {job_id for each in serving for job_id in each.job_ids}
+        ids = sorted({job_id for each in held.values() for job_id in each})[:MAX_JOBS]
+        jobs = self.store.load_many(ids) if ids else {}
+        found = []
+        for queue, job_ids in held.items():
+            running = [jobs[each] for each in sorted(job_ids) if each in jobs]
+            long = [each for each in running if _runs_long(each, totals)]
+            if running and len(long) == len(running):
+                found.append(_held_up(queue, long, totals))
+        return found
+
+
+def _silent(silent: Sequence[WorkerInfo], more: str) -> list[Finding]:
+    """Say which workers died or hang: they promised heartbeats and send none."""
+    if not silent:
+        return []
+    what = f"{more}{len(silent)} workers have" if len(silent) > 1 else "1 worker has"
+    names: list[JsonValue] = [each.id for each in silent[:MAX_NAMED]]
+    return [
+        Finding(
+            code=FindingCode.WORKERS_SILENT,
+            check="workers",
+            message=f"{what} stopped sending heartbeats.",
+            hint="They died or hang: ojs-aws workers list.",
+            data={"count": len(silent), "worker_ids": names},
+        )
+    ]
+
+
+def _waited_for(
+    alive: Sequence[WorkerInfo], totals: Totals
+) -> Iterator[tuple[str, list[WorkerInfo]]]:
+    """Yield the queues in which jobs wait for these workers, with those that serve each."""
+    for queue, (counts, _) in totals.by_queue.items():
+        if counts.counts["available"] > 0 and queue not in totals.paused:
+            serving = [each for each in alive if queue in queues_of(each)]
+            if serving:
+                yield queue, serving
+
+
+def _quiet(served: Mapping[str, Sequence[WorkerInfo]], totals: Totals) -> list[Finding]:
+    """Say in which queues jobs wait and no worker takes new ones."""
+    found = []
+    for queue, workers in served.items():
+        if not all(each.is_draining for each in workers):
+            continue
+        names: list[JsonValue] = [each.id for each in workers[:MAX_NAMED]]
+        whose = (
+            f"none of its {len(workers)} workers takes" if len(workers) > 1 else "no worker takes"
+        )
+        found.append(
+            Finding(
+                code=FindingCode.WORKERS_QUIET,
+                check="workers",
+                message=f"{_waiting_text(queue, totals)} and {whose} new jobs: they are quiet or "
+                f"terminate ({', '.join(map(str, names))}).",
+                hint=f"ojs-aws workers resume --queue {queue}",
+                data={"queue": queue, "worker_ids": names},
+            )
+        )
+    return found
+
+
+def _runs_long(job: JobRecord, totals: Totals) -> bool:
+    """Return whether a job runs much longer than most of its queue; False if that is unknown."""
+    usual = totals.times.get(job.queue)
+    usual_ms = None if usual is None else usual.runs.percentile_ms(MOST)
+    if job.state is not JobState.ACTIVE or job.started_at is None or usual_ms is None:
+        return False
+    return totals.computed_at - job.started_at > max(LONG_MS, LONG_TIMES * usual_ms)
+
+
+def _held_up(queue: str, long: Sequence[JobRecord], totals: Totals) -> Finding:
+    """Say which jobs hold all places of a queue's workers, the longest first."""
+    now = totals.computed_at
+    longest = sorted(long, key=lambda job: (job.started_at or now, job.id))
+    first = longest[0]
+    usual_ms = totals.times[first.queue].runs.percentile_ms(MOST) or 0
+    others = f" and {len(longest) - 1} more" if len(longest) > 1 else ""
+    names: list[JsonValue] = [job.id for job in longest[:MAX_NAMED]]
+    return Finding(
+        code=FindingCode.JOBS_RUN_LONG,
+        check="workers",
+        message=f"{_waiting_text(queue, totals)} and all places of its workers are held by jobs "
+        f"that run unusually long: '{first.type}' for {span_text(now - (first.started_at or now))}"
+        f"{others}, where {MOST:.0%} end within {span_text(usual_ms)}.",
+        hint=f"ojs-aws jobs cancel {' '.join(map(str, names))}",
+        data={"queue": queue, "job_id": first.id, "job_ids": names},
+    )
+
+
+def _waiting_text(queue: str, totals: Totals) -> str:
+    """Return the beginning of a sentence about a queue in which jobs wait."""
+    count = totals.by_queue[queue][0].counts["available"]
+    return f"In queue '{queue}' {count} job{' waits' if count == 1 else 's wait'},"
