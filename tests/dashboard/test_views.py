@@ -52,6 +52,39 @@ def test_a_purge_counts_first_and_asks_for_the_name(tab: Tab, api: httpx.Client)
     assert state_of(api, job_id) == "cancelled"
 
 
+def test_jobs_are_sifted_by_tag_until_one_is_found(tab: Tab, api: httpx.Client) -> None:
+    """A page without a match says how many jobs it looked at and goes on; so does the count."""
+    wanted = push(api, "sifted", tags=["vip"])
+    jobs = [{"type": "demo.echo", "args": [], "options": {"queue": "sifted"}} for _ in range(1050)]
+    api.post("jobs/batch", json={"jobs": jobs}).raise_for_status()
+    page = tab.open("jobs?queue=sifted&state=available", "Jobs")
+    page.get_by_label("Tag").fill("vip")
+    page.get_by_role("button", name="Show").click()
+    tab.says("Looked at 1,000 jobs for this page.")
+    tab.says("None of these jobs matches. Go on to look at more.")
+    page.get_by_role("link", name="Go on").click()
+    page.get_by_role("link", name=wanted).wait_for()
+    page.get_by_role("button", name="Cancel all").click()
+    tab.says("Jobs that match now: 1")
+    command = "ojs-aws jobs cancel --queue sifted --tag vip --state available"
+    assert tab.confirm("Cancel jobs", typed="cancel") == command
+    tab.says("Cancelled 1 job.")
+    assert state_of(api, wanted) == "cancelled"
+
+
+def test_jobs_are_found_by_a_part_of_their_error(tab: Tab, api: httpx.Client) -> None:
+    """As the list and the page of errors show it."""
+    dead = discard(api, "sick")
+    page = tab.open("jobs?queue=sick", "Jobs")
+    page.get_by_label("Error contains").fill("no such error")
+    page.get_by_role("button", name="Show").click()
+    tab.says("No job matches.")
+    error = api.get(f"jobs/{dead}").json()["job"]["error"]
+    page.get_by_label("Error contains").fill(f"{error['type']}: {error['message'][:4]}".upper())
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("link", name=dead).wait_for()
+
+
 def test_the_filter_of_jobs_is_the_address(tab: Tab, api: httpx.Client) -> None:
     """Who opens the address sees the same jobs; the form says what is filtered."""
     wanted = push(api, "filtered", type="mail.send")

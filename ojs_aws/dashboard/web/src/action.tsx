@@ -33,7 +33,7 @@ export interface Action {
   /** A whole number that the change needs. */
   readonly asks?: { readonly label: string; readonly least: number; readonly most: number; readonly initial: number };
   /** Count what would be changed; the change is possible when the count is there. */
-  readonly dryRun?: () => Promise<Count>;
+  readonly dryRun?: (progress: Progress) => Promise<Count>;
   /** Do it, and return what was done. */
   readonly run: (progress: Progress, value: string) => Promise<string>;
 }
@@ -63,6 +63,8 @@ export function ActionDialog() {
 function Question({ action }: { action: Action }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isStopped = useRef(false);
+  const isCounted = useRef(false);
+  const [counting, setCounting] = useState("Counting …");
   const [typed, setTyped] = useState("");
   const [value, setValue] = useState(String(action.asks?.initial ?? ""));
   const [count, setCount] = useState<Count | null>(null);
@@ -72,7 +74,9 @@ function Question({ action }: { action: Action }) {
 
   useEffect(() => {
     dialog.current?.showModal();
-    action.dryRun?.().then(setCount, setError);
+    const counting = { report: setCounting, isStopped: () => isCounted.current };
+    action.dryRun?.(counting).then(setCount, setError);
+    return () => { isCounted.current = true; };
   }, [action]);
 
   // Closed before it goes: the browser then gives the focus back to the button that asked.
@@ -106,7 +110,8 @@ function Question({ action }: { action: Action }) {
       <form onSubmit={(event) => void act(event)}>
         <h2 id="question">{action.title}</h2>
         <p>{action.explanation}</p>
-        {action.dryRun && <p role="status"><strong>{count ? `Jobs that match now: ${atLeast(count.number, count.isExact)}` : !error && "Counting …"}</strong></p>}
+        {action.dryRun && <p role="status"><strong>{count ? `Jobs that match now: ${atLeast(count.number, count.isExact)}` : !error && counting}</strong></p>}
+        {action.dryRun && !count && !error && <p><button type="button" class="small" onClick={() => { isCounted.current = true; }}>Stop counting</button></p>}
         {action.asks && (
           <label>
             {action.asks.label}

@@ -1,14 +1,17 @@
 // What operators do with jobs: one, the chosen ones, or all that a filter matches.
 
 import { signal } from "@preact/signals";
-import { type Action, type Progress, THE_NUMBER } from "../action";
+import { type Action, type Count, type Progress, THE_NUMBER } from "../action";
 import { call } from "../api";
 import { counted } from "../parts";
 import { SERVER, ojsAws } from "../quoting";
 
-export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until", string>>>;
+export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until" | "tag" | "error", string>>>;
 
 type Change = "retry" | "cancel" | "delete";
+
+/** Nobody needs to know more exactly how many jobs match. */
+const MANY = 1000;
 
 const VERBS: Readonly<Record<Change, string>> = { retry: "Retry", cancel: "Cancel jobs", delete: "Delete" };
 
@@ -56,6 +59,7 @@ interface ByFilter {
   readonly matched: number;
   readonly succeeded: number;
   readonly failed: number;
+  readonly examined: number;
   readonly has_more: boolean;
   readonly next_cursor?: string;
   readonly as_of?: string;
@@ -114,6 +118,21 @@ function commandOf(change: Change, filter: JobFilter): string {
   return ojsAws("jobs", change, ...words, ...statesOf(filter).flatMap((state) => ["--state", state]));
 }
 
+/** Count what a change of all that match would meet: to the end, until many match, or until it is stopped. */
+async function countAll(change: Change, filter: JobFilter, { report, isStopped }: Progress): Promise<Count & { asOf: string | undefined }> {
+  let [number, examined] = [0, 0];
+  let cursor, asOf: string | undefined;
+  do {
+    const part = await bulkStep(change, filter, { dry_run: true, limit: 1000, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
+    number += part.matched;
+    examined += part.examined;
+    asOf ??= part.as_of;
+    cursor = part.next_cursor;
+    report(`Looked at ${counted(examined, "job")}; ${number.toLocaleString("en")} match`);
+  } while (cursor && number < MANY && !isStopped());
+  return { number, isExact: !cursor, asOf };
+}
+
 /** Change all jobs that a filter matches, after counting them. */
 export function changeAll(change: Change, filter: JobFilter): Action {
   let asOf: string | undefined;
@@ -123,10 +142,10 @@ export function changeAll(change: Change, filter: JobFilter): Action {
     command: commandOf(change, filter),
     verb: VERBS[change],
     ...(change === "delete" ? { typed: THE_NUMBER } : change === "cancel" && { typed: change }),
-    dryRun: async () => {
-      const found = await bulkStep(change, filter, { dry_run: true, limit: 1000 });
-      asOf = found.as_of;
-      return { number: found.matched, isExact: !found.has_more };
+    dryRun: async (progress) => {
+      const counted = await countAll(change, filter, progress);
+      asOf = counted.asOf;
+      return counted;
     },
     run: (progress) => changeFrom({ change, filter, asOf, cursor: undefined, changed: 0, failed: 0 }, progress),
   };

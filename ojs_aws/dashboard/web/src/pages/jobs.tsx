@@ -10,7 +10,7 @@ import { type JobPage, type JobRow, STATES } from "../shapes";
 import { type Column, Table } from "../table";
 import { type JobFilter, cancelOf, changeAll, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
 
-const FILTER = ["queue", "state", "type", "since", "until"] as const;
+const FILTER = ["queue", "state", "type", "since", "until", "tag", "error"] as const;
 const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
 
 export function Jobs() {
@@ -32,7 +32,7 @@ export function Jobs() {
 function Filter({ filter }: { filter: JobFilter }) {
   const [draft, setDraft] = useState(filter);
   const states = (draft.state ?? "").split(",").filter(Boolean);
-  const text = (name: "queue" | "type" | "since" | "until", label: string, hint: string) => (
+  const text = (name: "queue" | "type" | "since" | "until" | "tag" | "error", label: string, hint: string) => (
     <label>
       {label}
       <input value={draft[name] ?? ""} placeholder={hint} spellcheck={false} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} />
@@ -46,6 +46,8 @@ function Filter({ filter }: { filter: JobFilter }) {
       {text("type", "Type", "mail.send or mail.*")}
       {text("since", "Created since", "2026-01-31T12:00:00Z")}
       {text("until", "Created until", "2026-01-31T13:00:00Z")}
+      {text("tag", "Tag", "any")}
+      {text("error", "Error contains", "SmtpError: mailbox")}
       <fieldset>
         <legend>State</legend>
         {STATES.map((state) => (
@@ -85,7 +87,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
     <>
       <p>
         {total !== undefined && <>{atLeast(total, isExact !== false)} match. </>}
-        {examined !== undefined && examined > page.items.length && <>{counted(examined, "job")} were compared for this page.</>}
+        {examined !== undefined && examined > page.items.length && <>Looked at {counted(examined, "job")} for this page.</>}
       </p>
       <div class="buttons chosen" role="group" aria-label="Chosen jobs">
         <span>{ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}</span>
@@ -96,7 +98,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         label="Jobs"
         rows={page.items}
         nameOf={(job) => job.id}
-        none="No job matches."
+        none={next ? "None of these jobs matches. Go on to look at more." : "No job matches."}
         columns={[
           {
             name: "Choose",
@@ -112,13 +114,11 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
           { name: "Error", show: (job) => errorOf(job) },
         ]}
       />
-      {all.length > 0 && (
-        <div class="buttons">
-          <button type="button" class="small" onClick={() => choose(all, !isAll)}>{isAll ? "Choose none" : "Choose all on this page"}</button>
-          {cursor && <a href={link(["jobs"], filter)}>First page</a>}
-          {next && <a href={link(["jobs"], { ...filter, cursor: next })}>Next page</a>}
-        </div>
-      )}
+      <div class="buttons">
+        {all.length > 0 && <button type="button" class="small" onClick={() => choose(all, !isAll)}>{isAll ? "Choose none" : "Choose all on this page"}</button>}
+        {cursor && <a href={link(["jobs"], filter)}>First page</a>}
+        {next && <a href={link(["jobs"], { ...filter, cursor: next })}>{all.length < 50 ? "Go on" : "Next page"}</a>}
+      </div>
       <AllThatMatch filter={filter} />
     </>
   );
