@@ -40,7 +40,7 @@ async def list_crons(session: Session) -> None:
 
 @command(app, "show", epilog="Example: ojs-aws cron show nightly-report")
 async def show_cron(session: Session, name: Name) -> None:
-    """Show a cron job."""
+    """Show a cron job, and when it runs next."""
     _shown(session, await session.client.cron.get(name))
 
 
@@ -114,4 +114,6 @@ async def delete_cron(
 
 
 def _shown(session: Session, entry: CronJob) -> None:
-    session.out.fields(entry.attributes, hidden={"expression", "job_template", "cron_job"})
+    lines = {"next_runs": "\n".join(entry.next_runs)}
+    pairs = {**entry.attributes, **lines}.items()
+    session.out.fields(entry.attributes, pairs, hidden={"expression", "job_template", "cron_job"})

@@ -520,7 +520,10 @@ class SyncSystem:
         """Read what operators look at first, in a few calls whatever the number of queues.
 
         ``totals`` is what :meth:`stats` answers; ``queues`` has the hundred queues with the most
-        available jobs, each with ``counts``, ``depth`` and ``throughput``; ``sweep`` its health.
+        available jobs, each with ``counts``, ``depth`` and ``throughput``; ``sweep`` its health,
+        and ``events`` how late changes are counted. ``latency_ms`` and ``duration_ms`` have
+        percentiles of how long jobs waited and ran in the last five to ten minutes, of all queues
+        and of each. ``oldest_available_at`` is the longest wait that the last sweep found.
         """
 
     def findings(self) -> FindingsReport:

@@ -64,7 +64,7 @@ def test_a_stuck_worker_is_found_by_what_it_runs(tab: Tab, api: httpx.Client) ->
     tab.confirm("Cancel the job")
     tab.says("The job is cancelled.")
     page.get_by_role("link", name="Workers").click()
-    row = page.locator("tr", has_text="w-stuck")
+    row = page.get_by_role("region", name="Workers").locator("tr", has_text="w-stuck")
     row.get_by_role("button", name="Terminate").click()
     tab.confirm("Terminate", typed="terminate")
     tab.says("Sent terminate to w-stuck.")

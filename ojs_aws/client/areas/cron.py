@@ -21,6 +21,7 @@ class CronJob:
     :ivar cron: the expression.
     :ivar next_run_at: RFC 3339; None while it is disabled.
     :ivar last_run_at: RFC 3339; None if it has never run.
+    :ivar next_runs: the next five runs, from :meth:`CronJobs.get` only.
     :ivar attributes: everything that the backend says of it.
     """
 
@@ -34,6 +35,7 @@ class CronJob:
     next_run_at: str | None = None
     last_run_at: str | None = None
     description: str | None = None
+    next_runs: Sequence[str] = ()
     attributes: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 

@@ -176,6 +176,17 @@ def _occurrence(  # noqa: PLR0913 - the parts of an occurrence
     )
 
 
+def coming_runs(entry: CronEntry, count: int) -> list[Instant]:
+    """Return when a cron job runs next, as long as nobody changes it; nothing while disabled."""
+    schedule = parse_schedule(entry.definition.expression, entry.definition.timezone)
+    runs: list[Instant] = []
+    at = entry.next_run_at
+    while at is not None and len(runs) < count:
+        runs.append(at)
+        at = schedule.after(at, entry.anchor).at
+    return runs
+
+
 def _planned_afresh(entry: CronEntry, now: Instant) -> CronEntry:
     """Return the plan of an entry whose schedule begins now."""
     whole_second = Instant(-(-now // 1000) * 1000)

@@ -32,6 +32,8 @@ export interface Action {
   readonly typed?: string | typeof THE_NUMBER;
   /** A whole number that the change needs. */
   readonly asks?: { readonly label: string; readonly least: number; readonly most: number; readonly initial: number };
+  /** A text that the change needs: how it begins, and what is wrong with it. */
+  readonly edits?: { readonly label: string; readonly load: () => Promise<string>; readonly problem: (text: string) => string };
   /** Count what would be changed; the change is possible when the count is there. */
   readonly dryRun?: (progress: Progress) => Promise<Count>;
   /** Do it, and return what was done. */
@@ -76,6 +78,7 @@ function Question({ action }: { action: Action }) {
     dialog.current?.showModal();
     const counting = { report: setCounting, isStopped: () => isCounted.current };
     action.dryRun?.(counting).then(setCount, setError);
+    action.edits?.load().then(setValue, setError);
     return () => { isCounted.current = true; };
   }, [action]);
 
@@ -100,7 +103,8 @@ function Question({ action }: { action: Action }) {
     refresh();
   };
   const wanted = action.typed === THE_NUMBER ? String(count?.number ?? "") : (action.typed ?? "");
-  const isReady = (!action.dryRun || count !== null) && !isRunning && typed === wanted;
+  const problem = action.edits?.problem(value) ?? "";
+  const isReady = (!action.dryRun || count !== null) && !isRunning && typed === wanted && !problem;
   const stop = (): void => {
     if (isRunning) isStopped.current = true;
     else if (asked.value === action) close();
@@ -116,6 +120,13 @@ function Question({ action }: { action: Action }) {
           <label>
             {action.asks.label}
             <input type="number" required step="1" min={action.asks.least} max={action.asks.most} value={value} onInput={(event) => setValue(event.currentTarget.value)} />
+          </label>
+        )}
+        {action.edits && (
+          <label>
+            {action.edits.label}
+            <textarea value={value} spellcheck={false} onInput={(event) => setValue(event.currentTarget.value)} />
+            <span role="status">{problem}</span>
           </label>
         )}
         {wanted && (

@@ -49,6 +49,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   revoked: "✕",
   running: "▶",
   scheduled: "◷",
+  slow: "!",
   stale: "✕",
   skipped: "⊘",
   terminate: "■",

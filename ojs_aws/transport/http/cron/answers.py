@@ -33,9 +33,10 @@ class CronTemplate(TypedDict):
 
 
 class CronNotes(TypedDict, total=False):
-    """Holds what people wrote about a cron job."""
+    """Holds what people wrote about a cron job, and the next runs where one is asked for."""
 
     description: str
+    next_runs: list[Timestamp]
 
 
 class CronMembers(CronTemplate, CronNotes):

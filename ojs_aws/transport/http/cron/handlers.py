@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.cron.schedule import rare_days
+from ojs_aws.domain.cron.transitions import coming_runs
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.authorization import (
     bind_jobs,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 MAX_PAGE_BYTES: Final = 700_000
 """Of the items of a page, which stand in the answer four times: Lambda answers 6 MB at most."""
+
+NEXT_RUNS: Final = 5
+"""Runs to come that the answer about one cron job names."""
 
 _MARK: Final = "c:"
 
@@ -70,8 +74,9 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
 
 
 def get_cron(call: Call) -> Answer[answers.CronAnswer]:
-    """Return one cron job."""
-    return Answer(shapes.entry_answer(found_cron(call)))
+    """Return one cron job, and when it runs next."""
+    entry = found_cron(call)
+    return Answer(shapes.entry_answer(entry, coming_runs(entry, NEXT_RUNS)))
 
 
 def change_cron(call: Call) -> Answer[answers.CronAnswer]:

@@ -91,13 +91,18 @@ def read_enabled(value: JsonValue) -> bool:
     raise field_error("enabled", message, hint, expected='{"enabled": true} or {"enabled": false}')
 
 
-def render_entry(entry: CronEntry) -> answers.Cron:
-    """Return a cron job with every field that a document or a client reads."""
+def render_entry(entry: CronEntry, next_runs: Sequence[Instant] | None = None) -> answers.Cron:
+    """Return a cron job with every field that a document or a client reads.
+
+    :param next_runs: the runs to come, if they are to be shown.
+    """
     defined = entry.definition
     job = _template(defined)
     described: answers.CronNotes = {}
     if defined.description is not None:
         described["description"] = defined.description
+    if next_runs is not None:
+        described["next_runs"] = [format_instant(at) for at in next_runs]
     return {
         "id": entry.name,
         "name": entry.name,
@@ -153,9 +158,11 @@ def _occurrence(occurrence: Occurrence | None) -> answers.CronOccurrence | None:
     return members
 
 
-def entry_answer(entry: CronEntry) -> answers.CronAnswer:
+def entry_answer(
+    entry: CronEntry, next_runs: Sequence[Instant] | None = None
+) -> answers.CronAnswer:
     """Return one cron job in each wrapper, and flat; ``cron`` is then the wrapper."""
-    rendered = render_entry(entry)
+    rendered = render_entry(entry, next_runs)
     wrapped = json_of(rendered)
     return {**rendered, "cron": wrapped, "cron_job": wrapped}
 

@@ -70,16 +70,18 @@ export function Cron() {
 /** When a cron job runs next, relative and by the clocks of its own zone. */
 export function NextRun({ cron }: { cron: CronRow }) {
   if (!cron.enabled || !cron.next_run_at) return <>-</>;
-  return <><Time at={cron.next_run_at} /><div class="quiet">{inZone(cron.next_run_at, cron.timezone)}</div></>;
+  return <><Time at={cron.next_run_at} /><div class="quiet">{clockTime(cron.next_run_at, cron.timezone)} {cron.timezone}</div></>;
 }
 
-/** Return an instant as the clocks of a zone show it. */
-function inZone(instant: string, timeZone: string): string {
+/** Return an instant as the clocks of a zone show it; empty for a zone that the browser does not know. */
+export function clockTime(instant: string, timeZone: string): string {
+  const at = new Date(instant);
+  const timeStyle = at.getUTCSeconds() ? "medium" : "short";
   try {
-    const shown = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(new Date(instant));
-    return `${shown} ${timeZone}`;
+    const day = new Intl.DateTimeFormat("en", { timeZone, weekday: "short" }).format(at);
+    return `${day} ${new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle }).format(at)}`;
   } catch {
-    return timeZone;
+    return "";
   }
 }
 

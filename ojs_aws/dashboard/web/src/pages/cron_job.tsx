@@ -3,11 +3,11 @@
 import { ActionButton } from "../action";
 import { call, read } from "../api";
 import { at, readSource } from "../json_source";
-import { Facts, Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting } from "../parts";
+import { ExactTime, Facts, Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { Table } from "../table";
 import { between } from "../times";
-import { type CronRow, NextRun, cronChange, cronTrigger } from "./cron";
+import { type CronRow, NextRun, clockTime, cronChange, cronTrigger } from "./cron";
 import { Value } from "./job_data";
 
 interface Run {
@@ -20,7 +20,7 @@ interface Run {
 }
 
 interface Everything {
-  readonly cron: CronRow & { readonly run_count: number; readonly description?: string };
+  readonly cron: CronRow & { readonly run_count: number; readonly description?: string; readonly next_runs?: readonly string[] };
   readonly template: string;
   readonly runs: readonly Run[];
 }
@@ -52,6 +52,7 @@ export function CronJob({ id }: { id: string }) {
           ["Queue", <QueueLink name={cron.queue} />],
         ]}
       />
+      <NextRuns cron={cron} runs={cron.next_runs ?? []} />
       <h2>Runs of the last week</h2>
       <Table
         label="Runs"
@@ -68,6 +69,26 @@ export function CronJob({ id }: { id: string }) {
         ]}
       />
       <Value title="The job that it enqueues" text={data.template} />
+    </>
+  );
+}
+
+/** The runs to come, by the clocks of the cron job's own zone. */
+function NextRuns({ cron, runs }: { cron: CronRow; runs: readonly string[] }) {
+  return (
+    <>
+      <h2>Next runs</h2>
+      <Table
+        label="Next runs"
+        rows={runs}
+        nameOf={(at) => at}
+        none={cron.enabled ? "The schedule has no further runs." : "It is paused, so it does not run."}
+        columns={[
+          { name: "In", show: (at) => <Time at={at} /> },
+          { name: `By the clocks of ${cron.timezone}`, show: (at) => clockTime(at, cron.timezone) },
+          { name: "For you", show: (at) => <ExactTime at={at} /> },
+        ]}
+      />
     </>
   );
 }

@@ -10,7 +10,7 @@ import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Failure, Pagination } from "../shapes";
 import { Table } from "../table";
-import { deleteDeadLetter } from "./job_actions";
+import { deleteDeadLetter, editAndReplay } from "./job_actions";
 
 interface DeadLetter {
   readonly id: string;
@@ -95,6 +95,7 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
             show: (job) => (
               <div class="buttons">
                 <ActionButton action={() => replay(job.id)} />
+                <ActionButton label="Edit …" action={() => editAndReplay(job.id)} />
                 <ActionButton action={() => deleteDeadLetter(job.id)} />
               </div>
             ),

@@ -9,7 +9,7 @@ import { useData } from "../polling";
 import type { Failure } from "../shapes";
 import { FailureText } from "./failure";
 import { JobCopy } from "./job_copy";
-import { cancelJob, deleteDeadLetter, prioritizeJob, retryJob } from "./job_actions";
+import { cancelJob, deleteDeadLetter, editAndReplay, prioritizeJob, retryJob } from "./job_actions";
 import { JobData } from "./job_data";
 import { JobWhy, type Why, readWhy } from "./job_why";
 import { type Entry, type JobEvent, Timeline } from "./timeline";
@@ -86,6 +86,7 @@ export function Job({ id }: { id: string }) {
       <Heading text={job.type}>
         <div class="buttons">
           {job.state === "discarded" && <ActionButton isSmall={false} action={() => retryJob(id)} />}
+          {job.state === "discarded" && job.retry_policy?.on_exhaustion === "dead_letter" && <ActionButton isSmall={false} label="Edit and replay" action={() => editAndReplay(id)} />}
           {job.state === "discarded" && job.retry_policy?.on_exhaustion === "dead_letter" && <ActionButton isSmall={false} action={() => deleteDeadLetter(id)} />}
           {WAITING.includes(job.state) && <ActionButton isSmall={false} label="Change priority" action={() => prioritizeJob(id, job.priority)} />}
           {!TERMINAL.includes(job.state) && <ActionButton isSmall={false} action={() => cancelJob(id)} />}

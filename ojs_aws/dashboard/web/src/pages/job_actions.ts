@@ -2,7 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { type Action, type Count, type Progress, THE_NUMBER } from "../action";
-import { call } from "../api";
+import { JsonText, call } from "../api";
+import { at, readSource } from "../json_source";
 import { counted } from "../parts";
 import { SERVER, ojsAws } from "../quoting";
 
@@ -73,6 +74,13 @@ export interface Unfinished {
   readonly cursor: string | undefined;
   readonly changed: number;
   readonly failed: number;
+  /** True if an answer is missing: then more jobs may have been changed than was counted. */
+  readonly isLost: boolean;
+}
+
+/** Return how many jobs a change has changed, as far as is known. */
+export function changedSoFar({ changed, isLost }: Unfinished): string {
+  return `${isLost ? "at least " : ""}${counted(changed, "job")}`;
 }
 
 const STORED = `ojs-unfinished ${SERVER}`;
@@ -100,17 +108,18 @@ function statesOf(filter: JobFilter): string[] {
 /** Change page after page of the jobs that match, from where it stands; those that came later are left alone. */
 async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Promise<string> {
   const { change, filter, asOf } = from;
-  let { changed, failed, cursor } = from;
+  let state = from;
   do {
+    // Kept before it is sent: its answer may be lost, or the page loaded again meanwhile.
+    keepUnfinished({ ...state, isLost: true });
+    const { cursor } = state;
     const part = await bulkStep(change, filter, { confirm: true, limit: 100, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
-    changed += part.succeeded;
-    failed += part.failed;
-    cursor = part.next_cursor;
-    keepUnfinished(cursor ? { change, filter, asOf, cursor, changed, failed } : null);
-    report(`${DONE[change]} ${counted(changed, "job")} so far`);
-  } while (cursor && !isStopped());
-  const others = failed ? ` ${counted(failed, "job")} could not be changed.` : "";
-  return `${cursor ? "Stopped. " : ""}${DONE[change]} ${counted(changed, "job")}.${others}`;
+    state = { ...state, cursor: part.next_cursor, changed: state.changed + part.succeeded, failed: state.failed + part.failed };
+    keepUnfinished(state.cursor ? state : null);
+    report(`${DONE[change]} ${changedSoFar(state)} so far`);
+  } while (state.cursor && !isStopped());
+  const others = state.failed ? ` ${counted(state.failed, "job")} could not be changed.` : "";
+  return `${state.cursor ? "Stopped. " : ""}${DONE[change]} ${changedSoFar(state)}.${others}`;
 }
 
 function commandOf(change: Change, filter: JobFilter): string {
@@ -147,7 +156,11 @@ export function changeAll(change: Change, filter: JobFilter): Action {
       asOf = counted.asOf;
       return counted;
     },
-    run: (progress) => changeFrom({ change, filter, asOf, cursor: undefined, changed: 0, failed: 0 }, progress),
+    run: (progress) => {
+      const before = unfinished.value;
+      const isSame = before?.change === change && asOf !== undefined && before.asOf === asOf;
+      return changeFrom(isSame ? before : { change, filter, asOf, cursor: undefined, changed: 0, failed: 0, isLost: false }, progress);
+    },
   };
 }
 
@@ -155,7 +168,7 @@ export function changeAll(change: Change, filter: JobFilter): Action {
 export function goOn(from: Unfinished): Action {
   return {
     title: "Go on with this change?",
-    explanation: `${EXPLANATIONS[from.change]} ${DONE[from.change]} so far: ${counted(from.changed, "job")}.`,
+    explanation: `${EXPLANATIONS[from.change]} ${DONE[from.change]} so far: ${changedSoFar(from)}.`,
     command: commandOf(from.change, from.filter),
     verb: "Go on",
     run: (progress) => changeFrom(from, progress),
@@ -174,6 +187,34 @@ export function retryJob(id: string): Action {
       return "The job is available again.";
     },
   };
+}
+
+/** Replay a dead letter with other arguments, beginning with the text of those that it has. */
+export function editAndReplay(id: string): Action {
+  return {
+    title: "Edit and replay this dead letter?",
+    explanation: "The job is enqueued again with attempt 0 and these arguments. Its old errors are kept apart.",
+    command: (value) => ojsAws("dead-letter", "retry", id, "--override", `{"args":${value}}`),
+    verb: "Replay",
+    edits: { label: "Arguments", load: async () => argsOf((await call("GET", `admin/jobs/${id}`)).text), problem: arrayProblem },
+    run: async (_, value) => {
+      await call("POST", `dead-letter/${id}/retry`, new JsonText(`{"override":{"args":${value}}}`));
+      return `The job ${id} is available again.`;
+    },
+  };
+}
+
+function argsOf(answer: string): string {
+  return at(readSource(answer), "job", "args")?.text ?? "[]";
+}
+
+/** Say why a text is no JSON array; empty if it is one. */
+function arrayProblem(text: string): string {
+  try {
+    return Array.isArray(JSON.parse(text)) ? "" : "Arguments are a JSON array.";
+  } catch {
+    return "This is no JSON yet.";
+  }
 }
 
 /** Cancel one job. */

@@ -8,7 +8,7 @@ import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, 
 import { useData } from "../polling";
 import { type JobPage, type JobRow, STATES } from "../shapes";
 import { type Column, Table } from "../table";
-import { type JobFilter, cancelOf, changeAll, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
+import { type JobFilter, cancelOf, changeAll, changedSoFar, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until", "tag", "error"] as const;
 const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
@@ -130,7 +130,7 @@ function Interrupted() {
   if (!state) return null;
   return (
     <div class="note">
-      <p>A change of many jobs ({state.change}) was not finished; {counted(state.changed, "job")} were changed.</p>
+      <p>A change of many jobs ({state.change}) was not finished; {changedSoFar(state)} were changed.</p>
       <div class="buttons">
         <ActionButton action={() => goOn(state)} label="Go on …" />
         <button type="button" class="small" onClick={() => keepUnfinished(null)}>Leave it so</button>

@@ -1,4 +1,4 @@
-// The workers that send heartbeats: what each runs, and quiet, resume and terminate.
+// The workers that send heartbeats: what each runs and since when, and quiet, resume and terminate.
 
 import type { Action } from "../action";
 import { ActionButton } from "../action";
@@ -7,8 +7,9 @@ import { call, read } from "../api";
 import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
-import type { Pagination } from "../shapes";
+import type { JobRow, Pagination } from "../shapes";
 import { Table } from "../table";
+import { type Running, RunningJobs, isSlow, readRunning } from "./running_jobs";
 
 interface WorkerRow {
   readonly id: string;
@@ -28,14 +29,27 @@ interface WorkerPage {
   readonly pagination: Pagination;
 }
 
+interface Everything {
+  readonly page: WorkerPage;
+  /** Null where the credential may not read jobs. */
+  readonly running: Running | null;
+}
+
 const SHOWN_JOBS = 5;
 
 export function Workers() {
   const cursor = address.value.query.get("cursor") ?? "";
-  const { data, error } = useData(() => read<WorkerPage>(`admin/workers?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 10, `workers ${cursor}`);
+  const load = async (before: Everything | null, isAsked: boolean): Promise<Everything> => ({
+    page: await read<WorkerPage>(`admin/workers?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`),
+    running: await readRunning(before?.running ?? null, isAsked),
+  });
+  const { data, error } = useData(load, 10, `workers ${cursor}`);
   if (!data) return <><Heading text="Workers" /><Waiting error={error} /></>;
-  const { summary } = data;
-  const next = data.pagination.next_cursor;
+  const { summary } = data.page;
+  const next = data.page.pagination.next_cursor;
+  const jobsOf = (worker: WorkerRow): JobRow[] => data.running?.jobs.filter((job) => isRunBy(worker, job)) ?? [];
+  const startOf = (worker: WorkerRow): string => jobsOf(worker)[0]?.started_at ?? "~";
+  const slowestFirst = [...data.page.items].sort((one, other) => startOf(one).localeCompare(startOf(other)));
   return (
     <>
       <Heading text="Workers" />
@@ -43,7 +57,7 @@ export function Workers() {
       <p>{atLeast(summary.total, summary.is_exact)} workers: {summary.running} running, {summary.quiet} quiet, {summary.terminate} terminating, {summary.stale} without heartbeats.</p>
       <Table
         label="Workers"
-        rows={data.items}
+        rows={slowestFirst}
         nameOf={(worker) => worker.id}
         none="No worker has sent a heartbeat in the last hour. Lambda workers send none."
         columns={[
@@ -52,19 +66,36 @@ export function Workers() {
           { name: "Asked to", show: (worker) => worker.directive },
           { name: "Queues", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
           { name: "Runs", isNumber: true, show: (worker) => `${worker.active_jobs}${worker.concurrency ? ` of ${worker.concurrency}` : ""}` },
-          { name: "Jobs", show: (worker) => <JobLinks ids={worker.active_job_ids ?? []} /> },
+          { name: "Jobs, since", show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
           { name: "Heartbeat", show: (worker) => <Time at={worker.last_heartbeat_at} /> },
           { name: "Host", show: (worker) => worker.hostname ?? "-" },
           { name: "Change", show: (worker) => <Changes worker={worker} /> },
         ]}
       />
       {next && <p><a href={link(["workers"], { cursor: next })}>Next workers</a></p>}
+      {data.running && <RunningJobs running={data.running} />}
     </>
   );
 }
 
-function JobLinks({ ids }: { ids: readonly string[] }) {
-  return <>{ids.slice(0, SHOWN_JOBS).map((id) => <div key={id} class="line"><JobLink id={id} /></div>)}{ids.length > SHOWN_JOBS && `and ${ids.length - SHOWN_JOBS} more`}</>;
+/** Return whether a job is executed by a worker, as the job or the worker's latest heartbeat says. */
+function isRunBy(worker: WorkerRow, job: JobRow): boolean {
+  return job.worker_id ? job.worker_id === worker.id : (worker.active_job_ids ?? []).includes(job.id);
+}
+
+/** The jobs of a worker: those whose start is known first, the longest at the top. */
+function JobLinks({ known, ids, typical }: { known: readonly JobRow[]; ids: readonly string[]; typical: Running["typical"] }) {
+  const others = ids.filter((id) => known.every((job) => job.id !== id));
+  const shown = [
+    ...known.map((job) => [job.id, <>{job.type} <Time at={job.started_at} /> {isSlow(job, typical) && <State name="slow" />}</>] as const),
+    ...others.map((id) => [id, null] as const),
+  ];
+  return (
+    <>
+      {shown.slice(0, SHOWN_JOBS).map(([id, about]) => <div key={id} class="line"><JobLink id={id} />{about && <div>{about}</div>}</div>)}
+      {shown.length > SHOWN_JOBS && `and ${shown.length - SHOWN_JOBS} more`}
+    </>
+  );
 }
 
 function Changes({ worker }: { worker: WorkerRow }) {

@@ -174,6 +174,21 @@ def test_a_page_of_large_cron_jobs_stays_below_the_limit_of_an_answer(api: Api) 
     assert seen == [f"job-{number:02}" for number in range(30)]
 
 
+def test_a_cron_job_shows_its_next_runs(api: Api, world: World) -> None:
+    """As its own zone has them: none in the gap when the clocks go forward, none while paused."""
+    world.clock.at = parse_timestamp("2026-03-06T20:00:00Z", "test")
+    register(api, {**DAILY, "cron": "30 2 * * *"})
+    found = api.get("/cron/daily-report").json
+    assert found["cron_job"]["next_runs"] == found["next_runs"]
+    days = ("07T07", "09T06", "10T06", "11T06", "12T06")
+    assert found["next_runs"] == [f"2026-03-{day}:30:00.000Z" for day in days]
+    register(api, {**DAILY, "cron": "@every 30m"})
+    runs = api.get("/cron/daily-report").json["next_runs"]
+    assert [run[11:16] for run in runs] == ["20:30", "21:00", "21:30", "22:00", "22:30"]
+    api.post("/cron/daily-report/pause")
+    assert api.get("/cron/daily-report").json["next_runs"] == []
+
+
 def test_a_cron_job_is_read_paused_resumed_and_removed(api: Api) -> None:
     """CRON-27, CRON-28: by PATCH and by routes of their own."""
     register(api, TEMPLATE)
