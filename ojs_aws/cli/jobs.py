@@ -25,6 +25,11 @@ app = typer.Typer(
 
 MAX_NAMED: Final = 20
 
+MAX_BY_ID: Final = 1000
+"""Counted jobs that are cancelled by their ids, and not by the filter again."""
+
+ID_STEP: Final = 100
+
 Queue = Annotated[str, typer.Option("--queue", "-q", help="Only jobs of this queue.")]
 Type = Annotated[
     str, typer.Option("--type", "-t", help="Only this job type, or all with a prefix: 'mail.*'.")
@@ -220,23 +225,41 @@ async def _change_chosen(
         async for part in change(dry_run=True, **chosen):
             counts.append(part)
             step(part.examined)
-    total, as_of = sum(part.matched for part in counts), counts[0].as_of
+    total = sum(part.matched for part in counts)
     if not consent.agrees(session, action, total, "jobs"):
         return
+    ids = [each for part in counts for each in part.succeeded]
+    if action == "cancel" and total <= MAX_BY_ID:
+        parts = _cancelled(session, ids)
+    else:
+        parts = change(as_of=counts[0].as_of, **chosen)
     done, failed = 0, list[tuple[str, str]]()
     with session.out.progress(f"{action} ...", total) as step:
-        async for part in change(as_of=as_of, **chosen):
+        async for part in parts:
             done += len(part.succeeded)
             failed += [(each.job_id, each.reason or each.status) for each in part.failed]
             step(part.matched)
     names: list[JsonValue] = [{"job_id": each, "error": why} for each, why in failed[:MAX_NAMED]]
     session.out.said(
-        f"{_PAST[action]} {done} jobs."
+        f"{_PAST[action]} {done}{f' of {total}' if done < total else ''} jobs."
         + "".join(f"\n  {each}: {why}" for each, why in failed[:MAX_NAMED]),
         {"action": action, "succeeded": done, "failed": len(failed), "errors": names},
     )
     if failed:
         raise typer.Exit(ExitCode.FAILED)
+
+
+async def _cancelled(session: Session, ids: list[str]) -> AsyncIterator[JobBulkResult]:
+    """Cancel counted jobs by their ids: they may have begun another attempt since the count."""
+    from ojs_aws.client.areas.job_parts import JobBulkResult
+    from ojs_aws.domain.errors import BulkRefusedError
+
+    for first in range(0, len(ids), ID_STEP):
+        part = ids[first : first + ID_STEP]
+        try:
+            yield await session.client.jobs.change_named("cancel", part)
+        except BulkRefusedError:  # all of them have ended since the count
+            yield JobBulkResult(matched=len(part), succeeded=(), failed=())
 
 
 _PAST: Final[dict[str, str]] = {

@@ -490,6 +490,15 @@ class SyncJobs:
         :raises InvalidRequestError: no filter, or a state that the action is impossible in.
         """
 
+    def change_named(self, action: BulkAction, job_ids: Sequence[str]) -> JobBulkResult:
+        """Retry, cancel or delete the jobs with these ids: as far as their states allow it.
+
+        So exactly the jobs of a dry run are changed, even those that began another attempt since.
+
+        :param job_ids: up to a thousand.
+        :raises BulkRefusedError: not one of them could be changed.
+        """
+
     def reprioritise_some(self, priority: int, *, dry_run: bool=False, limit: int=100, cursor: str='', as_of: str='', **chosen: Unpack[JobFilter]) -> JobBulkResult:
         """Give the next jobs of a filter that wait to begin a priority; go on by cursor.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, TypeAlias, Unpack
 
@@ -32,6 +32,10 @@ _BULK: Final[Mapping[BulkAction, str]] = {
     "cancel": "bulk_cancel_jobs",
     "delete": "bulk_delete_jobs",
 }
+
+
+_UNCHANGED: Final = frozenset({"skipped", "failed"})
+"""What becomes of a named job that could not be changed."""
 
 
 class Jobs(Area):
@@ -137,6 +141,25 @@ class Jobs(Area):
             cursor=cursor,
             as_of=as_of,
             chosen=chosen,
+        )
+
+    async def change_named(self, action: BulkAction, job_ids: Sequence[str]) -> JobBulkResult:
+        """Retry, cancel or delete the jobs with these ids: as far as their states allow it.
+
+        So exactly the jobs of a dry run are changed, even those that began another attempt since.
+
+        :param job_ids: up to a thousand.
+        :raises BulkRefusedError: not one of them could be changed.
+        """
+        body: Mapping[str, JsonValue] = {"job_ids": [*job_ids]}
+        values = (await self._ask(f"bulk_{action}", body=body)).values
+        items = objects_in(values, "items")
+        failed = [each for each in items if text_in(each, "status") in _UNCHANGED]
+        return JobBulkResult(
+            matched=len(items),
+            succeeded=[text_in(each, "job_id") for each in items if each not in failed],
+            failed=[entry_of(BulkOutcome, each) for each in failed],
+            examined=len(items),
         )
 
     async def reprioritise_some(

@@ -19,6 +19,7 @@ from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.services.jobs.fetch.service import FetchRequest
+from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.client.doubles import die as fail_one
@@ -150,6 +151,26 @@ def test_adm_007_many_jobs_are_changed_after_a_dry_run(cli: Cli, world: World) -
     assert cli.ask("jobs", "delete", "-q", "billing", "-y")["succeeded"] == 3
     assert not dead & set(world.store.jobs)
     assert "0 jobs match" in cli.run("jobs", "delete", "-q", "billing", "-y").out
+
+
+def test_jobs_that_retry_are_cancelled_although_they_went_on_since_the_count(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly those that were counted: each may be in another state when somebody agrees."""
+    counted = [enqueue(cli, "-q", "billing") for _ in range(2)]
+    agrees = Consent.agrees
+
+    def agree(*given: Any) -> bool:
+        world.backend.jobs.fetch(FetchRequest(("billing",), worker_id="w"))
+        world.backend.jobs.push(any_job("demo.echo", [1], queue="billing"))
+        return agrees(*given)
+
+    monkeypatch.setattr(Consent, "agrees", agree)
+    ran = cli.run("jobs", "cancel", "-q", "billing", "-s", "available", "-y")
+    assert ran.out == "Cancelled 2 jobs.\n"
+    states = {each.id: each.state for each in world.store.jobs.values()}
+    assert {states.pop(each) for each in counted} == {"cancelled"}
+    assert [*states.values()] == ["available"]
 
 
 def test_named_jobs_are_changed_one_by_one(cli: Cli, world: World) -> None:

@@ -132,6 +132,11 @@ CALLS: Final[Mapping[str, Make]] = {
     "jobs.cancel": lambda c: c.jobs.cancel(AVAILABLE),
     "jobs.retry": lambda c: c.jobs.retry(DEAD),
     "jobs.reprioritise": lambda c: c.jobs.reprioritise(AVAILABLE, 50),
+    "jobs.change_named": lambda c: _each(
+        c.jobs.change_named("cancel", [AVAILABLE, DEAD]),
+        c.jobs.change_named("retry", [DEAD]),
+        c.jobs.change_named("delete", [AVAILABLE]),
+    ),
     "jobs.change_some": lambda c: _each(
         c.jobs.change_some("retry", queue="work", dry_run=True),
         c.jobs.change_some("retry", queue="work", states=["discarded"], limit=1),
@@ -235,6 +240,8 @@ MISTAKES: Final[Mapping[str, Make]] = {
     "no such queue": lambda c: c.queues.stats("never"),
     "a limit that cannot be": lambda c: c.queues.limit("media", {"concurrency": -1}),
     "a priority that cannot be": lambda c: c.jobs.reprioritise(AVAILABLE, 1000),
+    "a bulk change of no job": lambda c: c.jobs.change_named("cancel", []),
+    "a bulk change of jobs that have ended": lambda c: c.jobs.change_named("cancel", [DEAD]),
     "a bulk change without a filter": lambda c: c.jobs.change_some("cancel"),
     "a bulk change of a wrong state": lambda c: c.jobs.change_some("retry", states=["active"]),
     "a bulk change that is too large": lambda c: c.jobs.change_some(
