@@ -94,6 +94,8 @@ class Reservation:
     :ivar message_handle: receipt handle of the SQS message that carries the reservation, or empty.
     :ivar message_job_id: the job which that message names; another job's message may serve.
     :ivar places: keys of the limits in whose buckets it takes a place until it ends.
+    :ivar listed_at: when the waiting list shows the job as due, if that is before it is: a
+        heartbeat left the row where it was. None for a row at the due time.
     """
 
     worker_id: str
@@ -104,12 +106,18 @@ class Reservation:
     message_job_id: str = ""
     places: tuple[str, ...] = ()
     id: str = ""
+    listed_at: Instant | None = None
 
     @property
     def due_at(self) -> Instant:
         """Return when the attempt times out or its reservation expires, whichever comes first."""
         due = min(self.expires_at, self.execution_ends_at)
         return due if self.alive_until is None else min(due, self.alive_until)
+
+    @property
+    def row_at(self) -> Instant:
+        """Return the instant at which the waiting list shows it as due, never after it is due."""
+        return self.due_at if self.listed_at is None else min(self.listed_at, self.due_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Protocol
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
@@ -254,6 +255,13 @@ class JobStore(Protocol):
 
     def unlist(self, rows: Sequence[ListedJob]) -> None:
         """Remove rows of jobs that are gone from the lists, as far as this saves reading them."""
+
+    def extend(self, job_id: str, asked: Extension) -> JobRecord:
+        """Let the worker of an active job count as alive for longer, without reading the job.
+
+        :returns: the job after it, documents kept elsewhere not filled in.
+        :raises StaleJobError: what is asked for cannot be granted unread (``held_job.extended``).
+        """
 
     def fits_inline(self, result: RawJson) -> bool:
         """Return whether a result stays with its job, so that :meth:`keep_result` makes no call."""

@@ -38,6 +38,7 @@ class WorkerInfo(WorkerReport):
     """Describes a worker by its heartbeats: what they last said of it, and what is known besides.
 
     :ivar seen_before: its heartbeat before the last one; None while there was only one.
+    :ivar beats: its heartbeats since its id was registered.
     :ivar directive: the state that it was asked to take: ``running``, ``quiet`` or ``terminate``.
     :ivar directed_by: who asked for that last, as ``domain.actor`` stores it.
     :ivar principal: who registered its id; empty where access is open or it runs inside AWS.
@@ -46,6 +47,7 @@ class WorkerInfo(WorkerReport):
     id: str
     last_seen: Instant
     seen_before: Instant | None = None
+    beats: int = 0
     directive: str = RUNNING
     principal: str = ""
     directed_by: str = ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.backend import Backend
@@ -24,6 +24,7 @@ R = TypeVar("R")
 
 WORKER_ID: Final = "test"
 MAX_QUEUES: Final = 100
+ACTIVE: Final = JobState.ACTIVE
 ALL: Final = 1_000_000
 MAX_FIRED: Final = 10_000
 """Times that cron jobs may fire while the clock is moved once."""
@@ -161,12 +162,13 @@ class MemoryBackend:
             now = self.clock.now()
             names = [queue] if queue else [info.name for info in self.registry.all()]
             dues = [
-                row.due
+                # The row of an active job may be earlier than its job is due.
+                row.due if row.state is not ACTIVE else deadlines.next_due(self.store.jobs[row.id])
                 for name in names
                 if name not in self.store.paused
-                for row in self.store.due(name, Instant(now + 1), _FAR, 1).jobs
+                for row in self.store.due(name, Instant(0), _FAR, ALL).jobs
             ]
-            return min(dues, default=None)
+            return min((due for due in dues if due is not None and due > now), default=None)
 
     def clear(self) -> None:
         """Remove all jobs, workflows and events; queues, cron jobs and schemas stay."""

@@ -16,6 +16,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import held_job, lifecycle
+from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobStore, StaleJobError
@@ -71,6 +72,8 @@ def test_a_life_in_which_every_first_answer_is_lost(store: JobStore, document: R
     longer = held_job.extend(held, Instant(NOW + 40_000))
     store.save(held, longer)
     assert store.load_whole(job.id) == longer
+    asked = Extension(worker_id="w1", now=NOW, alive_until=Instant(NOW + 35_000))
+    assert store.extend(job.id, asked).version == longer.version + 1
     done = store.acknowledge(job.id, "w1", RawJson("1"), NOW)
     assert (done.state, done.result) == ("completed", "1")
     stored = store.load(job.id)

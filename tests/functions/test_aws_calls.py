@@ -14,6 +14,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
 from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
+from ojs_aws.ports import WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
 from ojs_aws.services.limits.check import LOOK_EACH_MS
@@ -282,27 +283,106 @@ def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
         assert calls == {"Query": 1}
 
 
-def test_a_heartbeat_of_several_jobs_reads_once(aws: EmbeddedAws, backend: Backend) -> None:
-    """Worker, one read for all, a conditional update each, one SQS call for all."""
+BEAT = WorkerReport(interval_ms=15_000)
+
+
+def rows_of(aws: EmbeddedAws, *job_ids: str) -> list[JsonValue]:
+    """Return the keys of jobs in the index: a change of one costs two write units."""
+    return [_hot_item(aws, job_id)["gsk"]["S"] for job_id in job_ids]
+
+
+@pytest.mark.parametrize("promise", [15_000, None])
+def test_a_heartbeat_costs_three_calls_and_mostly_two_units(
+    aws: EmbeddedAws, backend: Backend, promise: int | None
+) -> None:
+    """Worker, job, message; no read. Each second one moves the job's row of the index."""
+    job = pushed(backend)
+    request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=promise)
+    backend.jobs.fetch(request)
+    report = WorkerReport(interval_ms=promise)
+    moved = []
+    for _ in range(8):
+        row = rows_of(aws, job.id)
+        with aws.calls.counted() as calls:
+            beat = backend.workers.heartbeat("w", [job.id], report=report)
+        assert (beat.extended, beat.state) == ((job.id,), "running")
+        assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
+        assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
+        moved.append(rows_of(aws, job.id) != row)
+        backend.clock.advance(s=15)  # type: ignore[attr-defined]
+    assert moved[1:] == [True, False, True, False, True, False, True]
+
+
+def test_a_worker_that_beats_more_often_moves_its_rows_as_rarely(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Every five seconds, although every fifteen would do."""
+    job = pushed(backend)
+    backend.jobs.fetch(FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=15_000))
+    rows = set()
+    for _ in range(20):
+        backend.clock.advance(s=5)  # type: ignore[attr-defined]
+        with aws.calls.counted() as calls:
+            backend.workers.heartbeat("w", [job.id], report=BEAT)
+        assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
+        rows |= {*rows_of(aws, job.id)}
+    assert len(rows) == 5
+
+
+def test_a_heartbeat_of_several_jobs_reads_none(aws: EmbeddedAws, backend: Backend) -> None:
+    """Worker, a conditional update each, one SQS call for all."""
     jobs = [pushed(backend) for _ in range(3)]
-    backend.jobs.fetch(FetchRequest(("default",), count=3, worker_id="w"))
+    request = FetchRequest(("default",), 3, worker_id="w", heartbeat_interval_ms=15_000)
+    backend.jobs.fetch(request)
     backend.clock.advance(s=1)  # type: ignore[attr-defined]
+    names = [job.id for job in jobs]
+    rows = rows_of(aws, *names)
     with aws.calls.counted() as calls:
-        assert len(backend.workers.heartbeat("w", [job.id for job in jobs]).extended) == 3
-    assert calls == {
-        "UpdateItem": 4,
-        "BatchGetItem": 1,
-        "ChangeMessageVisibilityBatch": 1,
-    }
+        assert len(backend.workers.heartbeat("w", names, report=BEAT).extended) == 3
+    assert calls == {"UpdateItem": 4, "ChangeMessageVisibilityBatch": 1}
+    assert rows_of(aws, *names) == rows
+
+
+def test_a_heartbeat_that_is_refused_does_not_read_either(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """The refused write says what became of the job: it is lost, or it was cancelled."""
+    lost, cancelled = pushed(backend), pushed(backend)
+    request = FetchRequest(("default",), 2, worker_id="w", heartbeat_interval_ms=15_000)
+    backend.jobs.fetch(request)
+    backend.jobs.cancel(cancelled.id)
+    with aws.calls.counted() as calls:
+        beat = backend.workers.heartbeat("w", [cancelled.id], report=BEAT)
+        assert (beat.cancelled, beat.lost) == ((cancelled.id,), ())
+        beat = backend.workers.heartbeat("x", [lost.id], report=BEAT)
+        assert (beat.cancelled, beat.lost) == ((), (lost.id,))
+    assert calls == {"UpdateItem": 4}
+
+
+def test_a_row_out_of_step_costs_a_refused_write(aws: EmbeddedAws, backend: Backend) -> None:
+    """The heartbeat that would have moved it did not name the job; the next one does, then."""
+    job = pushed(backend)
+    backend.workers.heartbeat("w", [], report=BEAT)
+    backend.jobs.fetch(FetchRequest(("default",), 1, "w", heartbeat_interval_ms=15_000))
+    backend.clock.advance(s=13)  # type: ignore[attr-defined]
+    backend.workers.heartbeat("w", [], report=BEAT)
+    backend.clock.advance(s=15)  # type: ignore[attr-defined]
+    with aws.calls.counted() as calls:
+        assert backend.workers.heartbeat("w", [job.id], report=BEAT).extended == (job.id,)
+    assert calls == {"UpdateItem": 3, "ChangeMessageVisibility": 1}
 
 
 def test_a_heartbeat_of_a_lambda_function_costs_two_calls(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
-    """It knows the job from the claim, and from the heartbeat before; nobody registers it."""
+    """It knows the job from the claim, and from the heartbeat before; nobody registers it.
+
+    One write unit: the row of the index stays, since its time is far off.
+    """
     pushed(backend)
     (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="lambda_1"))
     extend = backend.workers.heartbeat.extend
+    row = rows_of(aws, job.id)
     for _ in range(2):
         backend.clock.advance(s=1)  # type: ignore[attr-defined]
         with aws.calls.counted() as calls:
@@ -311,6 +391,7 @@ def test_a_heartbeat_of_a_lambda_function_costs_two_calls(
         assert len(answer.extended) == 1
         assert after is not None
         job = after
+        assert rows_of(aws, job.id) == row
     with aws.calls.counted() as calls:  # there is nothing to write: it looks at the job instead
         extend("lambda_1", job.id, None, which=attempt_of(job), start=job)
     assert calls == {"GetItem": 1, "ChangeMessageVisibility": 1}
@@ -319,15 +400,16 @@ def test_a_heartbeat_of_a_lambda_function_costs_two_calls(
 def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
-    """One registry write of one unit, one read, SQS in tens; a heartbeat without jobs: one call."""
+    """One registry write of one unit, no read, SQS in tens; a heartbeat without jobs: one call."""
     jobs = [pushed(backend) for _ in range(50)]
-    backend.jobs.fetch(FetchRequest(("default",), count=50, worker_id="w"))
+    backend.jobs.fetch(FetchRequest(("default",), 50, "w", heartbeat_interval_ms=15_000))
     backend.clock.advance(s=1)  # type: ignore[attr-defined]
     with aws.calls.counted() as calls:
-        assert len(backend.workers.heartbeat("w", [job.id for job in jobs]).extended) == 50
+        beat = backend.workers.heartbeat("w", [job.id for job in jobs], report=BEAT)
+        assert len(beat.extended) == 50
     batches = calls.pop("ChangeMessageVisibilityBatch")
     assert batches <= 5
-    assert calls == {"UpdateItem": 51, "BatchGetItem": 1}
+    assert calls == {"UpdateItem": 51}
     key = {"pk": {"S": "workers"}, "sk": {"S": "w"}}
     worker = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
     assert write_units(item_bytes(worker)) == 1

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.costs import FULL, KINDS, LIFE, SIZES, failed_alone, following, life, measured
+from benchmarks.costs import (
+    BEATS,
+    FULL,
+    KINDS,
+    LIFE,
+    SIZES,
+    failed_alone,
+    following,
+    life,
+    measured,
+)
 from benchmarks.documents import envelope
 from ojs_aws.pricing import BUSY_RATE, ORDINARY_JSON, PRICES, RANDOM_TOKENS
-from ojs_aws.pricing.estimate import BEAT_READS, BEAT_WRITES, GROUP_WRITES
+from ojs_aws.pricing.estimate import BEAT_WRITES, GROUP_WRITES
 from ojs_aws.pricing.units import (
     deleted_together,
     fetch_reads,
@@ -75,7 +85,7 @@ def test_a_small_job_costs_eight_units_and_seven_calls() -> None:
     assert [costs[name].writes for name in LIFE] == [2, 3, 3]
     assert (whole.writes, whole.reads, sum(whole.calls.values())) == (8, 1, 7)
     beat = costs["BEAT"]
-    assert (beat.writes, beat.reads) == (BEAT_WRITES, BEAT_READS)
+    assert (beat.writes, beat.reads, beat.calls.total()) == (BEAT_WRITES * BEATS, 0, 3 * BEATS)
 
 
 @pytest.mark.moto

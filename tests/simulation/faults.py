@@ -18,6 +18,7 @@ OBSERVED = frozenset(
         "load_many",
         "save",
         "claim",
+        "extend",
         "acknowledge",
         "delete",
         "head",

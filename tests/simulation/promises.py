@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
 from ojs_aws.domain.events import Event
@@ -151,6 +151,9 @@ class Promises:
             yield from self._wrong_state(after)
 
     def _wrong_state(self, job: JobRecord) -> Iterator[str]:
+        held = job.reservation
+        if held is not None and held.listed_at is not None and held.listed_at >= held.due_at:
+            yield f"listed at {held.listed_at}, and due at {held.due_at}"
         if (job.reservation is not None) != (job.state is S.ACTIVE):
             yield f"{job.state} with reservation {job.reservation}"
         counted = job.attempt - job.uncounted_attempts
@@ -203,7 +206,8 @@ class Promises:
         held, kept = before.reservation, after.reservation
         if before.state is S.ACTIVE and held is not None and kept is not None:
             cause = self.cause()
-            if not cause.is_of(before):
+            is_row_moved = kept == replace(held, listed_at=None) != held
+            if not cause.is_of(before) and not is_row_moved:
                 who = cause.worker or "nobody"
                 yield f"{who} extended {held.id}, the reservation of {held.worker_id}"
             if kept.expires_at < held.expires_at or kept.worker_id != held.worker_id:

@@ -201,6 +201,11 @@ def due_key(milliseconds: int, *, is_far: bool, priority: int | None = None) -> 
     return instant_key(milliseconds) + rank + (FAR if is_far else "")
 
 
+def due_of(key: str) -> int:
+    """Return the instant in the sort key of a waiting job."""
+    return int(key.partition(RANK)[0].removesuffix(FAR))
+
+
 def priority_of(key: str) -> int | None:
     """Return the priority in the sort key of a waiting job, if it is there."""
     rank = key.partition(RANK)[2].removesuffix(FAR)

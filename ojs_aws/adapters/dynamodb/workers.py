@@ -27,6 +27,7 @@ from ojs_aws.ports import ForeignWorkerError, WorkerInfo, WorkerReport
 PARTITION: Final = "workers"
 LAST_SEEN: Final = "ls"
 SEEN_BEFORE: Final = "lb"
+BEATS: Final = "bn"
 ACTIVE: Final = "aj"
 JOB_IDS: Final = "ai"
 STATE: Final = "ws"
@@ -60,6 +61,7 @@ class DynamoWorkerRegistry(InTable):
         # Evaluated on the item as it was: the first heartbeat finds none before.
         update.set_if_absent(SEEN_BEFORE, LAST_SEEN, number(now))
         update.set(LAST_SEEN, number(now))
+        update.add(BEATS, 1)
         update.set(STATE, string(report.state))
         update.set(ACTIVE, number(report.active_jobs))
         update.set(n.TTL, number(now // 1000 + (0 if has_ended else KEPT_S)))
@@ -161,6 +163,7 @@ def read_worker(item: Item) -> WorkerInfo:
     return WorkerInfo(
         id=read_string(item, n.SK),
         last_seen=last_seen,
+        beats=read_count(item, BEATS),
         seen_before=None if before in {None, last_seen} else Instant(before or 0),
         directive=read_string(item, DIRECTIVE) or RUNNING,
         state=read_string(item, STATE) or RUNNING,

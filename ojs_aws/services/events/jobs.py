@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ojs_aws.domain.actor import read_actor
-from ojs_aws.domain.job import Failure, JobRecord, JobState
+from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.failures import DEFAULT_TYPE, render_failure
 from ojs_aws.domain.jobs.lifecycle import is_requeue
 from ojs_aws.domain.jobs.tracing import trace_of
@@ -65,8 +65,12 @@ def _is_heartbeat(before: JobRecord, after: JobRecord) -> bool:
     return (
         after.state is JobState.ACTIVE
         and held is not None
-        and (was is None or held.expires_at != was.expires_at)
+        and (was is None or _ends(held) != _ends(was))
     )
+
+
+def _ends(held: Reservation) -> tuple[Instant, Instant | None]:
+    return held.expires_at, held.alive_until
 
 
 def _heartbeat(job: JobRecord, commit: Commit) -> tuple[str, Instant, Data]:
@@ -74,7 +78,7 @@ def _heartbeat(job: JobRecord, commit: Commit) -> tuple[str, Instant, Data]:
     data: Data = {
         "attempt": encode(job.attempt),
         "worker_id": encode(held.worker_id if held else ""),
-        "visible_until": _instant(held.expires_at if held else job.created_at),
+        "visible_until": _instant(held.due_at if held else job.created_at),
     }
     return "job.heartbeat", Instant(max(commit.at, job.started_at or job.created_at)), data
 

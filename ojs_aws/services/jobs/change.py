@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs import deadlines, held_job
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, JobStore, StaleJobError
 
@@ -80,13 +80,26 @@ class JobChanger:
             settled = None
             try:
                 if job is not None:
-                    settled = self.settled(job, now)
+                    settled = self._listed(self.settled(job, now), now)
             except NotFoundError:
                 pass
             except Exception as problem:  # noqa: BLE001 - one job must not stop the others
                 on_failure(job_id, problem)
                 continue
             yield job_id, settled
+
+    def _listed(self, job: JobRecord, now: Instant) -> JobRecord:
+        """Move the row of a job that is listed as due and is not: its worker has fallen silent.
+
+        Otherwise it would stand before those that are due, until its own time comes.
+        """
+        held = job.reservation
+        if held is None or not held.row_at <= now < held.due_at:
+            return job
+        try:
+            return self.store.save(job, held_job.list_when_due(job))
+        except StaleJobError as stale:
+            return found(stale.current, job.id)
 
     def _read_each(
         self, job_ids: Sequence[str], on_failure: Callable[[str, Exception], None]

@@ -99,7 +99,7 @@ class JobProgress:
         alive = Instant(now + SILENCE_MS)
         if held is not None and held.alive_until and alive - held.alive_until < EXTENDS_EVERY_MS:
             alive = held.alive_until
-        after = held_job.report_progress(job, progress, ends, alive)
+        after = held_job.report_progress(job, progress, ends, alive, now=now)
         if kept is None:
             return after
         saved = held_job.save_checkpoint(after, kept, now)

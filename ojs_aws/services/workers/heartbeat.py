@@ -17,6 +17,7 @@ from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ForeignWorkerError,
+    StaleJobError,
     WorkerInfo,
     WorkerRegistry,
     WorkerReport,
@@ -29,6 +30,7 @@ from ojs_aws.services.workers.liveness import (
     VisibilityTimeouts,
     alive_until,
     check_heartbeat_interval,
+    unread_extension,
 )
 
 MAX_JOBS: Final = 100
@@ -95,7 +97,7 @@ class _Extend:
         check_holder(job, "extend", self.holder)
         wanted = self.requested_ms or job.visibility_timeout_ms or self.visibility.of(job.queue)
         alive = alive_until(self.worker, job, self.requested_ms) if self.worker else None
-        return held_job.extend(job, Instant(now + wanted), alive)
+        return held_job.extend(job, Instant(now + wanted), alive, now=now)
 
     def changes(self, job: JobRecord | None, now: Instant) -> bool:
         """Return whether the reservation of a job would be written, as far as it is known."""
@@ -107,7 +109,7 @@ class _Extend:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Extends several reservations: one read for all, one conditional write each."""
+    """Extends several reservations by one conditional write each, mostly without a read."""
 
     workers: WorkerRegistry
     changer: JobChanger
@@ -152,9 +154,20 @@ class Heartbeat:
             known = replace(known, job_ids=tuple(dict.fromkeys(job_ids)))
             worker = self._register(worker_id, known, now, caller.principal)
         result = _Sorted()
-        for job_id, job in self._loaded(job_ids).items():
+        asked = None
+        if worker is not None and not caller.is_bound:  # bounds need what only the job says
+            asked = unread_extension(worker, visibility_timeout_ms, self.visibility.default_ms)
+        jobs = self._loaded(job_ids) if asked is None else dict.fromkeys(job_ids)
+        for job_id, known_job in jobs.items():
+            job, holder = known_job, Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
+            if asked is not None:
+                try:
+                    which = replace(asked, which=holder.which)
+                    result.extended.append(self.changer.store.extend(job_id, which))
+                    continue
+                except StaleJobError as stale:
+                    job = stale.current
             is_seen = job is not None and caller.may_touch(job.queue, job.type)
-            holder = Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
             extend = _Extend(self.visibility, holder, worker, visibility_timeout_ms)
             self._extend(job if is_seen else None, job_id, extend, result)
         self._hide(result.extended, now)

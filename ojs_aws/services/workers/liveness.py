@@ -14,6 +14,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.held_job import ROW_REST, Extension
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo
 
@@ -26,6 +27,9 @@ ASSUMED_INTERVAL_MS: Final = 15_000
 MIN_INTERVAL_MS: Final = 100
 MAX_INTERVAL_MS: Final = 3_600_000
 
+
+SPREAD_TENTHS: Final = 11
+"""By how much the time between two heartbeats may exceed the last one, in tenths of it."""
 
 MAX_LEARNED: Final = 10_000
 
@@ -80,6 +84,48 @@ def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
         before = worker.seen_before or since or worker.last_seen
         interval = max(ASSUMED_INTERVAL_MS, worker.last_seen - before)
     return MISSED_HEARTBEATS * interval
+
+
+def moves_rows(worker: WorkerInfo, silence: int) -> bool:
+    """Return whether this heartbeat of a worker moves the rows of its jobs in the waiting list.
+
+    A row may stay for three fifths of the silence (``held_job.ROW_REST``): so each second heartbeat
+    moves them, or fewer of a worker that beats more often. If a row cannot stay for as long as was
+    expected, the write is refused, and the heartbeat goes by the job that it found.
+    """
+    every = worker.last_seen - (worker.seen_before or worker.last_seen)
+    every = every or worker.interval_ms or ASSUMED_INTERVAL_MS
+    part, whole = ROW_REST
+    stays = silence * (whole - part) // whole
+    return worker.beats % (1 + stays * 10 // (every * SPREAD_TENTHS)) == 0
+
+
+def unread_extension(
+    worker: WorkerInfo, requested_ms: int | None, default_ms: int
+) -> Extension | None:
+    """Return what a heartbeat asks for jobs that nobody has read; None where they must be.
+
+    The worker's death must come before the end of the reservation, which only the job's record
+    says; the write itself checks that.
+
+    :param requested_ms: the extension that it asks for, if it does.
+    :param default_ms: the extension of most jobs.
+    """
+    silence = silence_ms(worker)
+    if (requested_ms or default_ms) < silence:
+        return None
+    is_first = worker.interval_ms is None and worker.seen_before is None
+    if worker.interval_ms is None:
+        silence = max(silence, requested_ms or 0)
+    # Its pace would be measured from the start of a job that began earlier.
+    since = Instant(worker.last_seen - ASSUMED_INTERVAL_MS) if is_first else None
+    return Extension(
+        worker_id=worker.id,
+        now=worker.last_seen,
+        alive_until=Instant(worker.last_seen + silence),
+        moves_row=is_first or moves_rows(worker, silence),
+        started_since=since,
+    )
 
 
 def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, ready_since, size_of
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
@@ -196,6 +197,14 @@ class MemoryStore:
     def is_listed(self, job: JobRecord) -> bool:
         """Return whether a list may have a job; ACK may have left that to the stream's consumer."""
         return not job.is_listing_left or self.completed.get(job.id) == job.completed_at
+
+    def extend(self, job_id: str, asked: Extension) -> JobRecord:
+        """Let the worker of an active job count as alive for longer."""
+        current = self.jobs.get(job_id)
+        after = held_job.extended(current, asked) if current else None
+        if after is None:
+            raise StaleJobError(current)
+        return self.put(after)
 
     def fill_many(self, jobs: Sequence[JobRecord]) -> list[JobRecord]:
         """Do nothing: no part of a job is kept elsewhere."""

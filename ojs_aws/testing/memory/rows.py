@@ -14,7 +14,9 @@ def list_of(job: JobRecord) -> tuple[JobList, str]:
         case JobState.AVAILABLE:
             return JobList.READY, job.ready_key
         case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
-            return JobList.WAITING, f"{deadlines.next_due(job) or 0:015d}"
+            held = job.reservation
+            due = (held.row_at if held else deadlines.next_due(job)) or 0
+            return JobList.WAITING, f"{due:015d}"
         case JobState.PENDING:
             return JobList.PENDING, f"{job.created_at:015d}"
         case JobState.COMPLETED:

@@ -32,6 +32,7 @@ class MemoryWorkers:
             id=worker_id,
             last_seen=now,
             seen_before=known.last_seen if known and known.last_seen != now else None,
+            beats=known.beats + 1 if known else 1,
             state=report.state,
             active_jobs=report.active_jobs,
             job_ids=report.job_ids[:32],

@@ -51,7 +51,7 @@ def test_numbers_that_no_workload_has_are_refused(wrong: dict[str, float]) -> No
         (Workload(jobs=1000, batched=1), 0.03, 1),
         (Workload(jobs=1000, batched=1, batch_jobs=100), 1, 0),
         (Workload(jobs=1000, scheduled=1), 6 - 3, 2),
-        (Workload(jobs=1000, heartbeats=1), 4, 1),
+        (Workload(jobs=1000, heartbeats=1), 3, 0),
     ],
 )
 def test_an_estimate_adds_what_orchestration_costs(

@@ -55,6 +55,7 @@ def play(world: World) -> None:
     )
     for job_id in fetch(world, "w1"):
         attempt(partial(backend.workers.heartbeat, "w1", [job_id, SCHEDULED]))
+        attempt(partial(backend.workers.heartbeat, None, [job_id, SCHEDULED]))
         attempt(partial(backend.jobs.fail, job_id, "w1", ERROR))
     world.clock.advance(s=10)
     attempt(backend.upkeep.sweep.tick)
@@ -121,6 +122,7 @@ def test_the_scenario_touches_every_kind_of_call() -> None:
         "receive",
         "head",
         "claim",
+        "extend",
         "save",
         "hide",
         "acknowledge",

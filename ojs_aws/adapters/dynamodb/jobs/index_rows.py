@@ -21,7 +21,8 @@ def _listing(job: JobRecord) -> tuple[JobList, str]:
         case JobState.AVAILABLE:
             return JobList.READY, job.ready_key
         case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
-            due = deadlines.next_due(job) or 0
+            held = job.reservation
+            due = (held.row_at if held else deadlines.next_due(job)) or 0
             is_far = deadlines.wait_ms(job) > MAX_DELAY_S * 1000
             return JobList.WAITING, n.due_key(due, is_far=is_far, priority=job.priority)
         case JobState.PENDING:

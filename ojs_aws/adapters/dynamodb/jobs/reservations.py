@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
@@ -14,6 +15,7 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
 )
 from ojs_aws.domain.job import Reservation
+from ojs_aws.domain.timestamps import Instant
 
 _COLUMNS: Final[c.Columns] = {
     c.OPTIONAL_NUMBER: {
@@ -41,4 +43,6 @@ def read_reservation(job_id: str, item: Item) -> Reservation | None:
         return None
     held = c.read_members(item, _COLUMNS)
     own = job_id if held["message_handle"] else ""
-    return Reservation(message_job_id=read_string(item, n.MESSAGE_JOB) or own, **held)
+    found = Reservation(message_job_id=read_string(item, n.MESSAGE_JOB) or own, **held)
+    row_at = n.due_of(read_string(item, n.GSK))
+    return found if row_at >= found.due_at else replace(found, listed_at=Instant(row_at))

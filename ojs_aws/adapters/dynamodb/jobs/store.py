@@ -16,7 +16,7 @@ from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
 from ojs_aws.adapters.dynamodb.jobs.inserts import JobInserts, life_of
 from ojs_aws.adapters.dynamodb.jobs.reads import documents_of
-from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing
+from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing, extending
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing, taking
 from ojs_aws.adapters.dynamodb.table import condition
@@ -26,6 +26,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
+from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
@@ -141,6 +142,10 @@ class DynamoJobStore(JobInserts):
     def unlist(self, rows: Sequence[ListedJob]) -> None:
         """Delete the items that list these jobs and no others."""
         CompletedList(self.client, self.table).forget(rows)
+
+    def extend(self, job_id: str, asked: Extension) -> JobRecord:
+        """Make one update, whatever the job's version; mostly it changes no key of the index."""
+        return from_item(self.writes.send(job_id, extending(asked), returning="ALL_NEW"))
 
     def delete(self, job: JobRecord) -> None:
         """Make one conditional delete, and one for each document kept elsewhere."""

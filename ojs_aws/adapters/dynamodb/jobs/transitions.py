@@ -1,4 +1,4 @@
-"""Builds the updates that start and complete a job of any version, without a read."""
+"""Builds the updates that start, extend and complete a job of any version, without a read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import number, string
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
 from ojs_aws.domain.jobs.attempts import AttemptRef
+from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
@@ -83,11 +84,41 @@ def completing(
     update.when(f"(attribute_not_exists({alive}) OR {alive} > {moment})")
     _be_attempt(update, which)
     if worker_id is not None:
-        worker = update.name(n.WORKER)
-        update.when(
-            f"(attribute_not_exists({worker}) OR {worker} = {update.value(string(worker_id))})"
-        )
+        _be_held_by(update, worker_id)
     return update
+
+
+def extending(asked: Extension) -> Update:
+    """Return the update that lets the worker of an active job count as alive for longer."""
+    update = Update()
+    until = update.value(number(asked.alive_until))
+    update.set(n.ALIVE_UNTIL, number(asked.alive_until))
+    update.add(n.VERSION, 1)
+    update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
+    update.when(f"{update.name(n.RESERVED_UNTIL)} >= {until}")
+    update.when(f"{update.name(n.EXECUTION_ENDS)} >= {until}")
+    # Later than it was: so a repetition of this write fails, and finds its own token.
+    alive, now = update.name(n.ALIVE_UNTIL), update.value(number(asked.now))
+    is_later = f"({alive} > {now} AND {alive} < {until})"
+    update.when(f"(attribute_not_exists({alive}) OR {is_later})")
+    _be_attempt(update, asked.which)
+    _be_held_by(update, asked.worker_id)
+    if asked.started_since is not None:
+        since = update.value(number(asked.started_since))
+        update.when(f"{update.name(n.STARTED)} >= {since}")
+    if asked.moves_row:
+        update.set(n.GSK, string(n.instant_key(asked.alive_until)))
+    else:
+        first = update.value(string(n.instant_key(asked.earliest_row)))
+        last = update.value(string(n.due_key(asked.alive_until, is_far=True)))
+        update.when(f"{update.name(n.GSK)} BETWEEN {first} AND {last}")
+    return update
+
+
+def _be_held_by(update: Update, worker_id: str) -> None:
+    """Let the update fail if another worker holds the job; one without a name is anybody."""
+    worker = update.name(n.WORKER)
+    update.when(f"(attribute_not_exists({worker}) OR {worker} = {update.value(string(worker_id))})")
 
 
 def _be_attempt(update: Update, which: AttemptRef) -> None:

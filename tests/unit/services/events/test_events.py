@@ -36,7 +36,7 @@ class Watched:
     def __post_init__(self) -> None:
         self.api = Api(self.world.backend)
         store = self.world.store
-        for name in ("insert", "save", "claim", "acknowledge", "delete"):
+        for name in ("insert", "save", "claim", "extend", "acknowledge", "delete"):
             setattr(store, name, self._told(getattr(store, name)))
 
     def _told(self, write: Callable[..., Any]) -> Callable[..., Any]:

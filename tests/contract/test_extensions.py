@@ -1,0 +1,149 @@
+"""What every JobStore must do with a heartbeat that does not read the job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.jobs import held_job, lifecycle
+from ojs_aws.domain.jobs.attempts import AttemptRef
+from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import JobStore, StaleJobError
+from tests.contract.test_job_store import NOW, a_job
+from tests.contract.test_job_store import store as make_store
+
+SILENCE = 45_000
+LATER = Instant(NOW + 15_000)
+store = make_store
+
+
+def hold(store: JobStore, **changes: object) -> JobRecord:
+    """Store a job and claim it for a worker that promised to beat every 15 seconds."""
+    held = Reservation(
+        worker_id="w1",
+        expires_at=Instant(NOW + 1_800_000),
+        execution_ends_at=Instant(NOW + 3_600_000),
+        alive_until=Instant(NOW + SILENCE),
+        id="r1",
+    )
+    job = a_job()
+    store.insert(job)
+    return store.claim("default", job.id, replace(held, **changes), NOW)  # type: ignore[arg-type]
+
+
+def asked(**changes: object) -> Extension:
+    """What the worker asks for 15 seconds after it was given the job."""
+    usual = Extension(worker_id="w1", now=LATER, alive_until=Instant(LATER + SILENCE))
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+def rows(store: JobStore) -> list[Instant]:
+    """Return the instants at which the waiting list shows jobs as due."""
+    return [row.due for row in store.due("default", Instant(0), Instant(NOW * 2), 10).jobs]
+
+
+def test_a_heartbeat_leaves_the_row_whose_time_is_far_off(store: JobStore) -> None:
+    """The job is due later than it is listed, and what is loaded says both."""
+    held = hold(store)
+    after = store.extend(held.id, asked(moves_row=False))
+    assert after.reservation is not None
+    assert after.reservation.due_at == LATER + SILENCE
+    assert after.reservation.row_at == NOW + SILENCE
+    assert after.version == held.version + 1
+    assert store.load(held.id) == after == held_job.extended(held, asked(moves_row=False))
+    assert rows(store) == [NOW + SILENCE]
+
+
+def test_a_heartbeat_moves_the_row_to_the_due_time(store: JobStore) -> None:
+    held = hold(store)
+    early = store.extend(held.id, asked(moves_row=False))
+    later = asked(alive_until=Instant(LATER + SILENCE + 1))
+    after = store.extend(held.id, later)
+    assert after.reservation is not None
+    assert after.reservation.listed_at is None
+    assert store.load(held.id) == after == held_job.extended(early, later)
+    assert rows(store) == [LATER + SILENCE + 1]
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_left"), [(NOW + 27_000, True), (NOW + 27_001, False), (NOW + 44_999, False)]
+)
+def test_a_row_stays_for_three_fifths_of_the_silence(
+    store: JobStore, moment: int, *, is_left: bool
+) -> None:
+    """So that the next heartbeat moves it before anybody sees it."""
+    held = hold(store)
+    beat = asked(now=Instant(moment), alive_until=Instant(moment + SILENCE), moves_row=False)
+    if is_left:
+        assert store.extend(held.id, beat).version == held.version + 1
+        return
+    with pytest.raises(StaleJobError) as stale:
+        store.extend(held.id, beat)
+    assert stale.value.current == held == store.load(held.id)
+
+
+def test_a_row_that_is_later_than_the_due_time_is_moved(store: JobStore) -> None:
+    """It was at the end of the reservation, and the worker beats for the first time."""
+    held = hold(store, alive_until=None)
+    with pytest.raises(StaleJobError):
+        store.extend(held.id, asked(moves_row=False))
+    store.extend(held.id, asked())
+    assert rows(store) == [LATER + SILENCE]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"worker_id": "w2"},
+        {"which": AttemptRef(reservation_id="r2")},
+        {"which": AttemptRef(attempt=2)},
+        {"now": Instant(NOW + SILENCE), "alive_until": Instant(NOW + 2 * SILENCE)},
+        {"alive_until": Instant(NOW + SILENCE)},
+        {"alive_until": Instant(NOW + 1_800_001)},
+        {"started_since": Instant(NOW + 1)},
+    ],
+    ids=["worker", "reservation", "attempt", "over", "no later", "beyond its end", "start"],
+)
+def test_an_extension_that_needs_the_record_is_refused(
+    store: JobStore, wrong: dict[str, object]
+) -> None:
+    """Another's job, another attempt, a time that is over, another deadline before this one."""
+    held = hold(store)
+    with pytest.raises(StaleJobError) as stale:
+        store.extend(held.id, asked(**wrong))
+    assert stale.value.current == held == store.load(held.id)
+    right = asked(which=AttemptRef(reservation_id="r1", attempt=1), started_since=NOW)
+    assert store.extend(held.id, right).version == held.version + 1
+
+
+def test_only_active_jobs_are_extended(store: JobStore) -> None:
+    """Not a missing one either; the caller learns what was found."""
+    with pytest.raises(StaleJobError) as stale:
+        store.extend(a_job().id, asked())
+    assert stale.value.current is None
+    held = hold(store)
+    cancelled = lifecycle.cancel(held, LATER)
+    store.save(held, cancelled)
+    with pytest.raises(StaleJobError) as stale:
+        store.extend(held.id, asked())
+    assert stale.value.current == cancelled
+
+
+def test_a_job_with_an_early_row_ends_and_comes_back_like_others(store: JobStore) -> None:
+    """Whatever is written next goes by where the row is."""
+    held = hold(store)
+    early = store.extend(held.id, asked(moves_row=False))
+    listed = held_job.list_when_due(early)
+    store.save(early, listed)
+    assert store.load(held.id) == listed
+    assert rows(store) == [LATER + SILENCE]
+    again = store.extend(held.id, asked(now=Instant(LATER + 1), alive_until=LATER + SILENCE + 1))
+    failed = lifecycle.requeue(again, None, LATER)
+    store.save(again, failed)
+    assert rows(store) == []
+    loaded = store.load(held.id)
+    assert loaded is not None
+    assert (loaded.state, loaded.reservation) == (JobState.AVAILABLE, None)

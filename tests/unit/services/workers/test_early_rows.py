@@ -1,0 +1,114 @@
+"""Rows of the waiting list that a heartbeat left where they were (decision 89)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import JobList, WorkerReport
+from ojs_aws.testing.memory.rows import list_of
+from tests.job_steps import fetched, pushed
+from tests.simulation.world import World
+
+BEAT = WorkerReport(interval_ms=15_000)
+
+
+def held(world: World, count: int) -> list[str]:
+    """Return jobs of a worker that has sent one heartbeat and then falls silent."""
+    jobs = [pushed(world.backend) for _ in range(count)]
+    fetched(world.backend, count=count, worker_id="w1", heartbeat_interval_ms=15_000)
+    world.clock.advance(s=15)
+    names = [job.id for job in jobs]
+    world.backend.workers.heartbeat("w1", names, report=BEAT)
+    return names
+
+
+def rows(world: World) -> set[int]:
+    """Return in how many milliseconds the waiting list shows jobs as due."""
+    page = world.store.listed("default", JobList.WAITING, 100)
+    return {row.due - world.clock.now() for row in page.jobs}
+
+
+def test_a_row_that_was_left_is_not_seen_while_its_worker_beats(world: World) -> None:
+    """It is moved before its time comes, also if the heartbeat is late by two seconds."""
+    [job_id] = held(world, 1)
+    for _ in range(40):
+        world.clock.advance(s=17)
+        assert min(rows(world)) > 0
+        beat = world.backend.workers.heartbeat("w1", [job_id], report=BEAT)
+        assert beat.extended == (job_id,)
+
+
+def test_who_finds_an_early_row_moves_it_to_the_due_time(world: World) -> None:
+    """The job is not given out before that, and at that time it is."""
+    [job_id] = held(world, 1)
+    assert rows(world) == {30_000}
+    world.clock.advance(s=31)
+    assert fetched(world.backend, worker_id="w2") == []
+    assert rows(world) == {14_000}
+    world.clock.advance(s=14)
+    assert [job.id for job in fetched(world.backend, worker_id="w2")] == [job_id]
+
+
+def test_the_sweep_moves_early_rows_too(world: World) -> None:
+    held(world, 3)
+    world.clock.advance(s=36)
+    world.backend.upkeep.sweep.tick()
+    assert rows(world) == {9_000}
+
+
+def test_early_rows_hide_what_is_due_for_one_fetch_only(world: World) -> None:
+    """A process with thirty jobs has died, and another job whose message is lost is due."""
+    held(world, 30)
+    due = pushed(world.backend, scheduled_at="+PT31S")
+    world.clock.advance(s=32)
+    world.messages.queues["default"].clear()
+    assert fetched(world.backend, worker_id="w2") == []
+    assert [job.id for job in fetched(world.backend, worker_id="w2")] == [due.id]
+
+
+def test_a_heartbeat_after_its_row_was_moved_finds_it(world: World) -> None:
+    """The worker was late, and not dead."""
+    [job_id] = held(world, 1)
+    world.clock.advance(s=31)
+    world.backend.upkeep.sweep.tick()
+    assert world.backend.workers.heartbeat("w1", [job_id], report=BEAT).extended == (job_id,)
+    assert world.backend.jobs.ack(job_id, "w1", None).state is JobState.COMPLETED
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_row_after_the_due_time_would_let_lower_priority_go_first(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    """Why rows are early and never late: its own message alone does not bring a job to its turn.
+
+    Promise 4: the fetches do not overlap, the index is up to date, and no message is lost.
+    """
+    world.messages.newest_first = True
+    urgent = pushed(world.backend, priority=10)
+    fetched(world.backend, worker_id="w1", heartbeat_interval_ms=15_000)
+    usual = [pushed(world.backend).id for _ in range(3)]
+    if is_late:
+
+        def late(job: JobRecord) -> tuple[JobList, str]:
+            reservation = job.reservation
+            if reservation is None:
+                return list_of(job)
+            alive_until = Instant(reservation.due_at + 30_000)
+            return list_of(
+                replace(
+                    job,
+                    reservation=replace(
+                        reservation, expires_at=alive_until, alive_until=alive_until
+                    ),
+                )
+            )
+
+        monkeypatch.setattr("ojs_aws.testing.memory.jobs.list_of", late)
+    world.clock.advance(s=45)
+    [first] = fetched(world.backend, worker_id="w2")
+    assert (first.id == urgent.id) is not is_late
+    assert (first.id in usual) is is_late
