@@ -237,7 +237,7 @@ class Functions:
         self.backend = build_backend(settings, clients, both=in_turn)
         quiet = Logger(service="overhead", level=logging.CRITICAL)
         self._resolvers = {
-            group: build_resolver(self.backend, group, quiet)
+            group: build_resolver(self.backend, group, logger=quiet)
             for group in (Group.PRODUCER, Group.WORKER_API)
         }
 

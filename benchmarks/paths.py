@@ -48,7 +48,13 @@ PATHS: Final[Mapping[str, Workload]] = {
     "with a limit": Workload(jobs=MILLION, limited=1),
     "workflow step": Workload(jobs=MILLION, steps=1),
     "with one heartbeat over HTTP": Workload(jobs=MILLION, heartbeats=1),
-    "without the gateway's access log": Workload(jobs=MILLION, has_access_log=False),
+    "HTTP worker, through API Gateway": Workload(
+        jobs=MILLION, uses_http_workers=True, uses_gateway=True
+    ),
+    "Lambda worker, through API Gateway": Workload(jobs=MILLION, uses_gateway=True),
+    "the same, without the gateway's access log": Workload(
+        jobs=MILLION, uses_gateway=True, has_access_log=False
+    ),
     "pushed directly, without the API": Workload(jobs=MILLION, is_direct=True),
     "without the event bus": Workload(jobs=MILLION, has_bus=False),
     "without a batching window": Workload(jobs=MILLION, stream_window_s=0),
@@ -56,12 +62,8 @@ PATHS: Final[Mapping[str, Workload]] = {
     "the cheapest: direct, without bus, window of 5 s": Workload(
         jobs=MILLION, is_direct=True, has_bus=False, stream_window_s=5
     ),
-    "HTTP worker, direct, without bus and access log": Workload(
-        jobs=MILLION,
-        uses_http_workers=True,
-        is_direct=True,
-        has_bus=False,
-        has_access_log=False,
+    "HTTP worker, direct, without bus": Workload(
+        jobs=MILLION, uses_http_workers=True, is_direct=True, has_bus=False
     ),
 }
 """Random tokens of 0.5 KB and Lambda workers where it does not say otherwise; their own time is
@@ -73,7 +75,7 @@ COLUMNS: Final = {
     "write units": "write unit",
     "read units": "read unit",
     "SQS requests": "SQS request",
-    "API requests": "HTTP API request",
+    "gateway requests": "HTTP API request",
     "Lambda requests": "Lambda request",
     "bus events": "bus event",
 }

@@ -5,7 +5,8 @@ Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queue_sep
 ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such as 3.13)
 and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none), with
 ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
-(separated by commas). Middleware and hooks of your own: ``extensions`` (the folder of their code)
+(separated by commas); ``job_endpoint`` (true, false, or auto: a URL of their own for senders and
+workers, where access needs no gateway). Middleware and hooks of your own: ``extensions`` (the folder of their code)
 with ``enqueue_middleware`` and ``hooks`` (each as module:attribute). Functions that start warm:
 ``start`` (cold, snapstart, or how many executions to provision). How long the table's changes are
 gathered for one invocation: ``stream_window_s``. The page for operators at the API's URL:
@@ -97,6 +98,7 @@ def make_app(app: App | None = None) -> App:
         target=Target(cast("Machine", architecture), said("python", Target().python)),
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
+        job_endpoint=_job_endpoint(said("job_endpoint", "auto")),
         start=_start(said("start", "cold")),
         stream_batching_window_s=_window(said("stream_window_s", "1")),
         has_web_dashboard=_switch("web_dashboard", said("web_dashboard", "false")),
@@ -156,6 +158,11 @@ def _switch(name: str, text: str) -> bool:
     if text.lower() not in _TRUE | _FALSE:
         raise ContextError(f"{name} is {text!r}: use true or false.")
     return text.lower() in _TRUE
+
+
+def _job_endpoint(text: str) -> bool | None:
+    """Return whether senders and workers have a URL of their own; None: where it can be had."""
+    return None if text == "auto" else _switch("job_endpoint", text)
 
 
 def _start(text: str) -> WarmStart | None:

@@ -74,6 +74,8 @@ class OjsStack(Stack):
             "EventBusName": backend.event_bus.event_bus_name,
             "DeadLetterQueueUrl": backend.queues.dead_letters.queue_url,
         }
+        if backend.job_endpoint is not None:
+            outputs["JobEndpointUrl"] = backend.job_endpoint.url
         if backend.export is not None:
             outputs["ExportBucketName"] = backend.export.bucket.bucket_name
         if backend.page is not None:

@@ -187,6 +187,11 @@ class Settings:
         "How callers authenticate: 'none' (open), 'api-key', 'jwt', 'iam', or 'gateway' for an "
         "authorizer of your own (see docs/security.md).",
     )
+    auth_cache_s: int = _setting(
+        300,
+        integer(0, 3600),
+        "How long the job endpoint remembers what it found about an API key; 0: not at all.",
+    )
     auth_scope_claim: str = _setting("scope", str, "The claim of a JWT that holds its scopes.")
     auth_scope_prefix: str = _setting("ojs:", str, "Prefix of the scopes that are meant for OJS.")
     iam_scopes: tuple[tuple[str, tuple[str, ...]], ...] = _setting(

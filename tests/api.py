@@ -48,7 +48,7 @@ class Api:
     """The functions over one backend."""
 
     def __init__(self, backend: Backend, logger: Logger | None = None) -> None:
-        self.handlers = {group: build_resolver(backend, group, logger) for group in Group}
+        self.handlers = {group: build_resolver(backend, group, logger=logger) for group in Group}
         self.authorizer: dict[str, Any] = {}
         """What the gateway's authorizer says of all requests."""
 

@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.ports import Clock, IdGenerator
-    from ojs_aws.services.access.api_keys import Authentication, KeyBook
+    from ojs_aws.services.access.api_keys import (
+        Authentication,
+        KeyBook,
+        RememberedAuthentication,
+    )
     from ojs_aws.services.jobs.fetch.service import Both
 
 __all__ = [
@@ -47,6 +51,7 @@ __all__ = [
     "build_authentication",
     "build_backend",
     "build_key_book",
+    "build_remembered_authentication",
     "enqueuing",
     "job_store",
 ]
@@ -123,6 +128,17 @@ def build_authentication(
     from ojs_aws.services.access.api_keys import Authentication
 
     return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
+
+
+def build_remembered_authentication(
+    settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
+) -> RememberedAuthentication:
+    """Return the same, with a memory in the place of the one that the gateway has."""
+    from ojs_aws.services.access.api_keys import RememberedAuthentication
+
+    clock = clock or SystemClock()
+    authentication = build_authentication(settings, dynamodb, clock)
+    return RememberedAuthentication(authentication, clock, settings.auth_cache_s * 1000)
 
 
 def build_backend(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.api.dashboard_sign_in import OidcSignIn as OidcSignIn
     from ojs_aws.cdk.api.http_api import OjsHttpApi as OjsHttpApi
     from ojs_aws.cdk.api.http_api import OjsHttpApiProps as OjsHttpApiProps
+    from ojs_aws.cdk.api.job_endpoint import JobEndpoint as JobEndpoint
+    from ojs_aws.cdk.api.job_endpoint import JobEndpointProps as JobEndpointProps
     from ojs_aws.cdk.backend_extensions import BackendExtensions as BackendExtensions
     from ojs_aws.cdk.bundle import Target as Target
     from ojs_aws.cdk.change_stream import ChangeStream as ChangeStream

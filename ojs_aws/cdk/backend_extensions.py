@@ -9,7 +9,7 @@ from typing import Final
 
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle
 
-_ENQUEUES: Final = frozenset({"producer", "operator", "tick"})
+_ENQUEUES: Final = frozenset({"producer", "job_endpoint", "operator", "tick"})
 """The functions that enqueue jobs: for clients, by a trigger of a cron job, and by cron."""
 
 _CALLS_HOOKS: Final = _ENQUEUES | {"stream"}

@@ -19,6 +19,8 @@ from ojs_aws.cdk.permissions import (
     AUTHORIZER,
     EXPORT,
     EXPORT_DOCUMENTS,
+    JOB_ENDPOINT,
+    JOB_ENDPOINT_WITH_KEYS,
     OPERATOR,
     PRODUCER,
     STREAM,
@@ -71,6 +73,17 @@ class BackendFunctions:
             for group, (permissions, description) in api_functions.items()
         }
 
+    def job_endpoint(self) -> OjsFunction:
+        """Make the function that serves senders and workers without the HTTP API."""
+        has_keys = isinstance(self.props.access, ApiKeys)
+        return self._make(
+            "job_endpoint",
+            JOB_ENDPOINT_WITH_KEYS if has_keys else JOB_ENDPOINT,
+            "Serves senders and workers at a URL of its own",
+            start=self.props.start,
+            reserved_concurrency=self.props.job_endpoint_concurrency,
+        )
+
     def authorizer(self) -> OjsFunction:
         """Make the function that finds callers by their API keys."""
         return self._make(
@@ -105,6 +118,7 @@ class BackendFunctions:
         start: WarmStart | None = None,
         *,
         loops: bool = False,
+        reserved_concurrency: int | None = None,
     ) -> OjsFunction:
         """Make the function of the entry point ``functions/<name>/handler.py``."""
         tracing = self.props.tracing
@@ -128,6 +142,7 @@ class BackendFunctions:
                 start=start,
                 tracing=tracing,
                 loops=loops,
+                reserved_concurrency=reserved_concurrency,
             ),
         )
         self.grant(function, permissions)

@@ -28,7 +28,7 @@ from ojs_aws.topology import KEY_PARTITION
 JOB_PARTITIONS: Final = "job#*"
 """The partitions of jobs, and of their documents."""
 
-_PORTION: Final = 25
+_PORTION: Final = 40
 """ARNs of one statement. The CDK moves whole statements to managed policies, each of 6,144
 characters, where a role's own policy would grow beyond IAM's 10,240."""
 
@@ -116,9 +116,10 @@ class Grants:
         if permissions.keys:
             allowed = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": partition}}
             _say(principal, permissions.keys, table, allowed)
-        elif permissions.table:
+        if permissions.table:
             denied = {"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": partition}}
-            _say(principal, KEYS_DENIED, table, denied, iam.Effect.DENY)
+            others = sorted({*KEYS_DENIED} - {*permissions.keys})
+            _say(principal, others, table, denied, iam.Effect.DENY)
 
 
 def _say(

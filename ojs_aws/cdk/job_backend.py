@@ -14,6 +14,7 @@ from ojs_aws.cdk.api.access import ApiKeys
 from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps
 from ojs_aws.cdk.api.dashboard_sign_in import described
 from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
+from ojs_aws.cdk.api.job_endpoint import JobEndpoint, JobEndpointProps, has_job_endpoint
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
 from ojs_aws.cdk.cron_alarms import CronAlarms, CronAlarmsProps
@@ -51,6 +52,7 @@ class JobBackend(Construct):
     :ivar stream: the function that reads the table's changes.
     :ivar export: what writes jobs that have ended to S3, where that is wanted.
     :ivar api: the HTTP API.
+    :ivar job_endpoint: the URL of senders and workers, where there is one.
     :ivar page: the page for operators at the API's URL, where that is wanted.
     :ivar alarms: those that watch the whole; ``schedule`` and ``changes`` have their own.
     :ivar environment: the settings of a function that uses the backend directly.
@@ -121,6 +123,7 @@ class JobBackend(Construct):
         )
         self.export = None if props.export is None else self._export(props.export, made)
         self.api = self._http_api()
+        self.job_endpoint = self._job_endpoint(made)
         self.page = self._page()
         self._watch()
 
@@ -138,6 +141,25 @@ class JobBackend(Construct):
                 rate_limit_per_s=props.rate_limit_per_s,
                 burst_limit=props.burst_limit,
                 access_log_retention=props.log_retention if props.access_log else None,
+            ),
+        )
+
+    def _job_endpoint(self, functions: BackendFunctions) -> JobEndpoint | None:
+        props = self.props
+        if not has_job_endpoint(
+            props.access,
+            wanted=props.job_endpoint,
+            rate_limit_per_s=props.rate_limit_per_s,
+            burst_limit=props.burst_limit,
+        ):
+            return None
+        return JobEndpoint(
+            self,
+            "JobUrl",
+            JobEndpointProps(
+                function=functions.job_endpoint(),
+                access=props.access,
+                cors_origins=props.cors_origins,
             ),
         )
 
@@ -184,6 +206,8 @@ class JobBackend(Construct):
             }
             if self.authorizer is not None:
                 functions["authorizer"] = self.authorizer
+            if self.job_endpoint is not None:
+                functions["job_endpoint"] = self.job_endpoint.function
             if self.export is not None:
                 functions["export"] = self.export.function
             if self.page is not None:

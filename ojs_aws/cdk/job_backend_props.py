@@ -44,6 +44,11 @@ class JobBackendProps:
         account's limit.
     :ivar burst_limit: requests at a moment; None: twice the rate.
     :ivar access_log: keep a line of each request at the gateway, its own refusals included.
+    :ivar job_endpoint: give senders and workers a function URL beside the API, whose requests cost
+        nothing. None: where ``access`` needs no gateway and no ``rate_limit_per_s`` or
+        ``burst_limit`` is set, which the URL would pass by.
+    :ivar job_endpoint_concurrency: executions that are set aside for that URL, and the most it may
+        have; ten times as many requests a second get through. None: what the account has.
     :ivar encryption_key: a KMS key of your own for the table and the bucket; None: AWS's.
     :ivar deletion_protection: refuse to delete the table; None: unless it goes with the stack.
     :ivar restored_table: a table restored from a backup, in the place of one of its own.
@@ -86,6 +91,8 @@ class JobBackendProps:
     rate_limit_per_s: int | None = None
     burst_limit: int | None = None
     access_log: bool = True
+    job_endpoint: bool | None = None
+    job_endpoint_concurrency: int | None = None
     encryption_key: kms.IKey | None = None
     deletion_protection: bool | None = None
     restored_table: RestoredTable | None = None

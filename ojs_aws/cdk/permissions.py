@@ -95,6 +95,14 @@ OPERATOR: Final = Permissions(
 )
 """Queues, cron jobs, dead letters, schemas, events: cannot claim."""
 
+JOB_ENDPOINT: Final = replace(
+    PRODUCER, has_index=WORKER_API.has_index, queues=WORKER_API.queues, rejects=WORKER_API.rejects
+)
+"""PUSH to BEAT at one URL: what the two above may do, and no more."""
+
+JOB_ENDPOINT_WITH_KEYS: Final = replace(JOB_ENDPOINT, keys=("dynamodb:GetItem",))
+"""The same where callers have API keys, which it finds by their ids as the authorizer does."""
+
 SYSTEM: Final = Permissions(table=("dynamodb:GetItem",))
 """Manifest, health, OpenAPI, unknown routes: asks the table for sign of life, changes nothing."""
 

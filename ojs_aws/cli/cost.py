@@ -44,6 +44,9 @@ _OPTIONS: Final = {
     "worker_mb": typer.Option(min=128, help="Memory of the worker function."),
     "retention_days": typer.Option(min=0, help="How long ended jobs are kept, in days."),
     "has_bus": typer.Option("--bus/--no-bus", help="Publish lifecycle events to the event bus."),
+    "uses_gateway": typer.Option(
+        "--gateway", help="Requests go through API Gateway, and not to the job endpoint."
+    ),
     "has_access_log": typer.Option(
         "--access-log/--no-access-log", help="The gateway logs each request."
     ),

@@ -137,7 +137,7 @@ def _cached(w: Workload) -> Iterator[Line]:
 OURS: Final = Alternative(
     name="ojs-aws, Lambda workers",
     lines=_ours,
-    counted="8 write units, 1 read unit, 3 SQS requests, 1 API request, 2 invocations",
+    counted="8 write units, 1 read unit, 3 SQS requests, 2 invocations",
     lacks="",
 )
 ALTERNATIVES: Final[Sequence[Alternative]] = (
@@ -145,13 +145,13 @@ ALTERNATIVES: Final[Sequence[Alternative]] = (
     Alternative(
         name="ojs-aws, direct, Lambda workers",
         lines=_direct,
-        counted="the same without the API request and its invocation",
+        counted="the same with one invocation: the push needs none",
         lacks="producers need AWS credentials",
     ),
     Alternative(
         name="ojs-aws, HTTP workers on Fargate",
         lines=_polled,
-        counted="3 API requests, 3 invocations; 1.7 million polls a month of an idle worker",
+        counted="3 invocations of the job endpoint; 1.7 million polls a month of an idle worker",
         lacks="",
     ),
     Alternative(

@@ -26,13 +26,13 @@ TICK_WRITES: Final = 1
 IDLE_POLLS: Final = 5 * MONTH_S / 20
 """Receives of an idle Lambda trigger in a month: five pollers that wait twenty seconds each."""
 
-ALARMS: Final = 18
+ALARMS: Final = 19
 """Alarms of the stack, however many queues it has; a test compares them with the template."""
 
 FEW: Final = 1e-9
 """Jobs of a month in which a queue is in use, and next to nothing is paid for jobs."""
 
-TICK_METRICS: Final = 3
+TICK_METRICS: Final = 2
 QUEUE_METRICS: Final = 7
 SHARED_METRICS: Final = 1
 """Custom metrics that are published all the time, those of a queue whose jobs succeed, and those of
@@ -74,11 +74,12 @@ GROUP_WRITES: Final = 1
 
 REQUEST_LOG: Final = 490
 ENQUEUED_LOG: Final = 340
+SOURCE_LOG: Final = 32
 ACCESS_LOG: Final = 380
 STREAM_LOG: Final = 290
 TICK_LOG: Final = 720
-"""Bytes of log for each request, push, gateway request, stream batch and tick; CloudWatch adds 26
-to a line. Lambda's own lines of each invocation are not logged."""
+"""Bytes of log for each request, push, request to the job endpoint, gateway request, stream batch
+and tick; CloudWatch adds 26 to a line. Lambda's own lines of each invocation are not logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Line:
 
 ASSUMPTIONS: Final[Sequence[str]] = (
     f"list prices of {REGION}, {PRICED_ON}, without free tiers, taxes and data transfer",
-    "a push is one request to the API, if it is not direct",
+    "a push is one request, if it is not direct; requests use the job endpoint, or the gateway",
     "steps of workflows begin one after the other; members of large groups cost less",
     f"an API request runs for {API_MS} ms at {API_GB} GB",
     f"the stream has one shard, whose changes come evenly, {units.STREAM_BATCH} together at most",
@@ -222,7 +223,7 @@ def _stream(w: Workload) -> Iterator[Line]:
 
 
 def _calls(w: Workload) -> tuple[float, float]:
-    """Return the pushes and the workers' requests to the API."""
+    """Return the pushes and the workers' requests."""
     pushes = w.jobs * (1 - w.batched + w.batched / w.batch_jobs) * (not w.is_direct)
     worked = 2 * w.attempts if w.uses_http_workers else 0.0
     return pushes, worked + w.empty_polls + w.jobs * w.heartbeats
@@ -231,7 +232,7 @@ def _calls(w: Workload) -> tuple[float, float]:
 def _requests(w: Workload) -> Iterator[Line]:
     """Yield the API's requests, and the units behind heartbeats and empty polls."""
     calls, beats = sum(_calls(w)), w.jobs * w.heartbeats
-    yield Line("API, requests", calls, "HTTP API request")
+    yield Line("API, requests", calls * w.uses_gateway, "HTTP API request")
     yield Line("API, invocations", calls, "Lambda request")
     yield Line("API, run", calls * API_MS / 1000 * API_GB, "Lambda GB-second")
     yield Line("empty polls, read", w.empty_polls, "read unit")
@@ -269,7 +270,7 @@ def _logs(w: Workload) -> Iterator[Line]:
     """Yield what the functions and the gateway write into their logs."""
     pushes, worked = _calls(w)
     batches, _ = _invocations(w)
-    access = ACCESS_LOG * w.has_access_log
+    access = ACCESS_LOG * w.has_access_log if w.uses_gateway else SOURCE_LOG
     each_push = REQUEST_LOG + ENQUEUED_LOG + access
     written = (
         pushes * each_push

@@ -34,6 +34,8 @@ class Workload:
     :ivar worker_mb: memory of the worker function.
     :ivar retention_days: how long ended jobs are kept.
     :ivar has_bus: the ends of jobs go to the event bus, as they do by default.
+    :ivar uses_gateway: senders and workers use the API's URL, behind API Gateway, and not the job
+        endpoint, whose requests cost nothing.
     :ivar has_access_log: the gateway logs each request, as it does by default.
     :ivar stream_window_s: how long the stream's changes are gathered, as
         ``stream_batching_window_s`` of the stack says.
@@ -61,6 +63,7 @@ class Workload:
     worker_mb: int = 512
     retention_days: float = 7.0
     has_bus: bool = True
+    uses_gateway: bool = False
     has_access_log: bool = True
     stream_window_s: float = 1.0
     has_dashboard: bool = False

@@ -1,4 +1,5 @@
 """Implements the Lambda authorizer of the HTTP API: credentials become what the gateway passes on.
+The job endpoint, which has no gateway, asks the same code.
 
 It never refuses by itself. The gateway's own refusals have no OJS error and cannot be given one,
 so the verdict goes to the function, which answers 401 with all that belongs to it. What the
@@ -16,7 +17,7 @@ from ojs_aws.transport.tracing import NO_TRACING, Tracing
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
-    from ojs_aws.services.access.api_keys import Authentication
+    from ojs_aws.services.access.api_keys import Verdict
 
 Event: TypeAlias = Mapping[str, Any]
 Handler: TypeAlias = Callable[[Event, object], dict[str, object]]
@@ -26,7 +27,7 @@ AUTHORIZER_SPAN: Final = "ojs.authorize"
 
 
 def build_authorizer(
-    authentication: Authentication,
+    authentication: Callable[[str], Verdict],
     logger: Logger | None = None,
     tracing: Tracing = NO_TRACING,
 ) -> Handler:
@@ -61,5 +62,19 @@ def build_authorizer(
             }
             logger.warning("Credentials refused", extra=about)
         return {"isAuthorized": True, "context": verdict_context(verdict)}
+
+    return authorize
+
+
+def authorizing_events(authorizer: Handler) -> Callable[[Event], Event]:
+    """Return a function that adds what an authorizer finds to an event, as the gateway does.
+
+    What the event itself says of its caller is replaced.
+    """
+
+    def authorize(event: Event) -> Event:
+        context = authorizer(event, None)["context"]
+        request = event.get("requestContext") or {}
+        return {**event, "requestContext": {**request, "authorizer": {"lambda": context}}}
 
     return authorize

@@ -16,7 +16,7 @@ from ojs_aws.cdk.bundle import BACKEND_SERVICES, LOCK, Bundle, Target, backend_b
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 GROUPS = (
-    *("producer", "worker_api", "operator", "system", "api_keys", "authorizer"),
+    *("producer", "worker_api", "job_endpoint", "operator", "system", "api_keys", "authorizer"),
     *("tick", "stream", "export"),
 )
 HANDLERS = [*(f"functions.{group}.handler" for group in GROUPS), "ojs_aws.local.demo"]

@@ -43,7 +43,7 @@ class Process:
         """A request of a client."""
         group = group_of(method, path)
         if group not in self._routes:
-            self._routes[group] = build_resolver(self.backend, group, SILENT)
+            self._routes[group] = build_resolver(self.backend, group, logger=SILENT)
         content = as_bytes(body)
         headers = {"content-type": OJS} if content else {}
         event = http_event(method, path, "", headers, content)

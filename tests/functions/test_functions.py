@@ -61,7 +61,9 @@ def test_an_event_without_headers_is_answered(invoke: Invoke) -> None:
     assert answer["headers"]["OJS-Version"] == "1.0"
 
 
-@pytest.mark.parametrize("name", ["system", "producer", "worker_api", "operator", "api_keys"])
+@pytest.mark.parametrize(
+    "name", ["system", "producer", "worker_api", "job_endpoint", "operator", "api_keys"]
+)
 def test_an_unknown_route_is_an_ojs_error(invoke: Invoke, name: str) -> None:
     """From the $default route, or from a function that should not have got it."""
     answer = invoke(name, recorded("unknown_route"))

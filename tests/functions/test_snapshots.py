@@ -9,7 +9,7 @@ import uuid_utils
 
 from ojs_aws.local.lambdas import Handler
 
-API_FUNCTIONS = ("producer", "worker_api", "operator", "system", "authorizer")
+API_FUNCTIONS = ("producer", "worker_api", "job_endpoint", "operator", "system", "authorizer")
 
 
 def test_nothing_that_must_be_unique_is_made_before_the_snapshot(

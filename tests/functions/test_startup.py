@@ -48,7 +48,10 @@ def test_entry_points_stop_the_garbage_collector_before_they_import() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["producer", "worker_api", "operator", "system", "stream", "tick", "authorizer", "api_keys"],
+    [
+        *("producer", "worker_api", "job_endpoint", "operator", "system", "stream", "tick"),
+        *("authorizer", "api_keys"),
+    ],
 )
 def test_a_start_loads_nothing_that_only_rare_requests_need(name: str) -> None:
     """Seconds differ by machine (benchmarks/startup.py compares them); what is loaded does not."""

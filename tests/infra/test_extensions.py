@@ -25,12 +25,17 @@ def test_only_the_functions_that_load_the_code_carry_it(code: Path) -> None:
         code_dir=code, enqueue_middleware="policies:chain", hooks="company:hooks"
     )
     plain = backend_bundle(Target())
-    for function in ("producer", "operator", "tick", "stream"):
+    for function in ("producer", "job_endpoint", "operator", "tick", "stream"):
         assert extensions.bundled_with(plain, function).code_dir == code
     for function in ("worker_api", "system", "api_keys"):
         assert extensions.bundled_with(plain, function) == plain
         assert extensions.environment(function) == {}
-    for enqueues in ("producer", "operator", "tick"):  # the operator's: a cron job's trigger
+    for enqueues in (
+        "producer",
+        "job_endpoint",
+        "operator",
+        "tick",
+    ):  # the operator's: a cron job's trigger
         assert extensions.environment(enqueues) == {
             "OJS_ENQUEUE_MIDDLEWARE": "policies:chain",
             "OJS_HOOKS": "company:hooks",

@@ -64,6 +64,7 @@ def test_what_the_issue_names_is_watched() -> None:
         "ApproximateNumberOfMessagesVisible",
         "Errors",
         "5xx",
+        "Url5xxCount",
         "WriteThrottleEvents",
         "ConcurrentExecutions",
         "Throttles",

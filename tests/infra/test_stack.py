@@ -33,7 +33,8 @@ from ojs_aws.transport.http.routes import ROUTES, Group
 from tests.infra.conftest import NO_BUNDLING, Synthesise, Synthesised
 
 BACKEND_FUNCTIONS = (
-    *("producer", "worker_api", "operator", "system", "api_keys", "authorizer", "tick", "stream"),
+    *("producer", "worker_api", "job_endpoint", "operator", "system", "api_keys", "authorizer"),
+    *("tick", "stream"),
 )
 DEMO = "ojs_aws.local.demo.handler"
 
@@ -275,7 +276,7 @@ def test_the_target_can_be_chosen(synthesise: Synthesise) -> None:
 
 def test_the_api_functions_end_before_the_gateway_gives_up(stack: Synthesised) -> None:
     """A push must not surface as a 504 that clients repeat."""
-    for name in ("producer", "worker_api", "operator", "system", "api_keys"):
+    for name in ("producer", "worker_api", "job_endpoint", "operator", "system", "api_keys"):
         assert stack.function(handler_of(name))["Timeout"] < 30
 
 
@@ -411,6 +412,8 @@ EXPECTED_ACTIONS = {
         "sqs:GetQueueUrl",
     },
 }
+
+EXPECTED_ACTIONS["job_endpoint"] = EXPECTED_ACTIONS["producer"] | EXPECTED_ACTIONS["worker_api"]
 
 
 @pytest.mark.parametrize("function", BACKEND_FUNCTIONS)
@@ -600,6 +603,7 @@ def test_the_outputs_are_what_people_and_tools_need(stack: Synthesised) -> None:
     """The API's URL, and what a producer inside AWS configures itself with."""
     assert {
         "ApiUrl",
+        "JobEndpointUrl",
         "TableName",
         "QueueUrlPrefix",
         "QueuePrefix",

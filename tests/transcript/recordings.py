@@ -35,13 +35,16 @@ def recorded(name: str) -> str:
     return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
-def record(feature: Feature, aws: EmbeddedAws) -> str:
-    """Send a feature's requests to a new deployment, and return the text of its recording."""
+def record(feature: Feature, aws: EmbeddedAws, *, uses_job_endpoint: bool = False) -> str:
+    """Send a feature's requests to a new deployment, and return the text of its recording.
+
+    :param uses_job_endpoint: what the job endpoint serves is sent there.
+    """
     counts = [aliases_of(step) for step in feature.steps]
     runs = 1 + (max(counts, default=0) if feature.by_alias else 0)
     exchanges = []
     for alias in range(runs):
-        deployment = Session(aws, feature)
+        deployment = Session(aws, feature, uses_job_endpoint=uses_job_endpoint)
         exchanges.append([deployment.send(step, alias) for step in feature.steps])
     recording = Recording(is_in_full=feature.is_in_full)
     for own, *others in zip(*exchanges, strict=True):

@@ -12,7 +12,12 @@ from typing import Final
 
 from moto.core.base_backend import BackendDict
 
-from ojs_aws.bootstrap import build_authentication, build_backend, build_key_book
+from ojs_aws.bootstrap import (
+    build_authentication,
+    build_backend,
+    build_key_book,
+    build_remembered_authentication,
+)
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
@@ -21,10 +26,17 @@ from ojs_aws.services.access.api_keys import KeyBook
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import CountingIds, FakeClock, counting
-from ojs_aws.transport.authorizer import build_authorizer
+from ojs_aws.transport.authorizer import authorizing_events, build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.route import Route
-from ojs_aws.transport.http.routes import Group, canonical_path, find, group_of, pattern_of
+from ojs_aws.transport.http.routes import (
+    JOB_ENDPOINT,
+    Group,
+    canonical_path,
+    find,
+    group_of,
+    pattern_of,
+)
 from tests.aws import EmbeddedAws, embedded
 from tests.transcript.placeholders import Placeholders, at_place
 from tests.transcript.steps import OJS, Feature, Key, Step
@@ -55,8 +67,13 @@ class Exchange:
 class Session:
     """The functions of one deployment, with a clock and ids of its own."""
 
-    def __init__(self, aws: EmbeddedAws, feature: Feature) -> None:
-        """Deploy, and make the feature's keys."""
+    def __init__(
+        self, aws: EmbeddedAws, feature: Feature, *, uses_job_endpoint: bool = False
+    ) -> None:
+        """Deploy, and make the feature's keys.
+
+        :param uses_job_endpoint: what the job endpoint serves is sent there, not to the gateway.
+        """
         aws = fresh(aws, feature.settings)
         self.clock = FakeClock()
         self.placeholders = Placeholders()
@@ -70,6 +87,11 @@ class Session:
         self._keys |= {"unknown": UNKNOWN, "malformed": "Bearer nonsense"}
         authentication = build_authentication(aws.settings, dynamodb, self.clock)
         self._authorize = build_authorizer(authentication) if feature.keys else None
+        self._endpoint = None
+        if uses_job_endpoint:
+            known = build_remembered_authentication(aws.settings, dynamodb, self.clock)
+            authorize = authorizing_events(build_authorizer(known)) if feature.keys else None
+            self._endpoint = build_resolver(self.backend, *JOB_ENDPOINT, authorize=authorize)
 
     def send(self, step: Step, alias: int = 0) -> Exchange:
         """Send a request.
@@ -91,10 +113,14 @@ class Session:
         if step.key:
             sent["authorization"] = self._keys[step.key]
         event = http_event(step.method, plain, query, sent, body)
-        if self._authorize is not None:
-            verdict = self._authorize(event, None)
-            event["requestContext"]["authorizer"] = {"lambda": verdict["context"]}
-        handler = self._handlers[group_of(step.method, plain)]
+        group = group_of(step.method, plain)
+        if self._endpoint is not None and group in JOB_ENDPOINT:
+            handler = self._endpoint
+        else:
+            handler = self._handlers[group]
+            if self._authorize is not None:
+                verdict = self._authorize(event, None)
+                event["requestContext"]["authorizer"] = {"lambda": verdict["context"]}
         found = http_answer(handler(event, LambdaContext("test", 29.0)))
         self._follow()
         text = found.body.decode()

@@ -10,10 +10,17 @@ from typing import Final
 
 import pytest
 
-from ojs_aws.transport.http.routes import ROUTES, canonical_path, pattern_of
+from ojs_aws.transport.http.routes import (
+    JOB_ENDPOINT,
+    ROUTES,
+    canonical_path,
+    find,
+    pattern_of,
+)
 from tests.aws import EmbeddedAws
 from tests.transcript.recordings import FOLDER, all_features, record, recorded
 from tests.transcript.session import emulated_aws
+from tests.transcript.steps import Feature
 
 FEATURES: Final = all_features()
 SHOWN: Final = 60
@@ -35,7 +42,37 @@ def aws() -> Iterator[EmbeddedAws]:
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_answers_as_recorded(name: str, aws: EmbeddedAws) -> None:
     """If the change is meant, ``make transcript`` writes the files again: review the difference."""
-    before, now = recorded(name).splitlines(), record(FEATURES[name], aws).splitlines()
+    _compare(recorded(name), record(FEATURES[name], aws))
+
+
+def _operations_at_the_endpoint(feature: Feature) -> set[str]:
+    """Return the operations of a feature's requests that the job endpoint serves."""
+    routes = [find(step.method, step.path.partition("?")[0]) for step in feature.steps]
+    return {route.operation for route in routes if route and route.group in JOB_ENDPOINT}
+
+
+def _features_for_the_endpoint() -> list[str]:
+    """Return features that between them have each operation, and all those with keys."""
+    chosen, seen = [], set[str]()
+    for name, feature in sorted(FEATURES.items(), key=lambda each: bool(each[1].keys)):
+        operations = _operations_at_the_endpoint(feature)
+        if operations - seen or (feature.keys and operations):
+            chosen.append(name)
+            seen |= operations
+    assert seen == {each.operation for each in ROUTES if each.group in JOB_ENDPOINT}
+    return chosen
+
+
+@pytest.mark.moto
+@pytest.mark.parametrize("name", _features_for_the_endpoint())
+def test_the_job_endpoint_answers_as_the_api(name: str, aws: EmbeddedAws) -> None:
+    """Each request of an operation that it serves is sent there: no byte of an answer differs."""
+    _compare(recorded(name), record(FEATURES[name], aws, uses_job_endpoint=True))
+
+
+def _compare(recorded_text: str, answered_text: str) -> None:
+    """Fail with the difference between a recording and what is answered now."""
+    before, now = recorded_text.splitlines(), answered_text.splitlines()
     difference = difflib.unified_diff(before, now, "recorded", "answered", lineterm="", n=8)
     shown = [line for line, _ in zip(difference, range(SHOWN), strict=False)]
     if shown:

@@ -24,8 +24,8 @@ class OpenAccess:
 class ApiKeys:
     """Ask for API keys of ``ojs-aws keys``, which a Lambda authorizer checks.
 
-    :ivar cache_s: how long the gateway remembers what the authorizer found, up to 3600 seconds:
-        so long a revoked key may still work. With 0 the authorizer is asked each time; only then
+    :ivar cache_s: how long the gateway and the job endpoint remember what the authorizer found, up
+        to 3600 seconds: so long a revoked key may still work. With 0 the authorizer is asked each time; only then
         are requests without any credentials answered in the form of OJS, too: a gateway that
         remembers answers those itself, with 401 and a text of its own.
     """
@@ -35,7 +35,7 @@ class ApiKeys:
     @property
     def settings(self) -> Mapping[str, str]:
         """Return the settings of the functions for this access."""
-        return {"OJS_AUTH": "api-key"}
+        return {"OJS_AUTH": "api-key", "OJS_AUTH_CACHE_S": str(self.cache_s)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

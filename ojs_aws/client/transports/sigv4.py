@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 import botocore.session
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 SERVICE: Final = "execute-api"
+URL_SERVICE: Final = "lambda"
+"""The service that a signature names: API Gateway's, and that of a function URL."""
+
+_URL_HOST: Final = ".lambda-url."
 
 _SIGNED: Final = frozenset({"content-type", "host"})
 """Headers that are part of the signature; a proxy may change the others."""
 
 
 class BotocoreSigner:
-    """Signs requests to API Gateway."""
+    """Signs requests to API Gateway, and to function URLs."""
 
     def __init__(self, region: str | None, profile: str | None) -> None:
         """Find credentials and region.
@@ -39,6 +44,11 @@ class BotocoreSigner:
         signed = {name: value for name, value in headers.items() if name.lower() in _SIGNED}
         request = AWSRequest(method=method, url=url, data=body, headers=signed)
         frozen = self._credentials.get_frozen_credentials()
-        SigV4Auth(frozen, SERVICE, self._region).add_auth(request)
+        SigV4Auth(frozen, _service_of(url), self._region).add_auth(request)
         made = {"Authorization", "X-Amz-Date", "X-Amz-Security-Token"}
         return {name: value for name, value in request.headers.items() if name in made}
+
+
+def _service_of(url: str) -> str:
+    """Return the service that signatures for a URL name."""
+    return URL_SERVICE if _URL_HOST in (urlsplit(url).hostname or "") else SERVICE

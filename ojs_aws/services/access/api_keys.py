@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.access import Caller, Scope
@@ -30,6 +31,9 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ApiKeys, Clock, StaleKeyError
 
 RandomBytes = Callable[[int], bytes]
+
+MAX_REMEMBERED: Final = 1000
+"""Credentials that one process remembers at most."""
 
 _PAGE: Final = 100
 _MAX_HEADER: Final = 4096
@@ -183,3 +187,31 @@ class Authentication:
         if key is None or refusal is not None:
             return Verdict(None, refusal, presented.id)
         return Verdict(key.caller, key_id=key.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedAuthentication:
+    """Finds callers, and remembers those that it found, as API Gateway does for its authorizer.
+
+    So long a revoked key may still work. Credentials that were refused are looked up each time. A
+    hash stands for the credentials: what is remembered holds no secret.
+
+    :ivar lasts_ms: how long a caller is remembered; 0: not at all.
+    """
+
+    authentication: Callable[[str], Verdict]
+    clock: Clock
+    lasts_ms: int
+    _known: dict[bytes, tuple[Verdict, Instant]] = field(default_factory=dict)
+
+    def __call__(self, header: str) -> Verdict:
+        """Return the verdict on a header; never raises for its contents."""
+        now, place = self.clock.now(), hashlib.sha256(header.encode("utf-8", "replace")).digest()
+        verdict, until = self._known.pop(place, (None, now))
+        if verdict is None or until <= now:
+            verdict, until = self.authentication(header), Instant(now + self.lasts_ms)
+        if verdict.caller is not None and until > now:
+            self._known[place] = verdict, until  # what is in use goes last
+            if len(self._known) > MAX_REMEMBERED:
+                del self._known[next(iter(self._known))]
+        return verdict

@@ -114,10 +114,10 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
     values: list[tuple[str, str, float]] = [
         (LAG_METRIC, "Milliseconds", report["lag_ms"]),
         (LEFT_METRIC, "Count", left),
-        (LOST_METRIC, "Count", report["batches_lost"]),
     ]
-    if undeclared := report["undeclared_queues"]:  # a metric costs by the month; most have none
-        values.append((UNDECLARED_METRIC, "Count", undeclared))
+    for name, each in ((LOST_METRIC, "batches_lost"), (UNDECLARED_METRIC, "undeclared_queues")):
+        if count := report[each]:  # a metric costs by the hour in which it comes; most have none
+            values.append((name, "Count", count))
     if oldest_ms:
         values.append((AGE_METRIC, "Milliseconds", max(oldest_ms.values())))
     publish(function_name, values)

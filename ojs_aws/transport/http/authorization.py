@@ -7,7 +7,7 @@ checked by the handlers, with the functions here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.access_errors import PermissionDeniedError
@@ -42,7 +42,8 @@ def authenticating(server: Server) -> Callable[[ApiGatewayResolver], Caller]:
     """
 
     def authenticate(app: ApiGatewayResolver) -> Caller:
-        caller = caller_of(app.current_event.raw_event, server.backend.settings)
+        event = server.authorized(app.current_event.raw_event)
+        caller = caller_of(event, server.backend.settings)
         app.context[CALLER] = caller
         return caller
 
@@ -53,10 +54,15 @@ def authorizing(server: Server, route: Route) -> Middleware:
     """Return the request middleware of one operation: it finds the caller and checks access."""
     access, settings = route.access, server.backend.settings
     is_open = route.is_public and settings.public_status
-    find = caller_if_known if is_open else caller_of
+
+    def find(event: Mapping[str, Any]) -> Caller:
+        # As the gateway: it does not ask the authorizer where anybody may call.
+        if is_open:
+            return caller_if_known(event, settings)
+        return caller_of(server.authorized(event), settings)
 
     def authorize(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
-        caller = find(app.current_event.raw_event, settings)
+        caller = find(app.current_event.raw_event)
         app.context[CALLER] = caller
         caller.check(access.permission, route.operation)
         if access.bounds is Bounds.REFUSED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias
 from urllib.parse import unquote
 
 from ojs_aws.domain.access import ANYBODY, Caller
@@ -81,10 +81,16 @@ class Server:
     """Holds what all requests of a function share.
 
     :ivar started_at: when the function started, for the uptime.
+    :ivar authorize: adds what the authorizer finds to an event, where no gateway has asked it.
     """
 
     backend: Backend
     started_at: Instant
+    authorize: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+    def authorized(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an event with what an authorizer found."""
+        return event if self.authorize is None else self.authorize(event)
 
 
 @dataclass(frozen=True, slots=True)

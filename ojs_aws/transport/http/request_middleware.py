@@ -84,10 +84,12 @@ def setting_headers(server: Server) -> Middleware:
     return set_headers
 
 
-def logging_requests(logger: Logger) -> Middleware:
+def logging_requests(logger: Logger, *, has_source: bool = False) -> Middleware:
     """Log one line for each request, under its id; never the arguments of a job.
 
     That line, and every other one that is written from then on, names the jobs of the request.
+
+    :param has_source: name the caller's address, where no gateway logs it.
     """
 
     def log_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
@@ -115,6 +117,8 @@ def logging_requests(logger: Logger) -> Middleware:
             }
             if principal := _caller(app).id:
                 fields["principal"] = principal
+            if has_source:
+                fields["source_ip"] = source_of(event.raw_event)
             logger.info("Request answered", extra=fields)
         finally:
             logger.thread_safe_clear_keys()
@@ -220,12 +224,11 @@ def _caller(app: ApiGatewayResolver) -> Caller:
 def _refusal(app: ApiGatewayResolver, problem: OjsError) -> dict[str, object]:
     """Return the audit log's record of a refusal (ojs-security, section 11), without secrets."""
     event = app.current_event
-    context = event.raw_event.get("requestContext") or {}
     is_unknown = isinstance(problem, UnauthenticatedError)
     return {
         "event_type": "authentication.failed" if is_unknown else "authorization.denied",
         "principal": _caller(app).id,
-        "source_ip": (context.get("http") or {}).get("sourceIp", ""),
+        "source_ip": source_of(event.raw_event),
         "outcome": "failure",
         "detail": {
             "method": event.http_method,
@@ -234,6 +237,13 @@ def _refusal(app: ApiGatewayResolver, problem: OjsError) -> dict[str, object]:
             **problem.details,
         },
     }
+
+
+def source_of(event: Mapping[str, Any]) -> str:
+    """Return the address that a request came from."""
+    http = (event.get("requestContext") or {}).get("http") or {}
+    source: str = http.get("sourceIp", "")
+    return source
 
 
 def headers_of(app: ApiGatewayResolver) -> Mapping[str, str]:

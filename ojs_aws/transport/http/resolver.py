@@ -30,6 +30,7 @@ from ojs_aws.transport.http.request_middleware import (
     tracing_requests,
 )
 from ojs_aws.transport.http.routes import (
+    JOB_ENDPOINT,
     Group,
     Handler,
     Route,
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
     from ojs_aws.services.backend import Backend
+
+_LISTED: Final = "GET /ojs/v1/openapi.json lists the operations."
+_ELSEWHERE: Final = (
+    "This URL is for senders and workers. Use the URL of the API: the output ApiUrl of the stack."
+)
 
 _NOTED: Final = ("job_id", "queue", "worker_id", "workflow_id")
 """Parameters of paths that log lines and traces name."""
@@ -116,16 +122,19 @@ class Resolver(APIGatewayHttpResolver):
 
 def build_resolver(
     backend: Backend,
-    group: Group,
+    *groups: Group,
     logger: Logger | None = None,
     tracing: Tracing | None = None,
+    authorize: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Resolver:
     """Return the resolver of one function.
 
+    :param groups: of the routes that it serves; one for each function behind the gateway.
     :param logger: writes a line for each request; by default the functions' own.
     :param tracing: has a span for each request; by default as the settings say.
+    :param authorize: adds what the authorizer finds to an event, where no gateway asks it.
     """
-    server = Server(backend, backend.clock.now())
+    server = Server(backend, backend.clock.now(), authorize)
     if logger is None:
         from ojs_aws.transport.logs import function_logger  # tests bring their own
 
@@ -135,17 +144,19 @@ def build_resolver(
     resolver.use(
         [
             setting_headers(server),
-            logging_requests(logger),
+            logging_requests(logger, has_source=groups == JOB_ENDPOINT),
             *_measuring(server),
             answering_errors(logger),
             *([] if tracing is NO_TRACING else [tracing_requests(tracing)]),
         ]
     )
-    import_main_handlers(group)
     replacements = _test_handlers(server)
-    for route in routes_of(group):
-        _register(resolver, server, route, replacements.get(route.operation))
-    resolver.not_found(_unknown(resolver, authenticating(server)))
+    for group in groups:
+        import_main_handlers(group)
+        for route in routes_of(group):
+            _register(resolver, server, route, replacements.get(route.operation))
+    hint = _ELSEWHERE if groups == JOB_ENDPOINT else _LISTED
+    resolver.not_found(_unknown(resolver, authenticating(server), hint))
     resolver.seal()
     return resolver
 
@@ -201,9 +212,12 @@ def _client_limit(server: Server, route: Route) -> list[Middleware]:
 
 
 def _unknown(
-    resolver: Resolver, authenticate: Callable[[Resolver], object]
+    resolver: Resolver, authenticate: Callable[[Resolver], object], hint: str
 ) -> Callable[[Exception], Response[str]]:
-    """Return the answer to a request that no route of this function matches."""
+    """Return the answer to a request that no route of this function matches.
+
+    :param hint: for an operation that another function serves.
+    """
 
     def answer(_: Exception) -> Response[str]:
         if resolver.current_event.http_method.upper() != "OPTIONS":
@@ -215,7 +229,7 @@ def _unknown(
             raise NotFoundError(
                 f"There is no {request.method} {request.path[:200]}.",
                 details={"method": request.method, "path": request.path[:200]},
-                hint="GET /ojs/v1/openapi.json lists the operations.",
+                hint=hint if methods else _LISTED,
             )
         allowed = ", ".join((*methods, "OPTIONS"))
         if request.method == "OPTIONS":

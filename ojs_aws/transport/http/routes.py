@@ -34,6 +34,7 @@ Handler: TypeAlias = "Callable[[Call], Answer[object]]"
 
 __all__ = [
     "BASE",
+    "JOB_ENDPOINT",
     "ROUTES",
     "Group",
     "Handler",
@@ -47,6 +48,9 @@ __all__ = [
     "pattern_of",
     "routes_of",
 ]
+
+JOB_ENDPOINT: Final = (Group.PRODUCER, Group.WORKER_API, Group.SYSTEM)
+"""What the job endpoint serves: all that senders and workers need, at one URL without a gateway."""
 
 _PREFIXES: Final = (BASE + BASE, "/v1")
 """What some clients make of the base path."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.pricing import BUSY_RATE, PRICES, Workload, estimate, million, standing
-from ojs_aws.pricing.estimate import ACCESS_LOG
+from ojs_aws.pricing.estimate import ACCESS_LOG, SOURCE_LOG
 
 README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
 
@@ -73,7 +73,7 @@ def test_a_batch_saves_requests() -> None:
         for batched in (0, 1)
     ]
     assert by_unit[0]["messages"] - by_unit[1]["messages"] == 900
-    assert (by_unit[0]["API, requests"], by_unit[1]["API, requests"]) == (1000, 1)
+    assert (by_unit[0]["API, invocations"], by_unit[1]["API, invocations"]) == (1000, 1)
 
 
 def test_jobs_that_come_one_by_one_cost_more_than_many_at_once() -> None:
@@ -139,9 +139,27 @@ def test_failures_are_grouped_with_one_write_for_each_batch_that_has_some() -> N
 def test_direct_clients_save_the_requests_of_their_pushes() -> None:
     """Request, invocation, its time and its lines of the log."""
     api, direct = (Workload(jobs=1e6, is_direct=is_direct) for is_direct in (False, True))
-    assert units(api, "HTTP API request") - units(direct, "HTTP API request") == 1e6
+    assert units(api, "Lambda request") - units(direct, "Lambda request") == 1e6
     assert units(direct, "write unit") == units(api, "write unit")
-    assert million(api) - million(direct) == pytest.approx(2, abs=0.05)
+    assert million(api) - million(direct) == pytest.approx(0.85, abs=0.05)
+
+
+def test_the_gateway_costs_a_dollar_a_million_requests_and_its_log() -> None:
+    """An HTTP worker needs three requests for a job; the job endpoint is billed as a function."""
+    endpoint = Workload(jobs=1e6, uses_http_workers=True)
+    gateway = replace(endpoint, uses_gateway=True)
+    assert units(endpoint, "HTTP API request") == 0
+    assert units(gateway, "HTTP API request") == 3e6
+    log = 3 * (ACCESS_LOG - SOURCE_LOG) * 0.5e-3
+    assert million(gateway) - million(endpoint) == pytest.approx(3 + log)
+
+
+def test_the_default_stack_keeps_its_three_prices() -> None:
+    """HTTP worker, 0.5 KB: when busy, at one job a second, and a month without a job."""
+    http = Workload(jobs=1e6, uses_http_workers=True)
+    assert million(replace(http, rate=BUSY_RATE)) <= 10
+    assert million(replace(http, rate=1)) <= 12
+    assert standing(http) <= 3
 
 
 def test_what_stands_does_not_grow_with_the_jobs() -> None:
@@ -153,7 +171,7 @@ def test_what_stands_does_not_grow_with_the_jobs() -> None:
 def test_the_bus_the_dashboard_and_the_alarms_can_be_left_out() -> None:
     whole = Workload(jobs=1e6)
     assert million(whole) - million(replace(whole, has_bus=False)) == pytest.approx(1)
-    http = replace(whole, uses_http_workers=True)
+    http = replace(whole, uses_http_workers=True, uses_gateway=True)
     saved = million(http) - million(replace(http, has_access_log=False))
     assert saved == pytest.approx(3 * ACCESS_LOG * 0.5e-3)
     bare = replace(whole, has_alarms=False)
@@ -161,7 +179,7 @@ def test_the_bus_the_dashboard_and_the_alarms_can_be_left_out() -> None:
 
 
 def test_a_month_without_jobs_costs_about_three_dollars_with_the_alarms() -> None:
-    assert standing(Workload(jobs=0, uses_http_workers=True)) == pytest.approx(3, abs=0.1)
+    assert standing(Workload(jobs=0, uses_http_workers=True)) == pytest.approx(2.85, abs=0.1)
 
 
 def test_the_readme_says_both_ends_of_the_range() -> None:

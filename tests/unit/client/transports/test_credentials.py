@@ -87,6 +87,27 @@ async def test_requests_are_signed_as_aws_does(monkeypatch: pytest.MonkeyPatch) 
     assert "secret-secret" not in str(headers)
 
 
+@pytest.mark.parametrize(
+    ("host", "service"),
+    [
+        ("abc.execute-api.eu-west-1.amazonaws.com", "execute-api"),
+        ("ojs.example.com", "execute-api"),
+        ("abc.lambda-url.eu-west-1.on.aws", "lambda"),
+    ],
+)
+def test_a_signature_names_the_service_of_its_url(
+    host: str, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the job endpoint is Lambda, which refuses API Gateway's."""
+    from ojs_aws.client.transports.sigv4 import BotocoreSigner
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    sign = BotocoreSigner("eu-west-1", None)
+    made = sign("GET", f"https://{host}/ojs/v1/jobs", {"host": host}, b"")
+    assert f"/eu-west-1/{service}/aws4_request" in made["Authorization"]
+
+
 def test_a_signature_depends_on_all_that_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Method, path, query and body."""
     from ojs_aws.client.transports.sigv4 import BotocoreSigner

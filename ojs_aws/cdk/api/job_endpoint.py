@@ -1,0 +1,113 @@
+"""Gives senders and workers a URL of their own: a function URL, which costs nothing a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, OpenAccess
+from ojs_aws.cdk.monitoring.alarms import alarm
+from ojs_aws.cdk.ojs_function import OjsFunction
+from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
+
+_OFFERED: Final = (ApiKeys, Iam, OpenAccess)
+"""The kinds of access that need no gateway: the function or IAM checks who calls."""
+
+_FIVE: Final = Duration.minutes(5)
+_FAILURES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEndpointProps:
+    """Say what answers, and who may call.
+
+    :ivar function: the function that serves senders and workers.
+    :ivar access: who may call; no kind that a gateway checks.
+    :ivar cors_origins: origins whose pages may use the URL.
+    """
+
+    function: OjsFunction
+    access: Access
+    cors_origins: Sequence[str] = ()
+
+
+class JobEndpoint(Construct):
+    """Define the function URL of a backend, and the alarm of its errors.
+
+    API Gateway is not asked, so that nobody pays for its requests. What it does beside routing is
+    done elsewhere: the function finds callers by the authorizer's code, logs each request, and its
+    reserved concurrency bounds what comes.
+
+    :ivar function: the function.
+    :ivar url: its URL, ending in a slash; clients add ``ojs/v1/...``.
+    :ivar fails: rings when the function answers with errors of its own.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: JobEndpointProps) -> None:
+        """Define the URL, who may invoke it, and the alarm."""
+        super().__init__(scope, id_)
+        self.function = props.function
+        is_signed = isinstance(props.access, Iam)
+        auth = lambda_.FunctionUrlAuthType
+        self._made = props.function.live.add_function_url(
+            auth_type=auth.AWS_IAM if is_signed else auth.NONE, cors=_cors(props.cors_origins)
+        )
+        self.url = self._made.url
+        self.fails = alarm(
+            self,
+            "Fails",
+            "The job endpoint answers with errors of its own.",
+            "the-api-fails",
+            cloudwatch.Metric(
+                namespace="AWS/Lambda",
+                metric_name="Url5xxCount",
+                dimensions_map={"FunctionName": props.function.function_name},
+                statistic="Sum",
+                period=_FIVE,
+            ),
+            threshold=_FAILURES,
+        )
+
+    def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a principal call the URL with signed requests, where access is by IAM."""
+        return self._made.grant_invoke_url(grantee)
+
+
+def has_job_endpoint(
+    access: Access, *, wanted: bool | None, rate_limit_per_s: int | None, burst_limit: int | None
+) -> bool:
+    """Return True if a backend has a job endpoint: None wants it where it can be had.
+
+    A gateway that throttles would be passed by, so that nobody gets one there without asking.
+
+    :raises ValueError: it is wanted where only a gateway can check who calls.
+    """
+    is_possible = isinstance(access, _OFFERED)
+    if wanted and not is_possible:
+        raise ValueError(
+            "A job endpoint has no gateway that could check tokens: leave it out, or use ApiKeys, "
+            "Iam or OpenAccess."
+        )
+    if wanted is None:
+        return is_possible and rate_limit_per_s is None and burst_limit is None
+    return wanted
+
+
+def _cors(origins: Sequence[str]) -> lambda_.FunctionUrlCorsOptions | None:
+    if not origins:
+        return None
+    return lambda_.FunctionUrlCorsOptions(
+        allowed_origins=list(origins),
+        # Lambda answers preflights by itself, and refuses their method in this list.
+        allowed_methods=[lambda_.HttpMethod(each) for each in CORS_METHODS if each != "OPTIONS"],
+        allowed_headers=list(CORS_HEADERS),
+        exposed_headers=list(CORS_EXPOSED),
+        max_age=Duration.seconds(CORS_MAX_AGE_S),
+    )

@@ -1,0 +1,86 @@
+"""What a process remembers of the credentials that it has checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from ojs_aws.domain.access import Caller
+from ojs_aws.domain.api_keys import Refusal
+from ojs_aws.services.access.api_keys import (
+    MAX_REMEMBERED,
+    RememberedAuthentication,
+    Verdict,
+)
+from ojs_aws.testing.memory import FakeClock
+
+LASTS_MS = 300_000
+
+
+@dataclass
+class Asked:
+    """An authentication that knows every header but the refused ones."""
+
+    refused: set[str] = field(default_factory=set)
+    headers: list[str] = field(default_factory=list)
+
+    def __call__(self, header: str) -> Verdict:
+        self.headers.append(header)
+        if header in self.refused:
+            return Verdict(None, Refusal.REVOKED)
+        return Verdict(Caller(id=header, name=header))
+
+
+def remembered(lasts_ms: int = LASTS_MS) -> tuple[RememberedAuthentication, Asked, FakeClock]:
+    asked, clock = Asked(), FakeClock()
+    return RememberedAuthentication(asked, clock, lasts_ms), asked, clock
+
+
+@pytest.mark.parametrize(("after_ms", "times"), [(LASTS_MS - 1, 1), (LASTS_MS, 2)])
+def test_a_caller_is_remembered_until_its_time_is_over(after_ms: int, times: int) -> None:
+    """A key that was revoked meanwhile works no longer than that."""
+    authenticate, asked, clock = remembered()
+    assert authenticate("a").caller == Caller(id="a", name="a")
+    asked.refused.add("a")
+    clock.advance(ms=after_ms)
+    is_known = authenticate("a").caller is not None
+    assert (is_known, len(asked.headers)) == (times == 1, times)
+
+
+def test_to_be_asked_for_does_not_make_the_memory_longer() -> None:
+    """Or a key that is in use could never be revoked."""
+    authenticate, asked, clock = remembered()
+    authenticate("a")
+    asked.refused.add("a")
+    clock.advance(ms=LASTS_MS - 1)
+    authenticate("a")
+    clock.advance(ms=1)
+    assert authenticate("a").refusal is Refusal.REVOKED
+
+
+def test_what_is_refused_is_looked_up_each_time() -> None:
+    """A key that was made a moment later works at once."""
+    authenticate, asked, _ = remembered()
+    asked.refused.add("a")
+    assert authenticate("a").caller is None
+    asked.refused.clear()
+    assert authenticate("a").caller is not None
+
+
+def test_without_a_memory_each_request_asks() -> None:
+    authenticate, asked, _ = remembered(lasts_ms=0)
+    for _ in range(2):
+        authenticate("a")
+    assert asked.headers == ["a", "a"]
+
+
+def test_the_memory_is_bounded_and_holds_no_secret() -> None:
+    """What is in use stays; the text of credentials is nowhere in it."""
+    authenticate, asked, _ = remembered()
+    for number in range(MAX_REMEMBERED + 10):
+        authenticate(f"secret-{number}")
+        authenticate("secret-0")
+    assert asked.headers.count("secret-0") == 1
+    assert len(authenticate._known) == MAX_REMEMBERED
+    assert "secret-1" not in str(list(authenticate._known))
