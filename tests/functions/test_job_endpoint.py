@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,10 @@ Send = Callable[..., Any]
 
 
 @pytest.fixture
-def book(monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> Iterator[KeyBook]:
+def book(monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> KeyBook:
     """The keys of a deployment that asks for them."""
     monkeypatch.setenv("OJS_AUTH", "api-key")
-    yield build_key_book(Settings(), boto3.client("dynamodb"))
+    return build_key_book(Settings(), boto3.client("dynamodb"))
 
 
 @pytest.fixture
