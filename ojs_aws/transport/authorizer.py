@@ -1,4 +1,5 @@
 """Implements the Lambda authorizer of the HTTP API: credentials become what the gateway passes on.
+
 The job endpoint, which has no gateway, asks the same code.
 
 It never refuses by itself. The gateway's own refusals have no OJS error and cannot be given one,

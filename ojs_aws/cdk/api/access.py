@@ -25,9 +25,9 @@ class ApiKeys:
     """Ask for API keys of ``ojs-aws keys``, which a Lambda authorizer checks.
 
     :ivar cache_s: how long the gateway and the job endpoint remember what the authorizer found, up
-        to 3600 seconds: so long a revoked key may still work. With 0 the authorizer is asked each time; only then
-        are requests without any credentials answered in the form of OJS, too: a gateway that
-        remembers answers those itself, with 401 and a text of its own.
+        to 3600 seconds: so long a revoked key may still work. With 0 the authorizer is asked each
+        time; only then does the API answer requests without any credentials in the form of OJS,
+        too: a gateway that remembers answers those itself, with 401 and a text of its own.
     """
 
     cache_s: int = 300
