@@ -7,11 +7,11 @@ and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam o
 ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
 (separated by commas); ``job_endpoint`` (true, false, or auto: a URL of their own for senders and
 workers, where access needs no gateway). Middleware and hooks of your own: ``extensions`` (the
-folder of their code) with ``enqueue_middleware`` and ``hooks`` (each as
-module:attribute). Functions that start warm: ``start`` (cold, snapstart, or how many executions to provision). How long the table's changes are
-gathered for one invocation: ``stream_window_s``. The page for operators at the API's URL:
-``web_dashboard``, with ``sign_in_client``, ``sign_in_scopes``, ``sign_in_audience`` and
-``sign_in_origins`` if they sign in at the issuer of the tokens (see
+folder of their code) with ``enqueue_middleware`` and ``hooks`` (each as module:attribute).
+Functions that start warm: ``start`` (cold, snapstart, or how many executions to provision). How
+long the table's changes are gathered for one invocation: ``stream_window_s``. The page for
+operators at the API's URL: ``web_dashboard``, with ``sign_in_client``, ``sign_in_scopes``,
+``sign_in_audience`` and ``sign_in_origins`` if they sign in at the issuer of the tokens (see
 :class:`ojs_aws.cdk.OidcSignIn`); a dashboard of CloudWatch: ``dashboard``; traces in AWS X-Ray:
 ``tracing`` (each true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic``
 (the ARN of one of yours). An export of jobs that have ended: ``export_days`` (how long it is kept)
