@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import Yes, arguments_of
+from ojs_aws.cli.options import Yes, arguments_of, when_text
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ async def list_crons(session: Session) -> None:
             "Zone": "timezone",
             "Type": "type",
             "Enabled": "enabled",
-            "Next run": "next_run_at",
-            "Last run": "last_run_at",
+            "Next run": lambda each: when_text(each.next_run_at),
+            "Last run": lambda each: when_text(each.last_run_at),
             "Runs": "run_count",
         },
         entries,
+        least=("Runs", "Last run", "Enabled"),
         nothing="No cron jobs.",
     )
 

@@ -10,7 +10,7 @@ import typer
 from ojs_aws.cli.failures import show_job_with_failures
 from ojs_aws.cli.job_views import error_text
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
-from ojs_aws.cli.options import JobId, json_of, moment
+from ojs_aws.cli.options import JobId, json_of, moment, when_text
 from ojs_aws.cli.output import flat
 from ojs_aws.cli.session import ExitCode, Session, command, listed, misuse, pages
 
@@ -70,12 +70,13 @@ async def list_dead_letters(
             "Id": "id",
             "Type": "type",
             "Queue": "queue",
-            "Attempts": "attempt",
-            "Discarded": "discarded_at",
+            "Tries": "attempt",
+            "Discarded": lambda job: when_text(job.get("discarded_at")),
             "Error": error_text,
         },
         shown,
         nothing="No dead letters.",
+        least=("Tries", "Queue"),
     )
 
 

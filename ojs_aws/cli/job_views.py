@@ -94,12 +94,13 @@ async def list_jobs(
                 "Type": "type",
                 "Queue": "queue",
                 "State": "state",
-                "Attempt": lambda job: f"{job.get('attempt')}/{job.get('max_attempts')}",
+                "Try": lambda job: f"{job.get('attempt')}/{job.get('max_attempts')}",
                 "Age": lambda job: age_text(job.get("created_at")),
                 "Now": doing_text,
             },
             jobs,
             nothing="No such jobs.",
+            least=("Try", "Age", "Queue"),
         )
     if examined > len(jobs):
         session.out.hint(f"Looked at {examined} jobs.")

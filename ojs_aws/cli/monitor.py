@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.job_views import error_text
-from ojs_aws.cli.options import age_text
+from ojs_aws.cli.options import age_text, duration_text, spread_text, when_text
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ SHOWN: Final = 10
 """Rows of each table."""
 
 _STATES: Final = ("available", "active", "scheduled", "retryable", "discarded")
+
+_QUEUE_COLUMNS: Final = (
+    *("Name", "avail", "active", "sched", "retry", "disc"),
+    *("oldest", "done/min", "fail/min", "wait p95", "run p95"),
+)
+_LEAST: Final = ("sched", "disc", "run p95", "retry", "fail/min")
+"""Columns of queues to leave out in a narrow terminal, the first one first."""
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +54,7 @@ async def monitor(
 
     with Live(console=session.out.console(), screen=True, auto_refresh=False) as live:
         while True:
-            live.update(_screen(*await _look(session)), refresh=True)
+            live.update(_screen(*await _look(session), live.console.width), refresh=True)
             await asyncio.sleep(every_s)
 
 
@@ -62,7 +69,9 @@ async def _once(session: Session) -> None:
             }
         )
     else:
-        session.out.console().print(_screen(overview, workers, failures))
+        console = session.out.console()
+        width = 0 if console.soft_wrap else console.width
+        console.print(_screen(overview, workers, failures, width))
 
 
 async def _look(
@@ -80,18 +89,24 @@ def _screen(
     overview: Mapping[str, JsonValue],
     workers: Sequence[WorkerEntry],
     failures: Sequence[Mapping[str, JsonValue]],
+    width: int = 0,
 ) -> Group:
     """Return what the screen shows."""
     from rich.console import Group
+    from rich.text import Text
 
     queues = overview.get("queues")
     rows = [each for each in queues if isinstance(each, dict)] if isinstance(queues, list) else []
     return Group(
-        "\n".join(_summary(overview)),
-        _table("Queues", ("Name", *_STATES, "done/min", "failed/min"), map(_queue_row, rows)),
-        _table("Workers", ("Id", "State", "Jobs", "Last heartbeat"), map(_worker_row, workers)),
+        Text("\n".join(_summary(overview))),
+        _table("Queues", _QUEUE_COLUMNS, map(_queue_row, rows), width, _LEAST),
+        _table("Workers", ("Id", "State", "Jobs", "Heartbeat"), map(_worker_row, workers), width),
         _table(
-            "Latest failures", ("Id", "When", "Type", "Queue", "Error"), map(_failure_row, failures)
+            "Latest failures",
+            ("Id", "Ago", "Type", "Queue", "Error"),
+            map(_failure_row, failures),
+            width,
+            ("Queue",),
         ),
     )
 
@@ -100,14 +115,32 @@ def _summary(overview: Mapping[str, JsonValue]) -> Iterator[str]:
     totals = _object(overview.get("totals"))
     jobs, rate = _object(totals.get("jobs")), _object(totals.get("throughput"))
     yield "   ".join(f"{state} {jobs.get(state, 0)}" for state in _STATES)
+    done, failed = _rates(rate)
+    yield f"{done} done and {failed} attempts failed a minute"
+    if waits := spread_text(totals.get("latency_ms")):
+        runs = spread_text(totals.get("duration_ms"))
+        yield f"waits {waits}   runs {runs or '-'}   (p50, p95, p99)"
+    if queue := overview.get("oldest_available_queue"):
+        yield f"oldest available job: {when_text(overview.get('oldest_available_at'))}, in {queue}"
     yield (
-        f"{rate.get('processed_per_minute')} done and {rate.get('failed_per_minute')} failed a "
-        f"minute   {totals.get('workers')} workers   {totals.get('queues')} queues, "
-        f"{totals.get('queues_paused')} paused   as of {totals.get('computed_at')}"
+        f"{totals.get('workers')} workers   {totals.get('queues')} queues, "
+        f"{totals.get('queues_paused')} paused   as of {str(totals.get('computed_at'))[11:19]} UTC"
     )
-    sweep = _object(overview.get("sweep"))
+    sweep, events = _object(overview.get("sweep")), _object(overview.get("events"))
+    if events:
+        behind = duration_text(events.get("lag_ms"))
+        yield f"last events {when_text(events.get('last_at'))}, {behind} behind"
     if sweep.get("status") == "late":
-        yield f"The sweep is late: it last ended {age_text(sweep.get('last_run_at'))} ago."
+        yield f"The sweep is late: it last ended {when_text(sweep.get('last_run_at'))}."
+
+
+def _rates(rate: Mapping[str, JsonValue]) -> tuple[float, float]:
+    """Return how many jobs completed, and how many attempts failed, in a minute."""
+    ended, failed, retried = (
+        value if isinstance(value := rate.get(f"{name}_per_minute"), int | float) else 0.0
+        for name in ("processed", "failed", "retried")
+    )
+    return round(ended - failed, 2), round(failed + retried, 2)
 
 
 def _object(value: JsonValue) -> Mapping[str, JsonValue]:
@@ -115,26 +148,39 @@ def _object(value: JsonValue) -> Mapping[str, JsonValue]:
 
 
 def _queue_row(queue: Mapping[str, JsonValue]) -> Sequence[object]:
-    counts, rate = _object(queue.get("counts")), _object(queue.get("throughput"))
-    paused = " (paused)" if queue.get("paused") else ""
-    done, failed = rate.get("processed_per_minute"), rate.get("failed_per_minute")
-    return (f"{queue.get('name')}{paused}", *(counts.get(s, 0) for s in _STATES), done, failed)
+    counts, times = _object(queue.get("counts")), ("latency_ms", "duration_ms")
+    oldest = queue.get("oldest_available_at")
+    return (
+        f"{queue.get('name')}{' (paused)' if queue.get('paused') else ''}",
+        *(counts.get(state, 0) for state in _STATES),
+        age_text(oldest),
+        *_rates(_object(queue.get("throughput"))),
+        *(duration_text(_object(queue.get(name)).get("p95")) for name in times),
+    )
 
 
 def _worker_row(worker: WorkerEntry) -> Sequence[object]:
-    beat = worker.described.get("last_heartbeat_at")
-    return worker.id, worker.state, worker.described.get("active_jobs"), f"{age_text(beat)} ago"
+    jobs = worker.described.get("active_jobs")
+    return worker.id, worker.state, jobs, when_text(worker.last_heartbeat_at)
 
 
 def _failure_row(event: Mapping[str, JsonValue]) -> Sequence[object]:
     data = _object(event.get("data"))
-    when = f"{age_text(event.get('time'))} ago"
+    when = age_text(event.get("time"))
     return event.get("subject"), when, data.get("job_type"), data.get("queue"), error_text(data)
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterator[Sequence[object]]) -> Table | str:
+def _table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterator[Sequence[object]],
+    width: int,
+    least: Sequence[str] = (),
+) -> Table | str:
     """Return a table of one-line rows."""
-    from ojs_aws.cli.output import drawn
+    from ojs_aws.cli.tables import drawn
 
     shown = [row for row, _ in zip(rows, range(SHOWN), strict=False)]
-    return drawn(columns, shown, title=f"\n{title}") if shown else f"\n{title}\nnone"
+    if not shown:
+        return f"\n{title}\nnone"
+    return drawn(columns, shown, title=f"\n{title}", width=width, least=least).table

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 JobId = Annotated[str, typer.Argument(help="Id of the job.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be changed.")]
 NO_OPTIONS: Final[Mapping[str, object]] = {}
+_SHARES: Final = ("p50", "p95", "p99")
+_SECOND_MS: Final = 1000
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -149,6 +151,31 @@ def flow_help(app: typer.Typer) -> None:
     for group in app.registered_groups:
         if group.typer_instance is not None:
             flow_help(group.typer_instance)
+
+
+def duration_text(ms: object) -> str:
+    """Return a length of time in milliseconds for people, such as ``430 ms`` or ``2.4 s``."""
+    from ojs_aws.domain.timestamps import span_text
+
+    if not isinstance(ms, int | float):
+        return ""
+    if ms < _SECOND_MS:
+        return f"{round(ms)} ms"
+    return f"{ms / _SECOND_MS:.1f} s" if ms < 60 * _SECOND_MS else span_text(round(ms))
+
+
+def spread_text(percentiles: object) -> str:
+    """Return percentiles of times as ``40 ms, 1.2 s, 3.0 s``; empty if nothing was measured."""
+    found = percentiles if isinstance(percentiles, dict) else {}
+    return ", ".join(filter(None, (duration_text(found.get(each)) for each in _SHARES)))
+
+
+def when_text(text: object) -> str:
+    """Return when an instant of an answer is, such as ``5 min ago`` or ``in 3 h``."""
+    if not isinstance(text, str):
+        return ""
+    is_past = datetime.fromisoformat(text) <= datetime.now(UTC)
+    return f"{age_text(text)} ago" if is_past else f"in {age_text(text)}"
 
 
 def age_text(text: object, now: datetime | None = None) -> str:

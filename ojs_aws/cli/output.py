@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
+
+from ojs_aws.cli.tables import drawn, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import Console
-    from rich.table import Table
 
     from ojs_aws.domain.errors import JsonValue, OjsError
-
-COLOURS: Final = {
-    "active": "cyan",
-    "available": "green",
-    "cancelled": "dim",
-    "completed": "green",
-    "discarded": "red",
-    "failed": "red",
-    "paused": "yellow",
-    "retryable": "yellow",
-    "running": "cyan",
-    "scheduled": "blue",
-    "stale": "red",
-}
-"""Of states, in tables."""
-
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All but the tab and the end of a line."""
-
 
 Columns: TypeAlias = "Mapping[str, str | Callable[[Any], object]]"
 """The member or attribute that each column shows, or a function of the item."""
@@ -75,6 +56,7 @@ class Output:
         title: str = "",
         nothing: str = "Nothing.",
         is_whole: bool = False,
+        least: Sequence[str] = (),
     ) -> None:
         """Print rows as a table, or ``data`` as JSON if that is wanted.
 
@@ -82,15 +64,20 @@ class Output:
 
         :param nothing: what to say where there are no rows.
         :param is_whole: show every value whole, on several lines if need be.
+        :param least: columns to leave out where there is no room, the first one first.
         """
         if self.as_json:
             self.json(data)
             return
-        table = drawn(columns, rows, title=title, is_whole=is_whole)
-        if table.row_count:
-            self.console().print(table)
-        else:
+        console = self.console()
+        width = 0 if console.soft_wrap else console.width
+        found = drawn(columns, rows, title=title, is_whole=is_whole, width=width, least=least)
+        if not found.table.row_count:
             typer.echo(nothing)
+            return
+        console.print(found.table)
+        if found.left_out:
+            self.hint(f"Not shown: {', '.join(found.left_out)}. A wider terminal shows it.")
 
     def items(
         self,
@@ -100,10 +87,11 @@ class Output:
         *,
         title: str = "",
         nothing: str = "Nothing.",
+        least: Sequence[str] = (),
     ) -> None:
-        """Print items as a table, one a row."""
+        """Print items as a table, one a row; parameters as of :meth:`table`."""
         rows = [[_member(each, column) for column in columns.values()] for each in items]
-        self.table(data, [*columns], rows, title=title, nothing=nothing)
+        self.table(data, [*columns], rows, title=title, nothing=nothing, least=least)
 
     def fields(
         self,
@@ -189,35 +177,6 @@ class Output:
         return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
 
 
-def drawn(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    title: str = "",
-    is_whole: bool = False,
-) -> Table:
-    """Return rows as a table; parameters as of :meth:`Output.table`."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for number, column in enumerate(columns):
-        # Ids come first, and are to be copied: nothing of them may be cut.
-        header = Text(column, no_wrap=True, overflow="ellipsis")
-        table.add_column(header, no_wrap=number == 0, overflow="fold")
-    for row in rows:
-        cells = [Text.from_markup(_cell(each)) for each in row]
-        for cell in () if is_whole else cells[1:]:
-            cell.no_wrap, cell.overflow = True, "ellipsis"
-        table.add_row(*cells)
-    return table
-
-
-def printable(text: str) -> str:
-    """Return a text without the control characters that would steer a terminal."""
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
 def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield names and values for :meth:`Output.fields`; an object's members one below the other."""
     for name, value in members.items():
@@ -231,17 +190,3 @@ def _member(item: object, column: str | Callable[[Any], object]) -> object:
     if not isinstance(column, str):
         return column(item)
     return item.get(column) if isinstance(item, Mapping) else getattr(item, column)
-
-
-def _cell(value: object) -> str:
-    from rich.markup import escape
-
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict | list):
-        return escape(printable(json.dumps(value, ensure_ascii=False)))
-    text = escape(printable(str(value)))
-    colour = COLOURS.get(text)
-    return f"[{colour}]{text}[/]" if colour else text

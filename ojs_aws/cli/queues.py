@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import DryRun, Yes, age_text, moment, pair_of
+from ojs_aws.cli.options import DryRun, Yes, age_text, moment, pair_of, spread_text
 from ojs_aws.cli.output import Columns
 from ojs_aws.cli.session import Session, command, misuse, pages
 
@@ -47,6 +47,7 @@ async def list_queues(
         {"queues": [{**each.described} for each in numbers]},
         {**state, **{name.capitalize(): partial(_count, name) for name in _COUNTS}},
         numbers,
+        least=("Completed", "Scheduled"),
     )
 
 
@@ -62,8 +63,6 @@ async def show_queue(session: Session, name: Name) -> None:
     queue = await session.client.queues.get(name)
     oldest = queue.oldest_available_at
     rates = {f"{each.replace('_', ' ')}": rate for each, rate in queue.throughput.items()}
-    times = queue.described.get("latency_ms")
-    waits = times if isinstance(times, dict) else {}
     jobs = {state: _at_least(queue, state) for state in queue.counts}
     pairs: dict[str, object] = {
         "state": queue.state,
@@ -72,7 +71,8 @@ async def show_queue(session: Session, name: Name) -> None:
         "oldest available": f"{age_text(oldest)} ago" if oldest else "none waits",
         **rates,
         "time to empty": _time_to_empty(queue),
-        **{f"waited, {share}": f"{ms} ms" for share, ms in waits.items() if ms is not None},
+        "waited: p50, p95, p99": spread_text(queue.described.get("latency_ms")),
+        "ran: p50, p95, p99": spread_text(queue.described.get("duration_ms")),
     }
     session.out.fields({**numbers.described, **queue.described}, pairs.items(), title=name)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ojs_aws.cli.options import when_text
 from ojs_aws.cli.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
@@ -53,9 +54,10 @@ async def list_workers(session: Session) -> None:
             "Queues": lambda each: ", ".join(each.queues),
             "Labels": lambda each: ", ".join(each.labels),
             "Host": "hostname",
-            "Last heartbeat": "last_heartbeat_at",
+            "Heartbeat": lambda each: when_text(each.last_heartbeat_at),
         },
         workers,
+        least=("Labels", "Host", "Directive"),
         nothing="No worker sent a heartbeat within the last hour. (Lambda workers send none.)",
     )
 

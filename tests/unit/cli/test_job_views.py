@@ -124,6 +124,36 @@ def test_a_row_is_one_line_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "…" in line
 
 
+def test_columns_that_say_least_are_left_out_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is kept is whole but for the last one; a hint names the others."""
+
+    def show(width: int) -> list[str]:
+        screen = io.StringIO()
+        monkeypatch.setattr(
+            Output, "console", lambda _: Console(file=screen, width=width, no_color=True)
+        )
+        columns = ("Id", "Type", "Queue", "State", "Try", "Age", "Now")
+        least = ("Try", "Age", "Queue")
+        Output(as_json=False).table({}, columns, [row], least=least)
+        lines = screen.getvalue().splitlines()
+        assert all(len(line) <= width for line in lines)
+        return lines
+
+    job_id = "01990000-0000-7000-8000-000000000001"
+    now = "next in 3 s: SmtpError: 421 try again later"
+    row = (job_id, "email.send", "default", "retryable", "2/5", "5 min", now)
+    header, line = show(80)
+    assert header.split() == ["Id", "Type", "State", "Now"]
+    assert line.startswith(f"{job_id}  email.send  retryable  next in 3 s")
+    assert "Not shown: Queue, Try, Age." in capsys.readouterr().err
+    assert show(90)[0].split() == ["Id", "Type", "Queue", "State", "Age", "Now"]
+    assert show(140)[1].endswith(now)
+    row = (job_id, "invoice.render.document.of.month", *row[2:])
+    assert job_id in show(80)[1]
+
+
 def test_help_names_no_type_of_a_flag() -> None:
     """A flag takes no value."""
     shown = CliRunner().invoke(app, ["jobs", "list", "--help"]).output

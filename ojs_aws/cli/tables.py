@@ -1,0 +1,144 @@
+"""Draws tables for terminals: one line a row, and no wider than the screen.
+
+Where there is no room, the columns that say least are left out first; then the widest texts are
+cut. The first column is never cut: ids are to be copied.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+COLOURS: Final = {
+    "active": "cyan",
+    "available": "green",
+    "cancelled": "dim",
+    "completed": "green",
+    "discarded": "red",
+    "failed": "red",
+    "paused": "yellow",
+    "retryable": "yellow",
+    "running": "cyan",
+    "scheduled": "blue",
+    "stale": "red",
+}
+"""Of states, in tables."""
+
+GAP: Final = 2
+"""Spaces between two columns."""
+
+NARROW: Final = 12
+"""A text that is cut keeps so many characters, if it had them."""
+
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All but the tab and the end of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Holds a table for the terminal.
+
+    :ivar left_out: the names of columns for which there was no room.
+    """
+
+    table: Table
+    left_out: tuple[str, ...] = ()
+
+
+def drawn(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str = "",
+    is_whole: bool = False,
+    width: int = 0,
+    least: Sequence[str] = (),
+) -> Drawn:
+    """Return rows as a table.
+
+    :param is_whole: show every value whole, on several lines if need be.
+    :param width: characters of a line; 0 for any number.
+    :param least: columns to leave out where there is no room, the first one first.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    values = [list(row) for row in rows]
+    cells = [[Text.from_markup(_cell(each)) for each in row] for row in values]
+    widths = [
+        max([len(name), *(row[at].cell_len for row in cells)]) for at, name in enumerate(columns)
+    ]
+    kept = range(len(columns)) if is_whole else _kept(columns, widths, width, least)
+    if width and not is_whole:
+        widths = _cut(widths, kept, width)
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for at in kept:
+        header = Text(columns[at], no_wrap=True, overflow="ellipsis")
+        numbers = not is_whole and all(type(row[at]) in {int, float} for row in values)
+        table.add_column(
+            header,
+            no_wrap=at == 0,
+            overflow="fold",
+            justify="right" if numbers and values else "left",
+            max_width=widths[at] if width and at and not is_whole else None,
+        )
+    for row in cells:
+        for cell in () if is_whole else row[1:]:
+            cell.no_wrap, cell.overflow = True, "ellipsis"
+        table.add_row(*(row[at] for at in kept))
+    left_out = tuple(name for at, name in enumerate(columns) if at not in kept)
+    return Drawn(table, left_out)
+
+
+def _kept(
+    columns: Sequence[str], widths: Sequence[int], width: int, least: Sequence[str]
+) -> list[int]:
+    """Return the columns for which there is room, if the last one is cut short."""
+    kept = list(range(len(columns)))
+    for name in least if width else ():
+        needed = sum(widths[at] for at in kept[:-1]) + min(widths[kept[-1]], NARROW)
+        if needed + GAP * (len(kept) - 1) <= width:
+            break
+        kept.remove(columns.index(name))
+    return kept
+
+
+def _cut(widths: Sequence[int], kept: Sequence[int], width: int) -> list[int]:
+    """Return widths that fit: the last column is cut first, then the widest one each time."""
+    found = list(widths)
+    over = sum(found[at] for at in kept) + GAP * (len(kept) - 1) - width
+    last = kept[-1]
+    for at in [last] if last else []:
+        less = max(0, min(over, found[at] - NARROW))
+        found[at], over = found[at] - less, over - less
+    while over > 0:
+        widest = max(kept[1:], key=lambda at: found[at], default=0)
+        if not widest or found[widest] <= 1:
+            break
+        found[widest], over = found[widest] - 1, over - 1
+    return found
+
+
+def printable(text: str) -> str:
+    """Return a text without the control characters that would steer a terminal."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _cell(value: object) -> str:
+    from rich.markup import escape
+
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict | list):
+        return escape(printable(json.dumps(value, ensure_ascii=False)))
+    text = escape(printable(str(value)))
+    colour = COLOURS.get(text)
+    return f"[{colour}]{text}[/]" if colour else text
