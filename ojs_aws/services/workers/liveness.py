@@ -94,7 +94,8 @@ def moves_rows(worker: WorkerInfo, silence: int) -> bool:
     expected, the write is refused, and the heartbeat goes by the job that it found.
     """
     every = worker.last_seen - (worker.seen_before or worker.last_seen)
-    every = every or worker.interval_ms or ASSUMED_INTERVAL_MS
+    if every <= 0:  # the first one, or another process's clock was ahead
+        every = worker.interval_ms or ASSUMED_INTERVAL_MS
     part, whole = ROW_REST
     stays = silence * (whole - part) // whole
     return worker.beats % (1 + stays * 10 // (every * SPREAD_TENTHS)) == 0

@@ -60,6 +60,16 @@ def test_the_sweep_moves_early_rows_too(world: World) -> None:
     assert rows(world) == {9_000}
 
 
+def test_a_clock_that_is_behind_the_last_heartbeats_does_no_harm(world: World) -> None:
+    """Another process answered that one, and its clock was ahead."""
+    [job_id] = held(world, 1)
+    for back_ms in (1, 999, 3_000, 40_000):
+        world.clock.advance(ms=-back_ms)
+        world.backend.workers.heartbeat("w1", [job_id], report=BEAT)
+        world.clock.advance(s=1)
+        assert world.backend.workers.heartbeat("w1", [job_id], report=BEAT).lost == ()
+
+
 def test_early_rows_hide_what_is_due_for_one_fetch_only(world: World) -> None:
     """A process with thirty jobs has died, and another job whose message is lost is due."""
     held(world, 30)
