@@ -251,15 +251,8 @@ async def _change_chosen(
 
 async def _cancelled(session: Session, ids: list[str]) -> AsyncIterator[JobBulkResult]:
     """Cancel counted jobs by their ids: they may have begun another attempt since the count."""
-    from ojs_aws.client.areas.job_parts import JobBulkResult
-    from ojs_aws.domain.errors import BulkRefusedError
-
     for first in range(0, len(ids), ID_STEP):
-        part = ids[first : first + ID_STEP]
-        try:
-            yield await session.client.jobs.change_named("cancel", part)
-        except BulkRefusedError:  # all of them have ended since the count
-            yield JobBulkResult(matched=len(part), succeeded=(), failed=())
+        yield await session.client.jobs.change_named("cancel", ids[first : first + ID_STEP])
 
 
 _PAST: Final[dict[str, str]] = {

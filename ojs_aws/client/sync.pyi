@@ -495,8 +495,8 @@ class SyncJobs:
 
         So exactly the jobs of a dry run are changed, even those that began another attempt since.
 
-        :param job_ids: up to a thousand.
-        :raises BulkRefusedError: not one of them could be changed.
+        :param job_ids: up to a hundred.
+        :raises InvalidRequestError: no ids, or one that is named twice.
         """
 
     def reprioritise_some(self, priority: int, *, dry_run: bool=False, limit: int=100, cursor: str='', as_of: str='', **chosen: Unpack[JobFilter]) -> JobBulkResult:

@@ -126,6 +126,50 @@ def test_chosen_jobs_are_cancelled(tab: Tab, api: httpx.Client) -> None:
     assert (state_of(api, chosen), state_of(api, other)) == ("cancelled", "available")
 
 
+def test_chosen_jobs_stay_chosen_when_they_leave_the_list(tab: Tab, api: httpx.Client) -> None:
+    """The list is loaded again and again, and jobs that retry come and go."""
+    jobs = [push(api, "leaving") for _ in range(2)]
+    page = tab.open("jobs?queue=leaving&state=available", "Jobs")
+    page.get_by_role("link", name=jobs[1]).wait_for()
+    page.get_by_role("button", name="Choose all on this page").click()
+    api.post("workers/fetch", json={"worker_id": "w", "queues": ["leaving"], "count": 1})
+    page.get_by_role("button", name="Refresh").click()
+    tab.says("2 jobs chosen, of which 1 left this list since")
+    page.get_by_role("button", name="Cancel chosen").click()
+    tab.confirm("Cancel jobs")
+    tab.says("Cancelled 2 jobs.")
+    assert {state_of(api, each) for each in jobs} == {"cancelled"}
+
+
+def test_the_very_jobs_that_were_counted_are_cancelled(tab: Tab, api: httpx.Client) -> None:
+    """Also those that began an attempt since; other states of the filter stay as they are."""
+    failed = discard(api, "retrying")
+    jobs = [push(api, "retrying") for _ in range(2)]
+    page = tab.open("jobs?queue=retrying&state=available,discarded", "Jobs")
+    page.get_by_role("button", name="Cancel all").click()
+    page.get_by_text("Those that are discarded stay as they are.").wait_for()
+    tab.says("Jobs that match now: 2")
+    api.post("workers/fetch", json={"worker_id": "w", "queues": ["retrying"], "count": 1})
+    later = push(api, "retrying")
+    command = tab.confirm("Cancel jobs", typed="cancel")
+    assert command == "ojs-aws jobs cancel --queue retrying --state available"
+    tab.says("Cancelled 2 jobs.")
+    assert {state_of(api, each) for each in jobs} == {"cancelled"}
+    assert (state_of(api, failed), state_of(api, later)) == ("discarded", "available")
+
+
+def test_what_could_not_be_changed_is_a_warning(tab: Tab, api: httpx.Client) -> None:
+    """A job may end between the choice and the click."""
+    job_id = push(api, "ended")
+    page = tab.open("jobs?queue=ended", "Jobs")
+    page.get_by_role("checkbox", name=f"Choose {job_id}").check()
+    api.delete(f"jobs/{job_id}")
+    page.get_by_role("button", name="Cancel chosen").click()
+    tab.confirm("Cancel jobs")
+    tab.says("Cancelled 0 jobs. 1 job could not be changed: the state did not allow it.")
+    assert page.locator(".done.partial").count() == 1
+
+
 def test_all_that_match_are_retried_after_a_count(tab: Tab, api: httpx.Client) -> None:
     """The count is shown before anything is changed."""
     failed = [discard(api, "again") for _ in range(3)]

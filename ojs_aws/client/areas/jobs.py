@@ -17,6 +17,7 @@ from ojs_aws.client.areas.job_parts import (
     JobReason,
 )
 from ojs_aws.client.transports.answers import (
+    Values,
     entry_of,
     objects_in,
     page_of,
@@ -32,10 +33,6 @@ _BULK: Final[Mapping[BulkAction, str]] = {
     "cancel": "bulk_cancel_jobs",
     "delete": "bulk_delete_jobs",
 }
-
-
-_UNCHANGED: Final = frozenset({"skipped", "failed"})
-"""What becomes of a named job that could not be changed."""
 
 
 class Jobs(Area):
@@ -148,19 +145,11 @@ class Jobs(Area):
 
         So exactly the jobs of a dry run are changed, even those that began another attempt since.
 
-        :param job_ids: up to a thousand.
-        :raises BulkRefusedError: not one of them could be changed.
+        :param job_ids: up to a hundred.
+        :raises InvalidRequestError: no ids, or one that is named twice.
         """
-        body: Mapping[str, JsonValue] = {"job_ids": [*job_ids]}
-        values = (await self._ask(f"bulk_{action}", body=body)).values
-        items = objects_in(values, "items")
-        failed = [each for each in items if text_in(each, "status") in _UNCHANGED]
-        return JobBulkResult(
-            matched=len(items),
-            succeeded=[text_in(each, "job_id") for each in items if each not in failed],
-            failed=[entry_of(BulkOutcome, each) for each in failed],
-            examined=len(items),
-        )
+        body: Mapping[str, JsonValue] = {"job_ids": [*job_ids], "confirm": True}
+        return _result_of((await self._ask(_BULK[action], body=body)).values)
 
     async def reprioritise_some(
         self,
@@ -207,16 +196,7 @@ class Jobs(Area):
         # A dry run changes nothing, so that it may be sent again; a priority is what it is.
         again = dry_run or None
         values = (await self._ask(operation, body=body, repeatable=again)).values
-        return entry_of(
-            JobBulkResult,
-            values,
-            succeeded=texts_in(values, "job_ids"),
-            failed=[
-                entry_of(BulkOutcome, each, reason=text_in(each, "error"))
-                for each in objects_in(values, "errors")
-            ],
-            cursor=text_in(values, "next_cursor"),
-        )
+        return _result_of(values)
 
     async def reprioritise_all(
         self,
@@ -249,6 +229,20 @@ class Jobs(Area):
         change = partial(self.change_some, action)
         async for part in _in_parts(change, chosen, dry_run=dry_run, as_of=as_of):
             yield part
+
+
+def _result_of(values: Values) -> JobBulkResult:
+    """Return what became of each job of a bulk change."""
+    return entry_of(
+        JobBulkResult,
+        values,
+        succeeded=texts_in(values, "job_ids"),
+        failed=[
+            entry_of(BulkOutcome, each, reason=text_in(each, "error"))
+            for each in objects_in(values, "errors")
+        ],
+        cursor=text_in(values, "next_cursor"),
+    )
 
 
 async def _in_parts(

@@ -1,16 +1,17 @@
-"""Retries, cancels and deletes the jobs that a filter finds (ojs-admin-api, section 8).
+"""Retries, cancels and deletes the jobs that a filter finds, or that a dry run of it named.
 
-A request looks at a bounded number of jobs, and its cursor goes on. Lists are walked from the
-newest job back, so that what the operation itself brings about (a retried job that fails again) is
-never met.
+See ojs-admin-api, section 8. A request looks at a bounded number of jobs, and its cursor goes on.
+Lists are walked from the newest job back, so that what the operation itself brings about (a retried
+job that fails again) is never met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
@@ -23,6 +24,7 @@ from ojs_aws.services.bulk.engine import (
     BulkReport,
     BulkStatus,
     check_limit,
+    checked_ids,
 )
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.search import JobSearch
@@ -71,6 +73,27 @@ class BulkByFilter:
             jobs = {job.id: job for job in page.jobs}
             outcomes = self.engine.change(action, narrow.states, jobs, as_of=wanted.as_of, by=by)
         return BulkReport(outcomes, page.cursor, page.examined)
+
+    def named(
+        self,
+        action: BulkAction,
+        job_ids: Sequence[str],
+        *,
+        view: View = UNBOUND,
+        by: Actor | None = None,
+    ) -> BulkReport:
+        """Change the jobs with these ids, at most 100, in whatever state the action is possible.
+
+        :param view: what the caller may see; a job beyond it is not found.
+        :param by: who does it.
+        :raises PayloadTooLargeError: too many ids.
+        :raises InvalidRequestError: no ids, a malformed one, or one that is named twice.
+        """
+        ids = checked_ids(job_ids, MAX_BULK)
+        found = self.engine.changer.find_many(ids)
+        jobs = {each: job for each, job in found.items() if view.shows(job.queue, job.type)}
+        outcomes = self.engine.change(action, STATES[action], jobs, ids, by=by)
+        return BulkReport(outcomes, examined=len(ids))
 
 
 def checked_filter(

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor
-from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error
-from ojs_aws.domain.errors import InvalidRequestError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.authors import by_hand
@@ -27,6 +25,7 @@ from ojs_aws.services.bulk.engine import (
     BulkOutcome,
     BulkReport,
     BulkStatus,
+    checked_ids,
     tried,
 )
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS
@@ -79,7 +78,7 @@ class BulkChanges:
         :raises PayloadTooLargeError: too many ids.
         :raises InvalidRequestError: no ids, a malformed one, or one that is named twice.
         """
-        ids = _checked(job_ids, MAX_ATOMIC if is_atomic else MAX_ITEMS)
+        ids = checked_ids(job_ids, MAX_ATOMIC if is_atomic else MAX_ITEMS)
         if is_atomic:
             return BulkReport(self._together(action, ids, view, by))
         jobs = self._seen(ids, view)
@@ -166,19 +165,3 @@ def _skipped_for(job_id: str, outcomes: Sequence[BulkOutcome]) -> tuple[BulkOutc
         else BulkOutcome(each.job_id, BulkStatus.SKIPPED, reason)
         for each in outcomes
     )
-
-
-def _checked(job_ids: Sequence[str], most: int) -> list[str]:
-    problem: type[OjsError] | None = None
-    if not job_ids:
-        problem = InvalidRequestError
-    elif len(job_ids) > most:
-        problem = PayloadTooLargeError
-    if problem is not None:
-        raise problem(
-            f"The 'job_ids' attribute names from 1 to {most} jobs; received {len(job_ids)}.",
-            details={"field": "job_ids", "received": len(job_ids), "max_batch_size": most},
-        )
-    if len(set(job_ids)) < len(job_ids):
-        raise field_error("job_ids", "The 'job_ids' attribute names a job twice.")
-    return [check_job_id(job_id) for job_id in job_ids]

@@ -13,12 +13,15 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error, wrong_state
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     ConflictError,
+    InvalidRequestError,
     NotFoundError,
     OjsError,
+    PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
@@ -249,3 +252,24 @@ def check_limit(limit: int, most: int = MAX_BULK) -> None:
     if not 0 < limit <= most:
         message = f"The 'limit' attribute must be from 1 to {most}; received {limit}."
         raise field_error("limit", message, received=limit)
+
+
+def checked_ids(job_ids: Sequence[str], most: int) -> list[str]:
+    """Return the ids that a request names.
+
+    :raises PayloadTooLargeError: too many.
+    :raises InvalidRequestError: none, a malformed one, or one that is named twice.
+    """
+    problem: type[OjsError] | None = None
+    if not job_ids:
+        problem = InvalidRequestError
+    elif len(job_ids) > most:
+        problem = PayloadTooLargeError
+    if problem is not None:
+        raise problem(
+            f"The 'job_ids' attribute names from 1 to {most} jobs; received {len(job_ids)}.",
+            details={"field": "job_ids", "received": len(job_ids), "max_batch_size": most},
+        )
+    if len(set(job_ids)) < len(job_ids):
+        raise field_error("job_ids", "The 'job_ids' attribute names a job twice.")
+    return [check_job_id(job_id) for job_id in job_ids]

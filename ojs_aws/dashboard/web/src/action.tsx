@@ -21,6 +21,12 @@ export interface Count {
   readonly isExact: boolean;
 }
 
+/** What was done, and whether something of it could not be done. */
+export interface Outcome {
+  readonly text: string;
+  readonly isPartial: boolean;
+}
+
 export interface Action {
   readonly title: string;
   readonly explanation: string;
@@ -37,17 +43,22 @@ export interface Action {
   /** Count what would be changed; the change is possible when the count is there. */
   readonly dryRun?: (progress: Progress) => Promise<Count>;
   /** Do it, and return what was done. */
-  readonly run: (progress: Progress, value: string) => Promise<string>;
+  readonly run: (progress: Progress, value: string) => Promise<string | Outcome>;
 }
 
 const asked = signal<Action | null>(null);
 
 /** What was done last, for the status line. */
-export const done = signal("");
+export const done = signal<Outcome>({ text: "", isPartial: false });
+
+/** Say what was done last; nothing for an empty text. */
+export function noteDone(outcome: string | Outcome): void {
+  done.value = typeof outcome === "string" ? { text: outcome, isPartial: false } : outcome;
+}
 
 /** Ask whether to do something. */
 export function ask(action: Action): void {
-  done.value = "";
+  noteDone("");
   asked.value = action;
 }
 
@@ -94,7 +105,7 @@ function Question({ action }: { action: Action }) {
     setError(null);
     isStopped.current = false;
     try {
-      done.value = await action.run({ report: setProgress, isStopped: () => isStopped.current }, value);
+      noteDone(await action.run({ report: setProgress, isStopped: () => isStopped.current }, value));
       close();
     } catch (problem) {
       setError(problem);
@@ -131,7 +142,7 @@ function Question({ action }: { action: Action }) {
         )}
         {wanted && (
           <label>
-            Type <code>{wanted}</code> to confirm
+            <span>Type <code>{wanted}</code> to confirm</span>
             <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
           </label>
         )}
@@ -140,7 +151,7 @@ function Question({ action }: { action: Action }) {
         <p role="status">{progress}</p>
         <ErrorNote error={error} />
         <div class="buttons">
-          <button type="button" onClick={stop}>{isRunning ? "Stop" : "Cancel"}</button>
+          <button type="button" onClick={stop}>{isRunning ? "Stop" : "Back"}</button>
           <button type="submit" class="main" disabled={!isReady}>{action.verb}</button>
         </div>
       </form>

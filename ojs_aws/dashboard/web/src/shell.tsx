@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
-import { ActionDialog, done } from "./action";
+import { ActionDialog, done, noteDone } from "./action";
 import { address, link, open } from "./address";
 import { Time } from "./parts";
 import { isIdle, refresh, updatedAt } from "./polling";
@@ -110,14 +110,14 @@ function CurrentView() {
   const view = VIEWS.find((each) => each.path === path);
   const isFirst = useRef(true);
   useEffect(() => {
-    done.value = "";
+    noteDone("");
     if (!isFirst.current) {
       scrollTo(0, 0);
       document.getElementById("heading")?.focus();
     }
     isFirst.current = false;
   }, [path, id]);
-  const status = <p class="done" role="status">{done.value}</p>;
+  const status = <p class={done.value.isPartial ? "done partial" : "done"} role="status">{done.value.text}</p>;
   if (!view || (id !== undefined && !view.one)) return <p>There is no such view. <a href={link([])}>Overview</a></p>;
   const One = view.one;
   const Page = view.page;

@@ -223,6 +223,8 @@ def bulk_reprioritise_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
 
 
 def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
+    if "job_ids" in call.values():
+        return _changed_named(call, action)
     return _changed(call, action, partial(call.backend.bulk.by_filter, action))
 
 
@@ -244,6 +246,32 @@ def _changed(
         is_dry=is_dry,
         by=call.actor,
     )
+    body = _described(action, report, is_dry=is_dry)
+    if report.cursor:
+        body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
+    if as_of is not None:
+        body["as_of"] = format_instant(as_of)
+    return Answer(body)
+
+
+def _changed_named(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
+    """Change the jobs that the body names: exactly those that a dry run counted."""
+    values = call.values()
+    check_known(values, ("job_ids", "confirm"))
+    check_confirmed(is_confirmed=values.get("confirm") is True)
+    ids = values["job_ids"]
+    if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
+        raise invalid("job_ids", "an array of job ids", ids)
+    change = call.backend.bulk.by_filter.named
+    view = call.request.caller.view
+    report = change(action, [*map(str, ids)], view=view, by=call.actor)
+    return Answer(_described(action, report, is_dry=False))
+
+
+def _described(
+    action: BulkAction | Literal["reprioritise"], report: BulkReport, *, is_dry: bool
+) -> answers.JobBulkAnswer:
+    """Return what became of each job."""
     failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
     body: answers.JobBulkAnswer = {
         "action": action,
@@ -261,11 +289,7 @@ def _changed(
     }
     if action is BulkAction.RETRY:
         body["retried"] = body["succeeded"]  # what the binding's OpenAPI document names it
-    if report.cursor:
-        body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
-    if as_of is not None:
-        body["as_of"] = format_instant(as_of)
-    return Answer(body)
+    return body
 
 
 def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -67,8 +67,12 @@ class JobFilterBody(Body):
 
 
 class JobBulkBody(Body):
-    """Changes the jobs of a filter with at least one member (ojs-admin-api, section 8)."""
+    """Changes the jobs of a filter with at least one member (ojs-admin-api, section 8).
 
+    Retry, cancel and delete take ``job_ids`` instead of a filter: those that a dry run named.
+    """
+
+    job_ids: Annotated[list[str], Field(min_length=1, max_length=MAX_BULK)] | None = None
     filter: JobFilterBody | None = None
     confirm: bool = False
     dry_run: bool = False

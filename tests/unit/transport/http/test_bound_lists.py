@@ -137,6 +137,16 @@ def test_a_tag_or_an_error_finds_and_counts_only_the_callers_jobs(
     assert (dry["matched"], dry["job_ids"], dry["examined"]) == (1, [mine], 2)
 
 
+def test_named_jobs_of_others_are_not_found(world: World, api: Api) -> None:
+    """A bulk change by ids meets the caller's jobs alone."""
+    mine, foreign = push(world, api, "email"), push(world, api, "other", "secret.type")
+    api.authorizer = BY_QUEUE
+    body = {"job_ids": [mine, foreign], "confirm": True}
+    done = api.post("/admin/jobs/bulk/cancel", body).json
+    assert (done["job_ids"], [each["status"] for each in done["errors"]]) == ([mine], ["not_found"])
+    assert world.store.jobs[foreign].state == "available"
+
+
 def test_only_the_lists_of_the_callers_queues_are_read(world: World, api: Api) -> None:
     """So a list costs what the caller may see."""
     for number in range(20):

@@ -1,7 +1,7 @@
 // What operators do with jobs: one, the chosen ones, or all that a filter matches.
 
 import { signal } from "@preact/signals";
-import { type Action, type Count, type Progress, THE_NUMBER } from "../action";
+import { type Action, type Count, type Outcome, type Progress, THE_NUMBER } from "../action";
 import { JsonText, call } from "../api";
 import { at, readSource } from "../json_source";
 import { counted } from "../parts";
@@ -10,6 +10,11 @@ import { SERVER, ojsAws } from "../quoting";
 export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until" | "tag" | "error", string>>>;
 
 type Change = "retry" | "cancel" | "delete";
+
+/** Jobs that one request changes. */
+const STEP = 100;
+
+export const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
 
 /** Nobody needs to know more exactly how many jobs match. */
 const MANY = 1000;
@@ -24,39 +29,49 @@ const EXPLANATIONS: Readonly<Record<Change, string>> = {
   delete: "Jobs that have ended are deleted for good, with their arguments and results.",
 };
 
-interface ById {
-  readonly retried?: number;
-  readonly cancelled?: number;
-  readonly skipped?: number;
-  readonly items: readonly { readonly status: string; readonly job_id: string; readonly error?: unknown }[];
-}
+/** The states in which a job can be changed so. */
+const POSSIBLE: Readonly<Record<Change, (state: string) => boolean>> = {
+  retry: (state) => state === "discarded",
+  cancel: (state) => !TERMINAL.includes(state),
+  delete: (state) => TERMINAL.includes(state),
+};
 
-function byId(change: "retry" | "cancel", ids: readonly string[]): Action {
-  return {
-    title: `${change === "retry" ? "Retry" : "Cancel"} ${counted(ids.length, "job")}?`,
-    explanation: EXPLANATIONS[change],
-    command: ojsAws("jobs", change, ...ids),
-    verb: VERBS[change],
-    run: async () => {
-      const { value } = await call<ById>("POST", `jobs/bulk/${change}`, { job_ids: ids });
-      const changed = value.retried ?? value.cancelled ?? 0;
-      const others = ids.length - changed;
-      return `${DONE[change]} ${counted(changed, "job")}.${others ? ` ${counted(others, "job")} could not be changed: the state did not allow it.` : ""}`;
-    },
-  };
+/** Return what became of many jobs, as a warning if some of them were left as they are. */
+function outcomeOf(change: Change, changed: string, left: number): Outcome {
+  const others = left ? ` ${counted(left, "job")} could not be changed: the state did not allow it.` : "";
+  return { text: `${DONE[change]} ${changed}.${others}`, isPartial: left > 0 };
 }
 
 /** Retry the jobs with these ids. */
 export function retryOf(ids: readonly string[]): Action {
-  return byId("retry", ids);
+  return {
+    title: `Retry ${counted(ids.length, "job")}?`,
+    explanation: EXPLANATIONS.retry,
+    command: ojsAws("jobs", "retry", ...ids),
+    verb: VERBS.retry,
+    run: async () => {
+      const { value } = await call<{ readonly retried: number }>("POST", "jobs/bulk/retry", { job_ids: ids });
+      return outcomeOf("retry", counted(value.retried, "job"), ids.length - value.retried);
+    },
+  };
 }
 
 /** Cancel the jobs with these ids. */
 export function cancelOf(ids: readonly string[]): Action {
-  return byId("cancel", ids);
+  return {
+    title: `Cancel ${counted(ids.length, "job")}?`,
+    explanation: EXPLANATIONS.cancel,
+    command: ojsAws("jobs", "cancel", ...ids),
+    verb: VERBS.cancel,
+    run: async () => {
+      const { succeeded, failed } = await namedStep("cancel", ids);
+      return outcomeOf("cancel", counted(succeeded, "job"), failed);
+    },
+  };
 }
 
 interface ByFilter {
+  readonly job_ids: readonly string[];
   readonly matched: number;
   readonly succeeded: number;
   readonly failed: number;
@@ -72,6 +87,8 @@ export interface Unfinished {
   readonly filter: JobFilter;
   readonly asOf: string | undefined;
   readonly cursor: string | undefined;
+  /** The counted jobs that are left to change, where they are changed by their ids. */
+  readonly ids?: readonly string[];
   readonly changed: number;
   readonly failed: number;
   /** True if an answer is missing: then more jobs may have been changed than was counted. */
@@ -101,25 +118,42 @@ async function bulkStep(change: Change, filter: JobFilter, body: object): Promis
   return (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { filter: sent, ...body })).value;
 }
 
+async function namedStep(change: Change, ids: readonly string[]): Promise<ByFilter> {
+  return (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { job_ids: ids, confirm: true })).value;
+}
+
+/** Change the next hundred jobs, and return how far it has come then. */
+async function nextStep(state: Unfinished): Promise<Unfinished> {
+  const { change, filter, asOf, cursor, ids } = state;
+  const part = ids
+    ? await namedStep(change, ids.slice(0, STEP))
+    : await bulkStep(change, filter, { confirm: true, limit: STEP, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
+  const further = ids ? { ids: ids.slice(STEP) } : { cursor: part.next_cursor };
+  return { ...state, ...further, changed: state.changed + part.succeeded, failed: state.failed + part.failed };
+}
+
+function isOver(state: Unfinished): boolean {
+  return state.ids ? state.ids.length === 0 : !state.cursor;
+}
+
 function statesOf(filter: JobFilter): string[] {
   return (filter.state ?? "").split(",").filter(Boolean);
 }
 
 /** Change page after page of the jobs that match, from where it stands; those that came later are left alone. */
-async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Promise<string> {
-  const { change, filter, asOf } = from;
+async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Promise<Outcome> {
+  const { change } = from;
   let state = from;
   do {
     // Kept before it is sent: its answer may be lost, or the page loaded again meanwhile.
     keepUnfinished({ ...state, isLost: true });
-    const { cursor } = state;
-    const part = await bulkStep(change, filter, { confirm: true, limit: 100, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
-    state = { ...state, cursor: part.next_cursor, changed: state.changed + part.succeeded, failed: state.failed + part.failed };
-    keepUnfinished(state.cursor ? state : null);
+    state = await nextStep(state);
+    keepUnfinished(isOver(state) ? null : state);
     report(`${DONE[change]} ${changedSoFar(state)} so far`);
-  } while (state.cursor && !isStopped());
-  const others = state.failed ? ` ${counted(state.failed, "job")} could not be changed.` : "";
-  return `${state.cursor ? "Stopped. " : ""}${DONE[change]} ${changedSoFar(state)}.${others}`;
+  } while (!isOver(state) && !isStopped());
+  // After a lost answer, those that it was about have changed already.
+  const outcome = outcomeOf(change, changedSoFar(state), state.isLost ? 0 : state.failed);
+  return isOver(state) ? outcome : { text: `Stopped. ${outcome.text}`, isPartial: true };
 }
 
 function commandOf(change: Change, filter: JobFilter): string {
@@ -127,39 +161,50 @@ function commandOf(change: Change, filter: JobFilter): string {
   return ojsAws("jobs", change, ...words, ...statesOf(filter).flatMap((state) => ["--state", state]));
 }
 
+interface Counted extends Count {
+  readonly asOf: string | undefined;
+  readonly ids?: readonly string[];
+}
+
 /** Count what a change of all that match would meet: to the end, until many match, or until it is stopped. */
-async function countAll(change: Change, filter: JobFilter, { report, isStopped }: Progress): Promise<Count & { asOf: string | undefined }> {
+async function countAll(change: Change, filter: JobFilter, { report, isStopped }: Progress): Promise<Counted> {
   let [number, examined] = [0, 0];
+  const ids: string[] = [];
   let cursor, asOf: string | undefined;
   do {
     const part = await bulkStep(change, filter, { dry_run: true, limit: 1000, ...(asOf && { as_of: asOf }), ...(cursor && { cursor }) });
     number += part.matched;
+    ids.push(...part.job_ids);
     examined += part.examined;
     asOf ??= part.as_of;
     cursor = part.next_cursor;
     report(`Looked at ${counted(examined, "job")}; ${number.toLocaleString("en")} match`);
   } while (cursor && number < MANY && !isStopped());
-  return { number, isExact: !cursor, asOf };
+  // Jobs that retry leave their state again and again: the counted ones are cancelled by their ids.
+  return { number, isExact: !cursor, asOf, ...(change === "cancel" && !cursor && { ids }) };
 }
 
 /** Change all jobs that a filter matches, after counting them. */
-export function changeAll(change: Change, filter: JobFilter): Action {
-  let asOf: string | undefined;
+export function changeAll(change: Change, whole: JobFilter): Action {
+  const named = statesOf(whole);
+  const left = named.filter((state) => !POSSIBLE[change](state));
+  const filter = { ...whole, ...(left.length > 0 && { state: named.filter(POSSIBLE[change]).join(",") }) };
+  let found: Counted | undefined;
   return {
     title: `${VERBS[change].split(" ")[0]} all jobs that match?`,
-    explanation: EXPLANATIONS[change],
+    explanation: `${EXPLANATIONS[change]}${left.length > 0 ? ` Those that are ${left.join(" or ")} stay as they are.` : ""}`,
     command: commandOf(change, filter),
     verb: VERBS[change],
     ...(change === "delete" ? { typed: THE_NUMBER } : change === "cancel" && { typed: change }),
     dryRun: async (progress) => {
-      const counted = await countAll(change, filter, progress);
-      asOf = counted.asOf;
-      return counted;
+      found = await countAll(change, filter, progress);
+      return found;
     },
     run: (progress) => {
       const before = unfinished.value;
+      const { asOf, ids } = found ?? {};
       const isSame = before?.change === change && asOf !== undefined && before.asOf === asOf;
-      return changeFrom(isSame ? before : { change, filter, asOf, cursor: undefined, changed: 0, failed: 0, isLost: false }, progress);
+      return changeFrom(isSame ? before : { change, filter, asOf, cursor: undefined, ...(ids && { ids }), changed: 0, failed: 0, isLost: false }, progress);
     },
   };
 }

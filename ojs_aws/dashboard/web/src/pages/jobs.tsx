@@ -1,6 +1,6 @@
 // The list of jobs. The filter is the address, so that it can be kept and sent to somebody.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { ActionButton } from "../action";
 import { address, link, open, queryText } from "../address";
 import { read } from "../api";
@@ -8,10 +8,9 @@ import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, 
 import { useData } from "../polling";
 import { type JobPage, type JobRow, STATES } from "../shapes";
 import { type Column, Table } from "../table";
-import { type JobFilter, cancelOf, changeAll, changedSoFar, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
+import { type JobFilter, TERMINAL, cancelOf, changeAll, changedSoFar, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until", "tag", "error"] as const;
-const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
 
 export function Jobs() {
   const query = address.value.query;
@@ -70,17 +69,13 @@ const RUNNING: readonly Column<JobRow>[] = [
 function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cursor: string }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const { total, total_is_exact: isExact, next_cursor: next, examined } = page.pagination;
-  const present = new Set(page.items.map((job) => job.id));
-  const stale = [...chosen].filter((id) => !present.has(id));
-  useEffect(() => {
-    if (stale.length > 0) setChosen(new Set([...chosen].filter((id) => present.has(id))));
-  }, [stale.length]);
   const choose = (ids: readonly string[], isOn: boolean): void => {
     const rest = [...chosen].filter((id) => !ids.includes(id));
     setChosen(new Set(isOn ? [...rest, ...ids] : rest));
   };
   const ids = [...chosen];
   const all = page.items.map((job) => job.id);
+  const gone = ids.filter((id) => !all.includes(id)).length;
   const runs = page.items.some((job) => job.state === "active");
   const isAll = all.length > 0 && all.every((id) => chosen.has(id));
   return (
@@ -90,7 +85,11 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         {examined !== undefined && examined > page.items.length && <>Looked at {counted(examined, "job")} for this page.</>}
       </p>
       <div class="buttons chosen" role="group" aria-label="Chosen jobs">
-        <span>{ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}</span>
+        <span>
+          {ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}
+          {gone > 0 && `, of which ${gone} left this list since`}
+        </span>
+        {gone > 0 && <button type="button" class="small" onClick={() => setChosen(new Set())}>Choose none</button>}
         {ids.length > 0 && <ActionButton action={() => retryOf(ids)} label="Retry chosen" />}
         {ids.length > 0 && <ActionButton action={() => cancelOf(ids)} label="Cancel chosen" />}
       </div>
@@ -153,7 +152,7 @@ function AllThatMatch({ filter }: { filter: JobFilter }) {
         {isPossible((state) => !TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Cancel all …" action={() => changeAll("cancel", filter)} />}
         {isPossible((state) => TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Delete all …" action={() => changeAll("delete", filter)} />}
       </div>
-      <p class="quiet">Each counts first and asks. Jobs that came into their state after the count are left alone.</p>
+      <p class="quiet">Each counts first and asks. Jobs that match only after the count are left alone.</p>
     </>
   );
 }

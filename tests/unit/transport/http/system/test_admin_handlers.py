@@ -102,6 +102,23 @@ def test_jobs_are_listed_and_changed_by_tag_and_error(api: Api) -> None:
     assert api.post("/admin/jobs/bulk/retry", retry).json["job_ids"] == [dead]
 
 
+def test_named_jobs_are_changed_whatever_live_state_they_are_in(api: Api) -> None:
+    """Those that a dry run counted, if they go on meanwhile; each has an outcome of its own."""
+    first, second = api.push(), api.push()
+    dry = api.post("/admin/jobs/bulk/cancel", {"filter": {"state": "available"}, "dry_run": True})
+    assert set(dry.json["job_ids"]) == {first, second}
+    api.fetch()
+    unknown = "01990000-0000-7000-8000-00000000ffff"
+    named = {"job_ids": [first, second, unknown], "confirm": True}
+    done = api.post("/admin/jobs/bulk/cancel", named).json
+    assert (done["job_ids"], done["matched"], done["failed"]) == ([first, second], 3, 1)
+    assert done["errors"][0]["status"] == "not_found"
+    for wrong in ({}, {"job_ids": []}, {"job_ids": "x"}, {"job_ids": [first, first]},
+                  {"job_ids": [first], "filter": {"queue": "q"}}):  # fmt: skip
+        assert api.post("/admin/jobs/bulk/cancel", {**wrong, "confirm": True}).status == 400, wrong
+    assert api.post("/admin/jobs/bulk/cancel", {"job_ids": [first]}).status == 400
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
