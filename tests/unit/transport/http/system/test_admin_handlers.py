@@ -113,9 +113,13 @@ def test_named_jobs_are_changed_whatever_live_state_they_are_in(api: Api) -> Non
     done = api.post("/admin/jobs/bulk/cancel", named).json
     assert (done["job_ids"], done["matched"], done["failed"]) == ([first, second], 3, 1)
     assert done["errors"][0]["status"] == "not_found"
-    for wrong in ({}, {"job_ids": []}, {"job_ids": "x"}, {"job_ids": [first, first]},
-                  {"job_ids": [first], "filter": {"queue": "q"}}):  # fmt: skip
-        assert api.post("/admin/jobs/bulk/cancel", {**wrong, "confirm": True}).status == 400, wrong
+    both: dict[str, Any] = {"job_ids": [first], "filter": {"queue": "default"}}
+    wrong: list[dict[str, Any]] = [
+        *({"job_ids": ids} for ids in ([], "x", [first, first], [1])),
+        both,
+    ]
+    for body in wrong:
+        assert api.post("/admin/jobs/bulk/cancel", {**body, "confirm": True}).status == 400, body
     assert api.post("/admin/jobs/bulk/cancel", {"job_ids": [first]}).status == 400
 
 
