@@ -68,6 +68,9 @@ PRESSURE_PARTITION: Final = "pressure"
 BULK_PARTITION: Final = "bulk"
 """Partition of the finished bulk operations that the stream publishes."""
 
+OPERATION_PARTITION: Final = "operations"
+"""Partition of the records of who did what, where no changed item says so."""
+
 SCHEMA_LIST: Final = "schemas"
 """Partition of the list of all versions of schemas."""
 
@@ -77,6 +80,7 @@ STREAMED_PARTITIONS: Final = (
     SETTINGS_PARTITION,
     PRESSURE_PARTITION,
     BULK_PARTITION,
+    OPERATION_PARTITION,
     SCHEMA_LIST,
 )
 """Partitions of items whose every change the stream publishes, beside the jobs."""

@@ -78,10 +78,14 @@ class Grants:
                 _say(principal, actions, resources)
         if permissions.switches_triggers:
             self._triggers(principal)
-        if permissions.deletes:
-            leading = {"dynamodb:LeadingKeys": [*permissions.deletes]}
-            conditions = {"ForAllValues:StringEquals": leading}
-            _say(principal, ["dynamodb:DeleteItem"], [self.table.table.table_arn], conditions)
+        for action, partitions in (
+            ("dynamodb:DeleteItem", permissions.deletes),
+            ("dynamodb:PutItem", permissions.puts),
+        ):
+            if partitions:
+                leading = {"dynamodb:LeadingKeys": [*partitions]}
+                conditions = {"ForAllValues:StringEquals": leading}
+                _say(principal, [action], [self.table.table.table_arn], conditions)
         if permissions.puts_documents:  # IAM cannot tell puts from deletions, but which items
             leading = {"dynamodb:LeadingKeys": [JOB_PARTITIONS]}
             conditions = {"ForAllValues:StringLike": leading}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.topology import BATCHES_PARTITION
+from ojs_aws.topology import BATCHES_PARTITION, OPERATION_PARTITION
 
 READ: Final = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query")
 WRITE: Final = ("dynamodb:PutItem", "dynamodb:UpdateItem")
@@ -39,6 +39,7 @@ class Permissions:
     :ivar switches_triggers: whether it lists event source mappings, and switches those of the
         backend's own workers, which have its tag.
     :ivar keys: actions on the records of API keys, which nothing else here allows.
+    :ivar puts: partitions of the table into which it may put items, beside those actions.
     """
 
     table: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class Permissions:
     publishes: bool = False
     switches_triggers: bool = False
     keys: tuple[str, ...] = ()
+    puts: tuple[str, ...] = ()
 
 
 PRODUCER: Final = Permissions(
@@ -134,8 +136,10 @@ LAMBDA_WORKER: Final = replace(WORKER_API, creates_queues=False, documents=DOCUM
 AUTHORIZER: Final = Permissions(keys=("dynamodb:GetItem",))
 """Finds an API key by its id, and can read nothing else of the table."""
 
-API_KEYS: Final = Permissions(keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
-"""Lists and revokes API keys, and can touch nothing else of the table."""
+API_KEYS: Final = Permissions(
+    keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"), puts=(OPERATION_PARTITION,)
+)
+"""Lists and revokes API keys, records who did so, and can touch nothing else of the table."""
 
 KEY_OPERATOR: Final = Permissions(keys=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
 """``ojs-aws keys``: makes, lists, rotates and revokes API keys, and can touch nothing else."""

@@ -39,6 +39,8 @@ REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
     "bulk.cancel.completed": ("total", "cancelled", "skipped"),
     "bulk.retry.completed": ("total", "retried", "skipped"),
     "bulk.delete.completed": ("total", "deleted", "skipped"),
+    "bulk.reprioritise.completed": ("total", "reprioritised", "skipped"),
+    "operation.completed": ("operation", "target"),
     "backpressure.warning": ("queue", "depth", "bound"),
     "backpressure.cleared": ("queue", "depth", "bound"),
     "backpressure.rejected": ("queue", "depth", "bound", "job_type"),

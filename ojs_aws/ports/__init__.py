@@ -12,7 +12,7 @@ from ojs_aws.ports.batches import (
     OpenBatch,
     StagedJob,
 )
-from ojs_aws.ports.bulk import BulkDone, BulkRequest, BulkRequests
+from ojs_aws.ports.bulk import BulkDone, BulkRequest, BulkRequests, OperationDone
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
@@ -103,6 +103,7 @@ __all__ = [
     "MessageQueue",
     "NotAdmittedError",
     "OpenBatch",
+    "OperationDone",
     "Page",
     "Pressure",
     "Pressures",

@@ -1,4 +1,4 @@
-"""Declares the store of bulk operations' answers, under the clients' idempotency keys."""
+"""Declares the store of bulk operations' answers, and of what the stream publishes of requests."""
 
 from __future__ import annotations
 
@@ -47,6 +47,25 @@ class BulkDone:
     by: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationDone:
+    """Describes an operation of somebody, which the stream publishes.
+
+    :ivar id: names the record.
+    :ivar operation: id of the operation.
+    :ivar target: what it was done to: a JSON object.
+    :ivar queue: that it concerns, or empty.
+    :ivar by: who did it, as ``domain.actor`` stores it.
+    """
+
+    id: str
+    operation: str
+    target: str
+    at: Instant
+    by: str
+    queue: str = ""
+
+
 class BulkRequests(Protocol):
     """Stores bulk operations by their idempotency keys."""
 
@@ -61,3 +80,6 @@ class BulkRequests(Protocol):
 
     def tell(self, done: BulkDone) -> None:
         """Store a finished operation for the stream to publish; one write."""
+
+    def record(self, done: OperationDone) -> None:
+        """Store who did an operation for the stream to publish; one write."""

@@ -205,15 +205,26 @@ def test_the_authorizer_reads_the_records_of_keys_and_nothing_else(stack: Synthe
 
 
 def test_the_function_of_keys_uses_their_records_and_nothing_else(stack: Synthesised) -> None:
-    """It deletes none, scans nothing, and can use no queue, bucket or bus."""
-    (statement,) = stack.conditional(handler_of("api_keys"), "Allow")
-    assert set(statement["Action"]) == {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"}
-    assert statement["Condition"] == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["apikeys"]}
+    """It deletes none, scans nothing, and can use no queue, bucket or bus.
+
+    But it records who did so, where the stream publishes that.
+    """
+    of_keys = {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"}
+    allowed = {
+        each["Condition"]["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"][0]: each["Action"]
+        for each in stack.conditional(handler_of("api_keys"), "Allow")
+    }
+    assert {partition: {*_listed(actions)} for partition, actions in allowed.items()} == {
+        "apikeys": of_keys,
+        "operations": {"dynamodb:PutItem"},
     }
     statements = stack.statements(handler_of("api_keys"))
     of_its_log = [actions for actions, _ in statements if "logs:PutLogEvents" in actions]
-    assert len(statements) - len(of_its_log) == 1
+    assert len(statements) - len(of_its_log) == 2
+
+
+def _listed(actions: str | list[str]) -> list[str]:
+    return [actions] if isinstance(actions, str) else actions
 
 
 @pytest.mark.parametrize("access", [OpenAccess(), Iam()])

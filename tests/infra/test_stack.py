@@ -198,7 +198,7 @@ def test_the_stream_is_invoked_only_for_what_becomes_events(
         json.loads(one["Pattern"])["dynamodb"] for one in trigger["FilterCriteria"]["Filters"]
     ]
     assert {"Keys": {"sk": {"S": ["job", "workflow"]}}} in patterns
-    kinds = ["cron", "workers", "settings", "pressure", "bulk", "schemas"]
+    kinds = ["cron", "workers", "settings", "pressure", "bulk", "operations", "schemas"]
     assert {"Keys": {"pk": {"S": kinds}}} in patterns
     paused = {"pk": {"S": ["queues", "limits"]}}
     queues = [each for each in patterns if each["Keys"] == paused]

@@ -11,8 +11,8 @@ from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
 from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkDone, BulkRequest
-from ojs_aws.topology import BULK_PARTITION
+from ojs_aws.ports import BulkDone, BulkRequest, OperationDone
+from ojs_aws.topology import BULK_PARTITION, OPERATION_PARTITION
 
 REQUEST: Final = "request"
 DIGEST: Final = "dg"
@@ -22,6 +22,7 @@ KEPT_S: Final = 3 * 86_400
 TOTAL: Final = "bt"
 DONE: Final = "bn"
 ATOMIC: Final = "bm"
+TARGET: Final = "bo"
 TOLD_S: Final = 3600
 """How long a finished operation stays for the stream to publish it."""
 
@@ -30,6 +31,11 @@ _DONE: Final[c.Columns] = {
     c.NUMBER: {TOTAL: "total", DONE: "done", n.CREATED: "at"},
     c.BOOLEAN: {ATOMIC: "is_atomic"},
     c.OPTIONAL_TEXT: {n.BY: "by"},
+}
+_OPERATION: Final[c.Columns] = {
+    c.TEXT: {n.SK: "id", n.TYPE: "operation", TARGET: "target", n.BY: "by"},
+    c.NUMBER: {n.CREATED: "at"},
+    c.OPTIONAL_TEXT: {n.QUEUE: "queue"},
 }
 _REQUEST: Final[c.Columns] = {
     c.TEXT: {DIGEST: "digest"},
@@ -61,10 +67,21 @@ class DynamoBulkRequests(InTable):
         item[n.TTL] = number(done.at // 1000 + TOLD_S)
         self.put_item(item)
 
+    def record(self, done: OperationDone) -> None:
+        """Make one put."""
+        item = {n.PK: string(OPERATION_PARTITION), **c.attributes(done, _OPERATION)}
+        item[n.TTL] = number(done.at // 1000 + TOLD_S)
+        self.put_item(item)
+
 
 def read_done(item: Item) -> BulkDone:
     """Return the finished operation that an item describes."""
     return BulkDone(**c.read_members(item, _DONE))
+
+
+def read_operation(item: Item) -> OperationDone:
+    """Return the operation that an item describes."""
+    return OperationDone(**c.read_members(item, _OPERATION))
 
 
 def _item(request: BulkRequest) -> Item:

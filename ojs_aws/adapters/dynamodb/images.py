@@ -17,7 +17,13 @@ from ojs_aws.adapters.dynamodb.queues import registry as queue_registry
 from ojs_aws.adapters.dynamodb.queues import settings as queue_settings
 from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
 from ojs_aws.adapters.dynamodb.workflows.codec import workflow_of
-from ojs_aws.topology import BULK_PARTITION, PRESSURE_PARTITION, SCHEMA_LIST, WORKFLOW_SORT_KEY
+from ojs_aws.topology import (
+    BULK_PARTITION,
+    OPERATION_PARTITION,
+    PRESSURE_PARTITION,
+    SCHEMA_LIST,
+    WORKFLOW_SORT_KEY,
+)
 
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
@@ -25,6 +31,7 @@ READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     queue_settings.PARTITION: queue_settings.read_settings_image,
     PRESSURE_PARTITION: queue_depths.read_pressure,
     BULK_PARTITION: bulk_requests.read_done,
+    OPERATION_PARTITION: bulk_requests.read_operation,
     cron_entries.PARTITION: cron_entries.read_cron,
     limits.PARTITION: limits.read_bucket,
     SCHEMA_LIST: schemas.read_schema_name,

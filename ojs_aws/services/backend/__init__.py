@@ -24,6 +24,7 @@ from ojs_aws.services.backend.workflows import WorkflowServices
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.services.access.api_keys import KeyAdmin
+    from ojs_aws.services.access.audit import OperationAudit
     from ojs_aws.services.access.client_limits import ClientRateLimits
     from ojs_aws.services.backend.ports import Ports
     from ojs_aws.services.limits.admin import LimitAdmin
@@ -69,6 +70,13 @@ class Backend(Foundation):
         from ojs_aws.services.access.api_keys import KeyAdmin
 
         return KeyAdmin(self.ports.api_keys(), self.clock)
+
+    @cached_property
+    def audit(self) -> OperationAudit:
+        """Return the service that records who did an operation."""
+        from ojs_aws.services.access.audit import OperationAudit
+
+        return OperationAudit(self.ports.bulk(), self.clock, self.ids)
 
     @cached_property
     def failures(self) -> FailureStatistics:

@@ -26,12 +26,13 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.schemas.schema import SchemaName
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.ports import BulkDone, Pressure, QueueInfo, QueueSettings, WorkerInfo
+from ojs_aws.ports import BulkDone, OperationDone, Pressure, QueueInfo, QueueSettings, WorkerInfo
 from ojs_aws.services.events.bulk import bulk_events
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.limits import limit_events
+from ojs_aws.services.events.operations import operation_events
 from ojs_aws.services.events.queues import pressure_events, queue_events, settings_events
 from ojs_aws.services.events.schemas import schema_events
 from ojs_aws.services.events.workers import worker_events
@@ -46,6 +47,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[MadeEvent]]]] = 
     QueueSettings: settings_events,
     Pressure: pressure_events,
     BulkDone: bulk_events,
+    OperationDone: operation_events,
     CronEntry: cron_events,
     Workflow: workflow_events,
     Bucket: limit_events,

@@ -15,6 +15,7 @@ _WORDS: Final = {
     "cancel": ("cancelled", "skipped"),
     "retry": ("retried", "skipped"),
     "delete": ("deleted", "skipped"),
+    "reprioritise": ("reprioritised", "skipped"),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkDone, BulkRequest, Decision, OpenBatch, StagedJob
+from ojs_aws.ports import BulkDone, BulkRequest, Decision, OpenBatch, OperationDone, StagedJob
 from ojs_aws.ports.batches import LogLostError
 
 
@@ -83,6 +83,7 @@ class MemoryBulkRequests:
 
     requests: dict[str, BulkRequest] = field(default_factory=dict)
     told: list[BulkDone] = field(default_factory=list)
+    operations: list[OperationDone] = field(default_factory=list)
 
     def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
         """Store a request whose key is free."""
@@ -98,3 +99,7 @@ class MemoryBulkRequests:
     def tell(self, done: BulkDone) -> None:
         """Keep what events must report."""
         self.told.append(done)
+
+    def record(self, done: OperationDone) -> None:
+        """Keep who did an operation."""
+        self.operations.append(done)

@@ -190,7 +190,11 @@ def _register(
         note({name: path[name] for name in _NOTED if name in path})
         call = Call(server, request_of(resolver), path, note)
         check_bounds(call, route)
-        return response_of(handler(call))
+        answer = handler(call)
+        if route.is_recorded:
+            target = {name: call.named(name) for name in path}
+            server.backend.audit(route.operation, target, call.actor)
+        return response_of(answer)
 
     serve.__name__ = route.operation
     checks = [authorizing(server, route), *_client_limit(server, route), checking_request]

@@ -45,6 +45,8 @@ class Route:
     :ivar media_type: of the answer, where it is not OJS's own.
     :ivar repeatable: True if a POST, PATCH or DELETE may be sent again when its answer was lost:
         to take effect twice is the same as once. See :attr:`is_repeatable`.
+    :ivar is_recorded: whether an event of its own says who did it and to what its path names,
+        because nothing that it changes does.
     """
 
     at: str
@@ -62,6 +64,7 @@ class Route:
     is_body_optional: bool = False
     media_type: str = ""
     repeatable: bool = False
+    is_recorded: bool = False
 
     @property
     def method(self) -> str:

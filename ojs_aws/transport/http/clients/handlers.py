@@ -23,7 +23,9 @@ from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.workers.service import directive_of
 from ojs_aws.transport.http.authorization import found_cron
 from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.completion import publish_change
 from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
+from ojs_aws.transport.http.queues.handlers import record_purge
 from ojs_aws.transport.http.queues.wire import purge_answer
 from ojs_aws.transport.http.workers.handlers import direct_chosen
 
@@ -86,6 +88,7 @@ def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     states = tuple(dict.fromkeys(JobState(state) for state in body.states))
     wanted = Purge(queue=call.named("queue"), states=states, until=until, by=call.actor)
     reports = _pages(lambda cursor: call.backend.queues.purge(wanted, cursor))
+    record_purge(call, wanted, reports)
     return Answer(purge_answer(wanted, reports))
 
 
@@ -105,6 +108,7 @@ def purge_old_dead_letters(call: Call) -> Answer[answers.DeadLettersPurgedAnswer
     wanted = DeadLetterFilter(until=until, view=call.request.caller.view)
     change = functools.partial(call.backend.dead_letters.bulk, BulkAction.DELETE, wanted)
     reports = _pages(lambda cursor: change(cursor=cursor))
+    publish_change(call, BulkAction.DELETE, reports)
     deleted = sum(report.done for report in reports)
     failed = sum(len(report.outcomes) for report in reports) - deleted
     return Answer({"deleted": deleted, "failed": failed, "has_more": bool(reports[-1].cursor)})

@@ -50,6 +50,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         at=f"DELETE {BASE}/cron/<name>",
         more_paths=(f"{BASE}/crons/<name>",),
         operation="delete_cron",
+        is_recorded=True,
         access=OPERATES_OWN,
         summary="Remove a cron job; jobs that it has enqueued stay",
     ),

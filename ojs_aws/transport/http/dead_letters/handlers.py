@@ -18,6 +18,7 @@ from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_named, check_override
 from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call
+from ojs_aws.transport.http.jobs.completion import publish_change
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
 from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import (
@@ -136,6 +137,7 @@ def _change(
     as_of, bulk = instant_in(values, "as_of"), call.backend.dead_letters.bulk
     if not is_dry:
         report = bulk(action, chosen, limit, cursor, view=view, as_of=as_of, by=call.actor)
+        publish_change(call, action, [report])
         body = _described(report, done)
     else:
         as_of = as_of or call.backend.clock.now()

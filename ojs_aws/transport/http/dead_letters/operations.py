@@ -83,6 +83,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"DELETE {BASE}/dead-letter/<job_id>",
         operation="delete_dead_letter",
+        is_recorded=True,
         access=ADMINISTERS_JOB,
         summary="Remove a discarded job for good",
         statuses=(200, 204),

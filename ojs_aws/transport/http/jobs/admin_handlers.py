@@ -23,6 +23,7 @@ from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.authorization import check_named
 from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.jobs.completion import publish_change
 from ojs_aws.transport.http.jobs.details import detail_members
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
 from ojs_aws.transport.http.json_of import JsonOf, json_of
@@ -246,6 +247,8 @@ def _changed(
         is_dry=is_dry,
         by=call.actor,
     )
+    if not is_dry:
+        publish_change(call, action, [report])
     body = _described(action, report, is_dry=is_dry)
     if report.cursor:
         body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
@@ -265,6 +268,7 @@ def _changed_named(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnsw
     change = call.backend.bulk.by_filter.named
     view = call.request.caller.view
     report = change(action, [*map(str, ids)], view=view, by=call.actor)
+    publish_change(call, action, [report])
     return Answer(_described(action, report, is_dry=False))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
-from ojs_aws.services.queues.purge import Purge
+from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.members import check_confirmed
@@ -128,12 +130,27 @@ def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
         queue=call.named("queue"), states=states, until=until, is_dry=body.dry_run, by=call.actor
     )
     report = call.backend.queues.purge(wanted, read_mark(_PURGED, body.cursor or ""))
+    record_purge(call, wanted, [report])
     answer = shapes.purge_answer(wanted, [report])
     if body.dry_run:
         answer["dry_run"] = True
     if report.cursor:
         answer["next_cursor"] = write_mark(_PURGED, report.cursor)
     return Answer(answer)
+
+
+def record_purge(call: Call, wanted: Purge, reports: Sequence[PurgeReport]) -> None:
+    """Publish who purged a queue: one write, and none if nothing was changed."""
+    deleted = sum(report.deleted for report in reports)
+    cancelled = sum(report.cancelled for report in reports)
+    if not wanted.is_dry and (deleted or cancelled):
+        target: dict[str, JsonValue] = {
+            "queue": wanted.queue,
+            "states": [*map(str, wanted.states)],
+            "deleted": deleted,
+            "cancelled": cancelled,
+        }
+        call.backend.audit("purge_queue", target, call.actor)
 
 
 def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:

@@ -38,6 +38,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"DELETE {BASE}/schemas/<name>",
         operation="delete_schema",
+        is_recorded=True,
         access=ADMINISTERS,
         summary="Remove the schema of a URI",
     ),
@@ -65,6 +66,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"DELETE {BASE}/schemas/<type>/<version>",
         operation="delete_schema_version",
+        is_recorded=True,
         access=ADMINISTERS,
         summary="Remove the schema of one version",
     ),

@@ -260,6 +260,8 @@ def repair(call: Call) -> Answer[answers.RepairAnswer]:
     if not isinstance(cursor, str):
         raise invalid("cursor", "a text", cursor)
     report = call.backend.upkeep.repair(read_mark(_MARK, cursor), is_dry=is_dry)
+    if not is_dry:
+        call.backend.audit("repair", {"queues": [*report.queues]}, call.actor)
     body: answers.RepairAnswer = {
         "dry_run": is_dry,
         "queues": [*report.queues],

@@ -35,6 +35,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator(
         at=f"DELETE {BASE}/admin/workers/<worker_id>",
         operation="deregister_worker",
+        is_recorded=True,
         access=OPERATES,
         summary="Remove a worker that missed its heartbeats",
         errors=(409,),

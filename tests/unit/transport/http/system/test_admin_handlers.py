@@ -9,7 +9,9 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Scope, permissions_of
+from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.failure_groups import failure_group, window_of
+from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.transport.http.callers import verdict_context
@@ -82,6 +84,36 @@ def test_a_type_filter_is_exact_or_a_beginning(api: Api) -> None:
     whole = api.get("/admin/jobs", query={"type": "mail.*"}).json
     assert (len(whole["items"]), whole["total"]) == (2, 2)
     assert whole["pagination"]["total_is_exact"] is True
+
+
+def test_a_change_whose_record_is_lost_is_done(
+    api: Api, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request succeeds; only the event is missing."""
+
+    def lost(_: object) -> None:
+        raise BackendUnavailableError("lost")
+
+    monkeypatch.setattr(world.bulk, "record", lost)
+    monkeypatch.setattr(world.bulk, "tell", lost)
+    api.push()
+    body = {"filter": {"queue": "default"}, "confirm": True}
+    assert api.post("/admin/jobs/bulk/cancel", body).json["succeeded"] == 1
+    entry = {"name": "n", "cron": "0 9 * * *", "type": "a.b", "args": []}
+    assert api.post("/cron", entry).status == 201
+    assert api.delete("/cron/n").status in {200, 204}
+    assert api.get("/cron/n").status == 404
+
+
+def test_a_purge_that_changes_nothing_records_nobody(api: Api, world: World) -> None:
+    """A dry run neither; what was changed is counted."""
+    api.push()
+    body = {"states": ["available"], "confirm": True}
+    for more in ({"dry_run": True}, {}, {}):
+        api.send("DELETE", "/ojs/v1/queues/default/jobs", {**body, **more})
+    (done,) = world.bulk.operations
+    target = {"queue": "default", "states": ["available"], "deleted": 0, "cancelled": 1}
+    assert (done.operation, done.queue, decode(done.target)) == ("purge_queue", "default", target)
 
 
 def test_jobs_are_listed_and_changed_by_tag_and_error(api: Api) -> None:
