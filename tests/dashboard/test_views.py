@@ -40,6 +40,34 @@ def test_a_queue_is_paused_resumed_and_drained(tab: Tab, api: httpx.Client) -> N
     assert api.get("queues/letters").json()["queue"]["state"] == "active"
 
 
+def test_queues_say_how_fast_they_move(tab: Tab, api: httpx.Client) -> None:
+    """The list has rates and the time to empty, a queue its workers and its limits, too."""
+    for _ in range(2):
+        push(api, "pace")
+    beat = {"worker_id": "w-pace", "active_jobs": [], "queues": ["pace"]}
+    api.post("workers/heartbeat", json=beat).raise_for_status()
+    api.put("rate-limits/queue:pace", json={"concurrency": 3}).raise_for_status()
+    page = tab.open("queues", "Queues")
+    row = page.get_by_role("region", name="Queues").locator("tr", has_text="pace")
+    row.get_by_text("never").wait_for()
+    assert row.get_by_text("0.4", exact=True).count() == 1  # came in, of five minutes
+    row.get_by_role("link", name="pace", exact=True).click()
+    page.get_by_role("heading", name="Queue pace").wait_for()
+    page.get_by_role("link", name="w-pace").wait_for()
+    tab.says("0 of 3 run")
+
+
+def test_a_job_shows_its_trace_and_why_it_is_unique(tab: Tab, api: httpx.Client) -> None:
+    """What the client asked for, as facts."""
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    meta = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    unique = {"keys": ["type", "args"], "period": "PT1H", "on_conflict": "reject"}
+    job_id = push(api, "traced", meta=meta, options={"unique": unique})
+    page = tab.open(f"jobs/{job_id}", "report.build")
+    page.get_by_text(trace, exact=True).wait_for()
+    page.get_by_text("by type, args for PT1H, else reject").wait_for()
+
+
 def test_a_purge_counts_first_and_asks_for_the_name(tab: Tab, api: httpx.Client) -> None:
     """Nothing is purged before the name of the queue is typed."""
     job_id = push(api, "purged")

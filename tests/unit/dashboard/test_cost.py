@@ -68,6 +68,7 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
     assert polled < MOST
     counted = HOUR_S / shortest_s * request_price(0, 3000)
     counted += number("queue_counts.ts", "UNITS_AN_HOUR") * PRICES["read unit"]
+    counted += HOUR_S / 15 * request_price(overview, 50)
     assert counted < MOST
     # What the page takes a count to read is no less than what it reads.
     assert queues <= (number("queue_counts.ts", "QUERIES_A_QUEUE") + 1) * QUEUES / 2

@@ -24,6 +24,22 @@ export function failureRate(rates: Throughput): number {
   return Math.round((rates.failed_per_minute + rates.retried_per_minute) * 100) / 100;
 }
 
+/** What the overview says of a queue, from its totals. */
+export interface QueuePace {
+  readonly name: string;
+  readonly counts: Counts;
+  readonly oldest_available_at?: string;
+  readonly throughput: Throughput;
+  readonly latency_ms: Spread;
+  readonly duration_ms: Spread;
+}
+
+/** Return how long the present rates take to empty a queue, in milliseconds; null if it does not shrink. */
+export function timeToEmptyMs(available: number, rates: Throughput): number | null {
+  const faster = rates.processed_per_minute - rates.enqueued_per_minute;
+  return faster > 0 ? (available / faster) * 60_000 : null;
+}
+
 export interface Pagination {
   readonly total?: number;
   readonly total_is_exact?: boolean;

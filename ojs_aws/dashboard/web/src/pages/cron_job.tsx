@@ -84,7 +84,7 @@ function NextRuns({ cron, runs }: { cron: CronRow; runs: readonly string[] }) {
         nameOf={(at) => at}
         none={cron.enabled ? "The schedule has no further runs." : "It is paused, so it does not run."}
         columns={[
-          { name: "In", show: (at) => <Time at={at} /> },
+          { name: "When", show: (at) => <Time at={at} /> },
           { name: `By the clocks of ${cron.timezone}`, show: (at) => clockTime(at, cron.timezone) },
           { name: "For you", show: (at) => <ExactTime at={at} /> },
         ]}

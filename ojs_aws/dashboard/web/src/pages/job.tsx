@@ -28,7 +28,8 @@ interface JobDetail {
   readonly next_attempt_at?: string;
   readonly expires_at?: string;
   readonly workflow_id?: string;
-  readonly unique?: unknown;
+  readonly unique?: { readonly keys?: readonly string[]; readonly period?: string; readonly on_conflict?: string };
+  readonly meta?: Readonly<Record<string, unknown>>;
   readonly retry_policy?: { readonly on_exhaustion?: string };
   readonly error?: Failure;
   readonly history: readonly Entry[];
@@ -105,6 +106,8 @@ export function Job({ id }: { id: string }) {
           ...optional("Next attempt", job.next_attempt_at),
           ...optional("Expires", job.expires_at),
           ...(job.workflow_id ? [["Workflow", <a class="id" href={link(["workflows", job.workflow_id])}>{job.workflow_id}</a>] as const] : []),
+          ...(unique(job) ? [["Unique", unique(job)] as const] : []),
+          ...(traceOf(job) ? [["Trace", <><span class="id">{traceOf(job)}</span> <CopyButton text={traceOf(job)} /></>] as const] : []),
           ...(progress?.updated_at ? [["Progress", <>{progress.percentage} % {progress.message} (<Time at={progress.updated_at} />)</>] as const] : []),
         ]}
       />
@@ -117,6 +120,19 @@ export function Job({ id }: { id: string }) {
       <JobCopy source={source} />
     </>
   );
+}
+
+/** Say by what a job is unique, and for how long. */
+function unique({ unique: policy }: JobDetail): string {
+  if (!policy) return "";
+  const { keys, period, on_conflict: conflict } = policy;
+  return `by ${(Array.isArray(keys) && keys.join(", ")) || "type"}${period ? ` for ${period}` : ""}${conflict ? `, else ${conflict}` : ""}`;
+}
+
+/** Return the W3C trace id that a job carries. */
+function traceOf({ meta }: JobDetail): string {
+  const context = meta?.["traceparent"];
+  return typeof context === "string" ? (context.match(/^[0-9a-f]{2}-([0-9a-f]{32})-/)?.[1] ?? "") : "";
 }
 
 async function readProgress(id: string): Promise<Progress> {

@@ -10,7 +10,7 @@ import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
 
-interface LimitRow {
+export interface LimitRow {
   readonly key: string;
   readonly waiting_count: number;
   readonly concurrency?: { readonly limit: number; readonly active: number };
@@ -60,6 +60,16 @@ export function Limits() {
       {next && <p><a href={link(["limits"], { cursor: next })}>Next limits</a></p>}
     </>
   );
+}
+
+/** Return how much of a limit is used, as one line. */
+export function usedOf({ concurrency, rate, throttle }: LimitRow): string {
+  const parts = [
+    concurrency && `${concurrency.active} of ${concurrency.limit} run`,
+    rate && `${rate.current_count} of ${rate.limit} in ${rate.period}`,
+    throttle && `${throttle.limit} in ${throttle.period}, evenly spaced`,
+  ];
+  return parts.filter(Boolean).join("; ");
 }
 
 function lift(key: string): Action {

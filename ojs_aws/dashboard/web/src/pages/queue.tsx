@@ -3,11 +3,12 @@
 import { useState } from "preact/hooks";
 import { ActionButton, ask } from "../action";
 import { link } from "../address";
-import { read } from "../api";
+import { read, readIfAllowed } from "../api";
 import { Facts, Heading, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
-import { type Counts, STATES, type Spread, type Throughput, completedRate, failureRate } from "../shapes";
+import { type Counts, type Pagination, STATES, type Spread, type Throughput, completedRate, failureRate, timeToEmptyMs } from "../shapes";
 import { duration, spreadText } from "../times";
+import { type LimitRow, usedOf } from "./limits";
 import { queueChange, queuePurge } from "./queue_actions";
 
 interface QueueDetail {
@@ -23,11 +24,36 @@ interface QueueDetail {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
+interface WorkerPage {
+  readonly items: readonly { readonly id: string; readonly state: string; readonly queues?: readonly string[] }[];
+  readonly pagination: Pagination;
+}
+
+interface LimitPage {
+  readonly items: readonly LimitRow[];
+  readonly pagination: Pagination;
+}
+
+interface Everything {
+  readonly queue: QueueDetail;
+  /** Null where the credential may not see workers. */
+  readonly workers: WorkerPage | null;
+  readonly limits: LimitPage | null;
+}
+
+async function load(id: string): Promise<Everything> {
+  const queue = await read<QueueDetail>(`admin/queues/${encodeURIComponent(id)}`);
+  const workers = await readIfAllowed<WorkerPage>("admin/workers?limit=200");
+  const limits = await readIfAllowed<LimitPage>("rate-limits?limit=100");
+  return { queue, workers, limits };
+}
+
 const PURGED = STATES.filter((state) => state !== "active");
 
 export function Queue({ id }: { id: string }) {
-  const { data, error } = useData(() => read<QueueDetail>(`admin/queues/${encodeURIComponent(id)}`), 10, `queue ${id}`);
-  if (!data) return <><Heading text={`Queue ${id}`} /><Waiting error={error} /></>;
+  const { data: found, error } = useData(() => load(id), 10, `queue ${id}`);
+  if (!found) return <><Heading text={`Queue ${id}`} /><Waiting error={error} /></>;
+  const data = found.queue;
   const isOpen = data.state === "active";
   return (
     <>
@@ -54,6 +80,8 @@ export function Queue({ id }: { id: string }) {
           ["Failed attempts a minute", failureRate(data.throughput)],
           ["Wait: median, 95 %, 99 %", spreadText(data.latency_ms)],
           ["Run: median, 95 %, 99 %", spreadText(data.duration_ms)],
+          ["Workers", <WorkersOf queue={id} page={found.workers} />],
+          ["Limits", <LimitsOf queue={id} page={found.limits} />],
         ]}
       />
       <h2>Jobs by state</h2>
@@ -72,14 +100,28 @@ export function Queue({ id }: { id: string }) {
   );
 }
 
+const NAMED = 5;
+
+/** The workers that serve a queue and send heartbeats. */
+function WorkersOf({ queue, page }: { queue: string; page: WorkerPage | null }) {
+  const serving = (page?.items ?? []).filter((worker) => worker.queues?.includes(queue));
+  if (serving.length === 0) return <>none that sends heartbeats{page?.pagination.has_more ? " among the first 200" : ""}</>;
+  return <><a href={link(["workers"])}>{serving.slice(0, NAMED).map((worker) => worker.id).join(", ")}</a>{serving.length > NAMED && ` and ${serving.length - NAMED} more`}</>;
+}
+
+/** The limits of a queue, with what is used of each. */
+function LimitsOf({ queue, page }: { queue: string; page: LimitPage | null }) {
+  const own = (page?.items ?? []).filter(({ key }) => key === `queue:${queue}` || key.startsWith(`queue:${queue}:`));
+  if (own.length === 0) return <>none{page?.pagination.has_more ? " among the first 100" : ""}</>;
+  return <>{own.map((limit) => <div key={limit.key}><a href={link(["limits"])}>{limit.key}</a>: {usedOf(limit)}</div>)}</>;
+}
+
 /** Return how long the present rates take to empty the queue. */
 function timeToEmpty(queue: QueueDetail): string {
   const waiting = queue.counts["available"] ?? 0;
-  const ended = queue.throughput.processed_per_minute;
-  const faster = ended - queue.throughput.enqueued_per_minute;
   if (waiting === 0) return "nothing waits";
-  if (faster <= 0) return "it grows at the rates of the last hour";
-  return duration((waiting / faster) * 60_000);
+  const ms = timeToEmptyMs(waiting, queue.throughput);
+  return ms === null ? "it does not shrink at the rates of the last hour" : duration(ms);
 }
 
 function Purge({ queue }: { queue: string }) {
