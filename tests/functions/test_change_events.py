@@ -10,6 +10,7 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.access import Caller, Scope, permissions_of
+from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
@@ -187,6 +188,15 @@ def test_workers_are_directed_by_somebody(server: Server) -> None:
     server.done("/admin/workers/w/quiet", by=BOB)
     server.done("/admin/workers/resume", {"all": True}, by=BOB)
     assert server.events("worker.directed") == [("worker.directed", ANN), ("worker.directed", BOB)]
+
+
+def test_a_worker_starts_at_its_first_heartbeat(server: Server) -> None:
+    """moto's stream shows the worker's item without attributes before it shows the heartbeat."""
+    server.done("/workers/heartbeat", {"worker_id": "w1"})
+    server.follow()
+    found = server.api.get("/events", query={"types": "worker.started,worker.heartbeat"}).json
+    shown = [(each["type"], each["time"]) for each in found["events"]]
+    assert shown == [("worker.started", format_instant(server.clock.now()))]
 
 
 def test_schemas_are_registered_by_somebody(server: Server) -> None:

@@ -119,14 +119,6 @@ def _key(name: str) -> Item:
     return item_key(PARTITION, name)
 
 
-def read_cron(item: Item) -> CronEntry | None:
-    """Return the cron job of a stream image; None for an image without attributes.
-
-    Some emulators show the item that an update is about to make as one that has its keys alone.
-    """
-    return entry_of(item) if n.VERSION in item else None
-
-
 def _occurrence_value(occurrence: Occurrence) -> Value:
     parts = [getattr(occurrence, name) for name in _OCCURRENCE]
     return packed(json.dumps(parts, separators=(",", ":")))

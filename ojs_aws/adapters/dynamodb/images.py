@@ -28,17 +28,19 @@ from ojs_aws.topology import (
 READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
     queue_registry.PARTITION: queue_registry.read_queue,
-    queue_settings.PARTITION: queue_settings.read_settings_image,
+    queue_settings.PARTITION: queue_settings.read_settings,
     PRESSURE_PARTITION: queue_depths.read_pressure,
     BULK_PARTITION: bulk_requests.read_done,
     OPERATION_PARTITION: bulk_requests.read_operation,
-    cron_entries.PARTITION: cron_entries.read_cron,
+    cron_entries.PARTITION: cron_entries.entry_of,
     limits.PARTITION: limits.read_bucket,
     SCHEMA_LIST: schemas.read_schema_name,
 }
 """Readers of the items whose changes are events, by partition key; jobs and workflows are known
 by their sort key. See ``services/events`` for how to add a kind."""
 
+
+_KEYS: Final = frozenset({n.PK, n.SK})
 
 _BY_SORT_KEY: Final[Mapping[str, Callable[[Item], object]]] = {
     n.JOB_SK: from_item,
@@ -49,9 +51,12 @@ _BY_SORT_KEY: Final[Mapping[str, Callable[[Item], object]]] = {
 def read_image(image: Mapping[str, Any]) -> object | None:
     """Return what an image shows: a job, a worker, a queue; None if its changes make no events.
 
-    Lambda's events are JSON, in which binaries stand as base64; botocore gives bytes.
+    Lambda's events are JSON, in which binaries stand as base64; botocore gives bytes. moto shows
+    the item that an update is about to make as one that has its keys alone: nothing is there yet.
     """
     item: Item = dict(image)
+    if item.keys() <= _KEYS:
+        return None
     partition = read_string(item, n.PK)
     read = _BY_SORT_KEY.get(read_string(item, n.SK)) if "#" in partition else None
     read = read or READERS.get(partition)

@@ -86,14 +86,6 @@ class DynamoSettings(InTable):
             raise StaleSettingsError
 
 
-def read_settings_image(item: Item) -> QueueSettings | None:
-    """Return the settings of a stream image; None for an image without attributes.
-
-    Some emulators show the item that an update is about to make as one that has its keys alone.
-    """
-    return read_settings(item) if n.VERSION in item else None
-
-
 def read_settings(item: Item) -> QueueSettings:
     """Return the settings that an item holds."""
     members = decode(unpacked(item[n.DOCUMENT])) if n.DOCUMENT in item else {}
