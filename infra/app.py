@@ -22,6 +22,7 @@ prints them.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, cast, get_args
@@ -54,6 +55,20 @@ _FALSE: Final = {"false", "0", "no", "off"}
 _REMOVALS: Final = {"retain": RemovalPolicy.RETAIN, "destroy": RemovalPolicy.DESTROY}
 
 
+# fmt: off
+NAMES: Final = frozenset({
+    "adopted_queues", "alarm_email", "alarm_topic", "allow_undeclared_queues", "architecture",
+    "auth", "auth_cache_s", "cors_origins", "dashboard", "demo", "encryption_key",
+    "enqueue_middleware", "export_days", "export_documents", "extensions", "hooks",
+    "jwt_audience", "jwt_issuer", "prefix", "python", "queue_alarms", "queue_separator", "queues",
+    "removal", "restored_stream", "restored_table", "sign_in_audience", "sign_in_client",
+    "sign_in_origins", "sign_in_scopes", "stack", "start", "stream_window_s", "tracing",
+    "web_dashboard",
+})
+# fmt: on
+"""Whatever the context may say. The CDK's own names have a mark such as ``@`` or ``:``."""
+
+
 class ContextError(ValueError):
     """Names a context value that cannot be used, and what is possible."""
 
@@ -64,6 +79,7 @@ def make_app(app: App | None = None) -> App:
     :raises ContextError: a value that cannot be used.
     """
     app = app or App()
+    _check_names(app.node.get_all_context())
 
     def said(name: str, default: str) -> str:
         value = app.node.try_get_context(name)
@@ -114,6 +130,17 @@ def make_app(app: App | None = None) -> App:
     )
     OjsStack(app, said("stack", "OjsBackend"), props)
     return app
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """Refuse names that were probably meant to be others.
+
+    :raises ContextError: naming the nearest one.
+    """
+    for name in sorted({*names} - NAMES):
+        near = difflib.get_close_matches(name.lower().replace("-", "_"), sorted(NAMES), n=1)
+        if near and not {*name} & {*"@:/"}:
+            raise ContextError(f"The context has no {name!r}. Did you mean {near[0]!r}?")
 
 
 def _one_of(allowed: Iterable[str], name: str, text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,8 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
-from infra.app import ContextError, make_app
+from infra import app as app_module
+from infra.app import NAMES, ContextError, make_app
 from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
@@ -158,6 +161,34 @@ def test_options_that_cannot_be_used_are_refused(context: dict[str, str], told: 
     """In words that name the option."""
     with pytest.raises(ContextError, match=told):
         make_app(App(context={**NO_BUNDLING, **context}))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("queue", "queues"),
+        ("alow_undeclared_queues", "allow_undeclared_queues"),
+        ("stream-window-s", "stream_window_s"),
+        ("Demo", "demo"),
+        ("web_dashbord", "web_dashboard"),
+    ],
+)
+def test_a_misspelt_name_of_the_context_is_refused_with_the_nearest(name: str, meant: str) -> None:
+    """It would be ignored, and the stack be deployed with the default."""
+    with pytest.raises(ContextError, match=f"{name!r}.*Did you mean {meant!r}"):
+        make_app(App(context={**NO_BUNDLING, name: "true"}))
+
+
+def test_names_of_the_context_that_are_not_ours_are_left_alone() -> None:
+    """The CDK has its own, and so may who extends the app."""
+    others = {"@aws-cdk/aws-sqs:queues": True, "availability-zones:account=1": [], "team": "shop"}
+    make_app(App(context={**NO_BUNDLING, **others}))
+
+
+def test_the_app_knows_each_name_that_it_asks_the_context_for() -> None:
+    """Or a right name that is like another one would be refused."""
+    asked = re.findall(r'said\(\s*"(\w+)"', Path(app_module.__file__).read_text("utf-8"))
+    assert {*asked} == NAMES
 
 
 def test_nothing_is_traced_by_default() -> None:
