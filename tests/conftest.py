@@ -167,8 +167,14 @@ def pytest_pycollect_makemodule(
     return module
 
 
+def pytest_sessionstart() -> None:
+    """Collect no garbage while tests are collected: it takes a fifth of the time in vain."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over the tests and their modules, which stay to the end."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

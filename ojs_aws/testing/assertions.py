@@ -131,7 +131,8 @@ class Assertions(ABC):
         criteria = criteria_of(kind, given, check)
         matching = [job for job in self._jobs() if not criteria.differences(job)]
         if matching:
-            raise AssertionError(reports.unexpected(claim, criteria, matching))
+            message = reports.unexpected(claim, criteria, matching)
+            raise AssertionError(message + self._hint())
 
     @overload
     def assert_enqueued(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -46,6 +47,7 @@ class MemoryBackend:
         self.drains = 0
         self.changes = Changes(self.clock, lambda: self.services)
         self.order: dict[str, int] = {}
+        self._dues: list[tuple[Instant, str]] = []
         self._lock = threading.RLock()
         stores = MemoryStores(self.clock, self._job_changed, self.changes.note)
         self.store = stores.jobs
@@ -61,6 +63,8 @@ class MemoryBackend:
     def _job_changed(self, job_id: str, before: JobRecord | None, after: JobRecord | None) -> None:
         if before is None:
             self.order.setdefault(job_id, len(self.order))
+        if after is not None and (due := deadlines.next_due(after)) is not None:
+            heapq.heappush(self._dues, (due, job_id))
         self.changes.note(job_id, before, after)
 
     # ------------------------------------------------------------------------------- calls
@@ -113,10 +117,14 @@ class MemoryBackend:
             return None if job is None else self.services.changer.settled(job, self.clock.now())
 
     def _settle(self) -> None:
-        """Make the transitions that are due by time."""
+        """Make the transitions that are due by time.
+
+        Only the jobs are looked at whose time has come, by what any of their versions said of it.
+        """
         now, changer = self.clock.now(), self.services.changer
-        for job in list(self.store.jobs.values()):
-            if not job.state.is_terminal and deadlines.settle_once(job, now) is not None:
+        while self._dues and self._dues[0][0] <= now:
+            job = self.store.jobs.get(heapq.heappop(self._dues)[1])
+            if job is not None and deadlines.settle_once(job, now) is not None:
                 changer.settled(job, now)
 
     def claim(self, queue: str = "") -> JobRecord | None:
@@ -180,6 +188,7 @@ class MemoryBackend:
             self.unique.locks.clear()
             self.event_log.log.clear()
             self.order.clear()
+            self._dues.clear()
             self.changes.clear()
 
     # -------------------------------------------------------------------------------- time

@@ -30,7 +30,7 @@ MAX_GENERATIONS: Final = 1000
 MANY_GENERATIONS: Final = 50
 """Jobs that each enqueued the next, from which on a drain that takes too long names them."""
 
-DEFAULT_TIMEOUT_S: Final = 30.0
+DEFAULT_TIMEOUT: Final = "30s"
 
 Run = Callable[["JobRecord", AsyncExitStack], Awaitable["Execution"]]
 
@@ -122,7 +122,7 @@ class Drain:
     run: Run
     queue: str = ""
     max_jobs: int | None = None
-    timeout_s: float | None = DEFAULT_TIMEOUT_S
+    timeout_s: float | None = None
     with_scheduled: bool = False
     report: DrainReport = field(default_factory=DrainReport)
     _running: JobRecord | None = None
@@ -213,11 +213,9 @@ class Drain:
         )
 
 
-def timeout_of(timeout: str | timedelta | float | None) -> float | None:
-    """Return a timeout in seconds; a number means seconds.
+def timeout_of(timeout: str | timedelta | None) -> float | None:
+    """Return a timeout in seconds.
 
-    :raises InvalidRequestError: it is none.
+    :raises InvalidRequestError: it is no duration; a number has no unit.
     """
-    if timeout is None or (isinstance(timeout, (int, float)) and not isinstance(timeout, bool)):
-        return timeout
-    return duration_ms(timeout, "timeout") / 1000
+    return None if timeout is None else duration_ms(timeout, "timeout") / 1000

@@ -67,7 +67,7 @@ class Execution:
             message = self.failure.get("message")
             return f"{first}: {message}" if message else first
         if isinstance(self.error, (NoHandlerError, NewerArgumentsError)):
-            return f"{first}: {str(self.error).partition(' The job is discarded.')[0]}"
+            return f"{first}: {self.error}"
         error = self.error
         return f"{first}\n{own_lines(error)}"
 

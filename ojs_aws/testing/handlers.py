@@ -148,11 +148,11 @@ class JobHandlers:
         return ExecutionChain.default()
 
     def executor(self) -> Executor:
-        """Return what executes jobs."""
+        """Return what executes jobs; the advice for production would not help in a test."""
         if self._worker is None:
-            return Executor(self.faults, self._chain)
+            return Executor(self.faults, self._chain, advice="")
         executor = self._worker.freeze()
-        return Executor(self.faults, executor.chain, executor.hooks)
+        return Executor(self.faults, executor.chain, executor.hooks, advice="")
 
     def _declared_elsewhere(self, job_type: str) -> str:
         """Return what to say about a job of other ``Jobs`` than those that run; empty if none."""

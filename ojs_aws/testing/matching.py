@@ -69,7 +69,8 @@ class Criteria:
             if isinstance(self.kind, JobCall):
                 raise TypeError("A call has its arguments: give the call, or args, and not both.")
             if isinstance(self.args, (str, Mapping)) or not isinstance(self.args, Sequence):
-                raise TypeError('args are a list, such as args=["a@b.c"].')
+                given = type(self.args).__name__
+                raise TypeError(f'args are a list, such as args=["a@b.c"], not a {given}.')
         if isinstance(queue := self.attributes.get("queue"), str):
             check_queue(queue)
         read = {

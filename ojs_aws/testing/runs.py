@@ -16,7 +16,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.testing.captures import Captured, capturing
 from ojs_aws.testing.coroutines import hint_of, noted
-from ojs_aws.testing.drain import DEFAULT_TIMEOUT_S, Drain, DrainReport, timeout_of
+from ojs_aws.testing.drain import DEFAULT_TIMEOUT, Drain, DrainReport, timeout_of
 from ojs_aws.testing.executions import open_resources
 from ojs_aws.testing.kit import Kit
 from ojs_aws.testing.perform import Performed, perform
@@ -39,7 +39,7 @@ class Runs(Kit):
         queue: str = "",
         *,
         max_jobs: int | None = None,
-        timeout: str | timedelta | float | None = DEFAULT_TIMEOUT_S,  # noqa: ASYNC109
+        timeout: str | timedelta | None = DEFAULT_TIMEOUT,  # noqa: ASYNC109
         with_scheduled: bool = False,
         raise_errors: bool = True,
     ) -> DrainReport:
@@ -56,7 +56,7 @@ class Runs(Kit):
 
         :param queue: the only one to drain; default: all, the longest waiting job first.
         :param max_jobs: executions after which it ends; default: until nothing is left.
-        :param timeout: how long it may take: seconds, or ``"30s"``.
+        :param timeout: how long it may take, such as ``"10s"`` or a timedelta; None: for ever.
         :param with_scheduled: move the clock on to jobs that are scheduled, or are to be retried.
         :param raise_errors: raise an error if jobs failed in the end. Failures by
             :meth:`fail_next` and :meth:`fail_all` are no errors.
@@ -84,7 +84,7 @@ class Runs(Kit):
         queue: str = "",
         *,
         max_jobs: int | None = None,
-        timeout: str | timedelta | float | None = DEFAULT_TIMEOUT_S,
+        timeout: str | timedelta | None = DEFAULT_TIMEOUT,
         with_scheduled: bool = False,
         raise_errors: bool = True,
     ) -> DrainReport:
@@ -129,7 +129,7 @@ class Runs(Kit):
         """
         __tracebackhide__ = True
         check_performed(job, more, options)
-        timeout = options.pop("timeout", DEFAULT_TIMEOUT_S)
+        timeout = options.pop("timeout", DEFAULT_TIMEOUT)
         declaration = job.declaration if isinstance(job, JobCall) else None
         with acting(self._place), self.capture() as new:
             made = prepared_job(job, options)
@@ -189,7 +189,7 @@ class PerformOptions(TypedDict, total=False):
     :ivar checkpoint: what an earlier attempt saved last.
     :ivar meta: members of the job's metadata.
     :ivar attributes: other attributes of the job, such as ``parent_results``.
-    :ivar timeout: how long it may take: seconds, or ``"30s"``.
+    :ivar timeout: how long it may take, such as ``"10s"`` or a timedelta; default: ``"30s"``.
     """
 
     attempt: int
@@ -197,7 +197,7 @@ class PerformOptions(TypedDict, total=False):
     checkpoint: Any
     meta: Mapping[str, Any]
     attributes: Mapping[str, Any]
-    timeout: str | timedelta | float | None
+    timeout: str | timedelta | None
 
 
 def check_performed(job: object, more: Sequence[object], options: Mapping[str, object]) -> None:
@@ -212,7 +212,10 @@ def check_performed(job: object, more: Sequence[object], options: Mapping[str, o
             job.close()  # it was never meant to run
         elif isinstance(job, (Sender, JobCall)):
             name = job.declaration.function.__name__
-        raise TypeError(f"perform() takes one call of a job: perform({name}.call(...)).")
+        shown = f"{1 + len(more)} values" if more else f"a value of type {type(job).__name__}"
+        raise TypeError(
+            f"perform() takes one call of a job, not {shown}: perform({name}.call(...))."
+        )
     known = PerformOptions.__annotations__
     for option in options.keys() - known.keys():
         raise TypeError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ojs_aws.testing.coroutines import hint_of
 from ojs_aws.testing.kit import Kit
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class WorkflowAssertions(Kit):
         for each in sorted(found, key=lambda each: len(_differences(wanted, each))):
             lines.append(f"  {each.type} {each.id} {each.name!r} ({each.state})")
             lines += [f"      {line}" for line in _differences(wanted, each)]
-        raise AssertionError("\n".join(lines))
+        raise AssertionError("\n".join(lines) + hint_of(self._unawaited))
 
     def all_workflows(self) -> list[StartedWorkflow]:
         """Return the workflows that were started, in their order, as they are now."""

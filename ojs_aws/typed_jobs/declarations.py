@@ -60,7 +60,7 @@ class JobDeclaration:
         :raises InvalidRequestError: a value that a job cannot have.
         """
         job = Job(self.type, (), **options)
-        check_values(job)
+        check_values(job, options)
         return job
 
     def check(self) -> None:

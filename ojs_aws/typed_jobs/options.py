@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job_arguments import UNIQUE_MEMBERS
 from ojs_aws.domain.job_attributes import PARAMETERS, JobAttributes
-from ojs_aws.domain.job_durations import replaced
+from ojs_aws.domain.job_durations import INSTEAD_OF, replaced
 from ojs_aws.domain.jobs.validation import read_envelope
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.timestamps import Instant
@@ -28,12 +28,13 @@ def merged(options: Mapping[str, Any], others: Mapping[str, Any]) -> JobOptions:
     return cast("JobOptions", replaced(options, others))
 
 
-def check_values(job: Job) -> None:
+def check_values(job: Job, named: Collection[str] = ()) -> None:
     """Check the values of options as a server would, which sees only the first job of them.
 
     Members of other names, which a server also takes, are left to it.
 
     :param job: without arguments.
+    :param named: the names of the options as they were written, ``timeout`` or ``timeout_s``.
     :raises OjsError: a value that a job cannot have; the message has the name of the option.
     """
     checked = job.copy()
@@ -48,8 +49,15 @@ def check_values(job: Job) -> None:
             read_limit({**limit, "by": None}, job.queue)
     except OjsError as problem:
         attribute = str(problem.details.get("field"))
-        named = PARAMETERS.get(attribute) or PARAMETERS.get(attribute.removesuffix("_ms"))
-        if named in {None, attribute}:
+        name = _written(attribute.removesuffix("_ms"), named)
+        if name in {None, attribute}:
             raise
-        message = str(problem).replace(f"'{attribute}'", f"'{named}'")
-        raise type(problem)(message, details={**problem.details, "field": named}) from None
+        message = str(problem).replace(f"'{attribute}'", f"'{name}'")
+        raise type(problem)(message, details={**problem.details, "field": name}) from None
+
+
+def _written(attribute: str, named: Collection[str]) -> str | None:
+    """Return the name of the option that an attribute came from; None if there is none."""
+    parameter = PARAMETERS.get(attribute)
+    durations = (name for name, other in INSTEAD_OF.items() if other == parameter)
+    return next((name for name in durations if name in named), parameter)

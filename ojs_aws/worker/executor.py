@@ -66,11 +66,15 @@ class ResultError(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Executes jobs. All jobs share it; it keeps nothing between two."""
+    """Executes jobs. All jobs share it; it keeps nothing between two.
+
+    :ivar advice: what to do about a job without a handler, before the job's id; empty for nothing.
+    """
 
     registry: HandlerRegistry
     chain: ExecutionChain
     hooks: Hooks = field(default_factory=Hooks)
+    advice: str = _NO_HANDLER_ADVICE
 
     async def execute(self, ctx: JobContext) -> Outcome:
         """Execute the job of a context.
@@ -88,7 +92,8 @@ class Executor:
                 raise
             return self._failed(cancelled, ctx)
         except NoHandlerError as missing:
-            missing.args = (f"{missing} {_NO_HANDLER_ADVICE} {ctx.job.id}",)
+            if self.advice:
+                missing.args = (f"{missing} {self.advice} {ctx.job.id}",)
             _log.error("%s", missing, extra=ctx.log_fields)  # no middleware has seen the job
             return self._failed(missing, ctx)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed

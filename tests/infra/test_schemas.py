@@ -11,7 +11,6 @@ from collections.abc import Callable
 import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
-from cfnlint.api import ManualArgs, lint
 
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.variants import VARIANTS, stack_as_deployed
@@ -23,6 +22,8 @@ ROUTES_OF_AN_API = 300  # AWS's quota, until it is raised
 
 def findings(template: str) -> list[str]:
     """What is wrong with a template, and where."""
+    from cfnlint.api import ManualArgs, lint  # three seconds: only for who runs these tests
+
     config = ManualArgs(regions=REGIONS, ignore_checks=[REPEATED_DEPENDENCY])
     return [f"{each.rule.id} {each.path}: {each.message}" for each in lint(template, config=config)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,16 +50,18 @@ class IndexedStore(MemoryStore):
         """Update one job's row."""
         was = self._where.pop(job_id, None)
         if was is not None:
-            del self._lists[was][job_id]
-            self._sorted.pop(was, None)
+            row = self._lists[was].pop(job_id)
+            if rows := self._sorted.get(was):
+                del rows[bisect_left(rows, row_place(row), key=row_place)]
         job = self.jobs.get(job_id)
         if job is None or not self.is_listed(job):
             return
         name, key = list_of(job)
         where = job.queue, name
         self._where[job_id] = where
-        self._lists.setdefault(where, {})[job_id] = row_of(job, key)
-        self._sorted.pop(where, None)
+        self._lists.setdefault(where, {})[job_id] = row = row_of(job, key)
+        if where in self._sorted:
+            insort(self._sorted[where], row, key=row_place)
 
     def list_completed(self, jobs: Sequence[JobRecord]) -> None:
         """List completed jobs."""

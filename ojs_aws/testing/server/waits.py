@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 AnyJob: TypeAlias = Job | EnqueueResult | Handle[Any] | SyncHandle[Any] | str
 """A job, what enqueueing it returned, or its id."""
 
-Timeout: TypeAlias = "str | timedelta | float | None"
-"""How long to wait: seconds, ``"10s"`` or a timedelta; None for as long as it takes."""
+Timeout: TypeAlias = "str | timedelta | None"
+"""How long to wait: ``"10s"`` or a timedelta; None for as long as it takes."""
 
 FIRST_PAUSE_S: Final = 0.02
 LONGEST_PAUSE_S: Final = 0.2
@@ -184,6 +184,10 @@ class Waits(ABC):
             cursor = page.cursor
             if not cursor:
                 return
+
+
+for _method in (Waits.wait, Waits.drain):  # Python's warning of a missing await names the method
+    _method.__qualname__ = f"OjsServer.{_method.__name__}"
 
 
 def _of(queue: str) -> Any:

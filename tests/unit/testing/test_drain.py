@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ojs_aws import Job, JobContext, Jobs, LambdaWorker
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.testing import DrainError, Ojs
 from tests.unit.testing.orders import (
     break_down,
@@ -227,7 +228,9 @@ async def test_a_job_that_hangs_ends_the_drain(ojs: Ojs) -> None:
 
     handle = await hang.enqueue()
     with pytest.raises(DrainError, match=f"hanging.job {handle.id}, attempt 1, was still running"):
-        await ojs.drain(timeout=0.05)
+        await ojs.drain(timeout="50ms")
+    with pytest.raises(InvalidRequestError, match='needs a unit: "30s"'):
+        await ojs.drain(timeout=30)  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------- time
@@ -265,7 +268,9 @@ async def test_an_expired_job_does_not_run(ojs: Ojs) -> None:
 
 
 # ---------------------------------------------------------------------------------- workers
-async def test_a_worker_runs_its_handlers_in_its_middleware() -> None:
+async def test_a_worker_runs_its_handlers_in_its_middleware(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     seen: list[str] = []
 
     async def onion(job: Job, ctx: JobContext, call_next: Any) -> Any:
@@ -288,6 +293,8 @@ async def test_a_worker_runs_its_handlers_in_its_middleware() -> None:
         with pytest.raises(DrainError, match=r"No handler is registered for 'orders.mail'"):
             await ojs.drain()
     assert seen == ["before plain.job", "after"]
+    assert "No handler is registered" in caplog.text
+    assert "Deploy a worker" not in caplog.text, "which is advice for production"
 
 
 async def test_a_job_of_other_jobs_names_the_setting(ojs: Ojs) -> None:
@@ -433,7 +440,7 @@ def test_a_drain_without_await_that_hangs_ends_as_well(ojs: Ojs) -> None:
 
     hang.enqueue_sync()
     with pytest.raises(DrainError, match="was still running"):
-        ojs.drain_sync(timeout=0.05)
+        ojs.drain_sync(timeout="50ms")
 
 
 async def test_handlers_enqueue_with_and_without_await_while_a_drain_runs(ojs: Ojs) -> None:

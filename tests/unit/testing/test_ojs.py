@@ -14,6 +14,9 @@ from unittest.mock import ANY
 import pytest
 
 from ojs_aws import Client, Job, Jobs, SyncClient, enqueue_many
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.errors import (
     DuplicateError,
     InvalidRequestError,
@@ -420,8 +423,13 @@ async def test_a_drain_that_was_not_awaited_is_named(ojs: Ojs) -> None:
     await send_mail.enqueue("a@b.c")
     forgotten = ojs.drain()
     assert "Ojs.drain" in repr(forgotten)
-    with pytest.raises(AssertionError, match=r"drain\(\) was called and not awaited"):
+    hint = r"drain\(\) was called and not awaited"
+    with pytest.raises(AssertionError, match=hint):
         ojs.assert_completed(send_mail)
+    with pytest.raises(AssertionError, match=hint):
+        ojs.refute_enqueued(send_mail, state="available")
+    with pytest.raises(AssertionError, match=hint):
+        ojs.assert_workflow_created("chain")
     await forgotten
     ojs.assert_completed(send_mail)
     with pytest.raises(AssertionError) as failed:
@@ -462,3 +470,46 @@ async def test_a_job_of_a_transaction_is_enqueued_at_once(ojs: Ojs) -> None:
     prepared = await direct.transact_item("any.type", [1])
     assert prepared.items == []
     ojs.assert_enqueued("any.type", args=[1])
+
+
+async def test_arguments_that_are_no_list_are_named_by_their_type(ojs: Ojs) -> None:
+    with pytest.raises(TypeError, match=r'such as args=\["a@b.c"\], not a str'):
+        ojs.assert_enqueued("orders.mail", args="a@b.c")
+    with pytest.raises(TypeError, match=r"one call of a job, not a value of type int: perform\("):
+        await ojs.perform(5)  # type: ignore[call-overload]
+
+
+async def test_what_waits_is_not_looked_at_in_each_step(
+    ojs: Ojs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only jobs whose time has come are: the cost grows with what happens."""
+    for _ in range(40):
+        await send_mail.options(delay="1h").enqueue("a@b.c")
+    seen: list[str] = []
+    settle_once = deadlines.settle_once
+
+    def counted(job: JobRecord, now: Instant) -> JobRecord | None:
+        seen.append(job.id)
+        return settle_once(job, now)
+
+    monkeypatch.setattr(deadlines, "settle_once", counted)
+    for _ in range(20):
+        ojs.advance_time("1m")
+    assert seen == []
+    ojs.advance_time("40m")
+    assert len({*seen}) == 40
+    assert len(seen) <= 3 * 40
+    ojs.assert_enqueued(send_mail, state="available", count=40)
+
+
+async def test_jobs_expire_by_the_clock_of_the_test(ojs: Ojs) -> None:
+    """Wherever they wait: in their queue, for their time, or for a retry."""
+    ready = await send_mail.options(expires_at="+10m").enqueue("a@b.c")
+    later = await send_mail.options(delay="5m", expires_at="+20m").enqueue("a@b.c")
+    ojs.advance_time("9m")
+    ojs.assert_job_state(ready, "available")
+    ojs.advance_time("1m")
+    ojs.assert_job_state(ready, "discarded")
+    ojs.assert_job_state(later, "available")
+    ojs.advance_time("10m")
+    ojs.assert_job_state(later, "discarded")

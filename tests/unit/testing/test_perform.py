@@ -123,7 +123,7 @@ async def test_the_middleware_of_the_job_runs_around_it(ojs: Ojs) -> None:
         await asyncio.sleep(10)
 
     with pytest.raises(AssertionError, match="was not done after"):
-        await ojs.perform(slow.call(), timeout=0.05)
+        await ojs.perform(slow.call(), timeout="50ms")
     done = await ojs.perform(slow.call(), attributes={"timeout_ms": 20})
     assert done.failure["type"] == "timeout"
 

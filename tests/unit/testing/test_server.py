@@ -80,6 +80,13 @@ async def test_wait_ends_when_no_worker_runs(server: OjsServer) -> None:
         await server.drain("email", timeout="100ms")
 
 
+async def test_a_forgotten_await_names_the_method_of_the_server(server: OjsServer) -> None:
+    """As users know it, not by the class that it is written in."""
+    for forgotten in (server.drain(), server.wait("an-id")):
+        assert "OjsServer." in repr(forgotten)
+        forgotten.close()
+
+
 async def test_drain_names_the_jobs_that_failed(server: OjsServer) -> None:
     """With their tracebacks."""
     await send_mail.enqueue("nobody")

@@ -201,6 +201,8 @@ def test_the_name_of_an_option_is_checked_where_it_is_declared() -> None:
         ({"queue": "Bad Queue"}, "'queue' attribute must be lowercase letters"),
         ({"timeout_s": "5s"}, "'timeout_s' attribute must be a whole number of seconds"),
         ({"visibility_timeout_s": 50_000}, "'visibility_timeout_s' attribute"),
+        ({"timeout": "8d"}, "'timeout' attribute must be .* at most 7 days"),
+        ({"visibility_timeout": "13h"}, "'visibility_timeout' attribute must be"),
         ({"result_ttl_s": -5}, "'result_ttl_s' attribute"),
         ({"priority": 500}, "'priority' attribute must be an integer from -100 to 100"),
         ({"tags": [1]}, "'tags' attribute"),
