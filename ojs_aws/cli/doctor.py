@@ -33,7 +33,7 @@ class Finding:
 
     check: str
     verdict: Verdict
-    told: str
+    text: str
     hint: str = ""
 
 
@@ -42,21 +42,21 @@ Check = Callable[[Session], Awaitable[list[Finding]]]
 
 
 def judged(
-    check: str, is_well: object, told: str, hint: str, otherwise: Verdict = Verdict.LOOK
+    check: str, is_well: object, text: str, hint: str, otherwise: Verdict = Verdict.LOOK
 ) -> Finding:
     """Return a finding that is fine if that is true; the hint is for the other case."""
     if is_well:
-        return Finding(check, Verdict.OK, told)
-    return Finding(check, otherwise, told, hint)
+        return Finding(check, Verdict.OK, text)
+    return Finding(check, otherwise, text, hint)
 
 
 def found_by(rules: Iterable[tuple[str, object, Verdict, str, str]]) -> list[Finding]:
     """Return a finding for each rule: its name, whether it is broken, and what to say then."""
     return [
-        Finding(name, verdict, told, hint)
+        Finding(name, verdict, text, hint)
         if is_broken
         else Finding(name, Verdict.OK, "as it should be")
-        for name, is_broken, verdict, told, hint in rules
+        for name, is_broken, verdict, text, hint in rules
     ]
 
 
@@ -83,7 +83,7 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
             "findings": [asdict(each) for each in findings],
         },
         ("Check", "", "Found", "What to do"),
-        [(each.check, str(each.verdict), each.told, each.hint) for each in findings],
+        [(each.check, str(each.verdict), each.text, each.hint) for each in findings],
         is_whole=True,
     )
     if is_bad:

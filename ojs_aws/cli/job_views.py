@@ -13,7 +13,7 @@ import typer
 from ojs_aws.cli import jobs as group
 from ojs_aws.cli.failures import show_failures
 from ojs_aws.cli.options import JobId, age_text
-from ojs_aws.cli.session import Session, command, listed
+from ojs_aws.cli.session import Session, command, listed, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobPage
@@ -48,7 +48,8 @@ def register(root: typer.Typer) -> None:
     command(group.app, "list", epilog=example + grouped)(list_jobs)
     shown = "Example: ojs-aws jobs show 019539a4-b68c-7def-8000-1a2b3c4d5e6f"
     command(group.app, "show", epilog=shown)(show_job)
-    command(root, "why", epilog="Example: ojs-aws why 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(why)
+    of_job = "Examples:\n\nojs-aws why 019539a4-b68c-7def-8000-1a2b3c4d5e6f"
+    command(root, "why", epilog=f"{of_job}\n\nojs-aws why --queue email")(why)
 
 
 async def list_jobs(
@@ -202,10 +203,27 @@ async def show_job(
         session.out.items(items, columns, shown, title="\nEvents", nothing="No events.")
 
 
-async def why(session: Session, job_id: JobId) -> None:
+async def why(
+    session: Session,
+    job_id: Annotated[str, typer.Argument(help="Id of the job.")] = "",
+    queue: Annotated[
+        str, typer.Option("--queue", "-q", help="The next job of this queue instead.")
+    ] = "",
+) -> None:
     """Say why a job does not run: what holds it back, and when that ends."""
+    if bool(job_id) == bool(queue):
+        raise misuse(session.out, "Which job?", "Name its id, or a --queue for its next job.")
+    subject = "The job"
+    if queue:
+        jobs = session.client.jobs
+        page = await jobs.list(queue=queue, states=["available"], oldest_first=True, limit=1)
+        if not page.jobs:
+            session.out.said(f"No job of queue '{queue}' waits.", {"queue": queue, "reasons": []})
+            return
+        job_id = page.jobs[0].id
+        subject = f"The next job of '{queue}', {job_id},"
     found = await session.client.jobs.why(job_id)
-    lines = [f"The job is {found.state}."]
+    lines = [f"{subject} is {found.state}."]
     for each in found.reasons:
         lines.append(f"- {each.message} ({each.code})")
         if each.hint:

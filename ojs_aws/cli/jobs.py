@@ -227,6 +227,8 @@ async def _change_chosen(
             step(part.examined)
     total = sum(part.matched for part in counts)
     if not consent.agrees(session, action, total, "jobs"):
+        if total and not session.out.as_json:
+            await _show_some(session, chosen, total)
         return
     ids = [each for part in counts for each in part.succeeded]
     if action == "cancel" and total <= MAX_BY_ID:
@@ -247,6 +249,26 @@ async def _change_chosen(
     )
     if failed:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _message_of(job: JobEntry) -> object:
+    """Return the message of a job's latest error."""
+    error = job.described.get("error")
+    return error.get("message") if isinstance(error, dict) else ""
+
+
+async def _show_some(session: Session, chosen: JobFilter, total: int) -> None:
+    """Show the first jobs of a filter, so that people see whom a change would meet."""
+    page = await session.client.jobs.list(limit=MAX_NAMED, **chosen)
+    columns: dict[str, str | Callable[[JobEntry], object]] = {
+        "Id": "id",
+        "Type": "type",
+        "Queue": "queue",
+        "State": "state",
+        "Error": _message_of,
+    }
+    more = f" (the first {MAX_NAMED})" if total > MAX_NAMED else ""
+    session.out.items({}, columns, page.jobs, title=f"\nThey are{more}", nothing="")
 
 
 async def _cancelled(session: Session, ids: list[str]) -> AsyncIterator[JobBulkResult]:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.options import when_text
+from ojs_aws.cli.options import age_text, when_text
 from ojs_aws.cli.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workers import DirectedWorkers, WorkerEntry
+    from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
     name="workers", no_args_is_help=True, help="List, quiet, terminate and resume workers."
 )
+
+MAX_SHOWN: Final = 20
+"""Jobs of one worker that are read to show them."""
 
 WorkerId = Annotated[str, typer.Argument(help="Id of the worker.")]
 
@@ -26,9 +31,9 @@ WorkerId = Annotated[str, typer.Argument(help="Id of the worker.")]
 class Selection:
     """Selects the workers that a directive is for."""
 
-    worker_id: Annotated[
-        str, typer.Argument(help="Id of one worker; leave out to use an option.")
-    ] = ""
+    worker_ids: Annotated[
+        list[str] | None, typer.Argument(help="Ids of workers; leave out to use an option.")
+    ] = None
     queue: Annotated[str, typer.Option("--queue", "-q", help="Workers that serve this queue.")] = ""
     label: Annotated[str, typer.Option("--label", "-l", help="Workers with this label.")] = ""
     every: Annotated[bool, typer.Option("--all", help="All workers that are registered now.")] = (
@@ -50,7 +55,7 @@ async def list_workers(session: Session) -> None:
             "Id": "id",
             "State": "state",
             "Directive": "directive",
-            "Jobs": "active_jobs",
+            "Jobs": _places,
             "Queues": lambda each: ", ".join(each.queues),
             "Labels": lambda each: ", ".join(each.labels),
             "Host": "hostname",
@@ -62,11 +67,36 @@ async def list_workers(session: Session) -> None:
     )
 
 
+def _places(worker: WorkerEntry) -> str:
+    """Return how many jobs a worker has, of how many it can have if it says that."""
+    slots = worker.described.get("concurrency")
+    return f"{worker.active_jobs} of {slots}" if slots else str(worker.active_jobs)
+
+
 @command(app, "show", epilog="Example: ojs-aws workers show worker-1")
 async def show_worker(session: Session, worker_id: WorkerId) -> None:
     """Show a worker, with the jobs that it last reported."""
     described = (await session.client.workers.get(worker_id)).described
-    session.out.fields(described, hidden={"worker", "worker_id"})
+    session.out.fields(described, hidden={"worker", "worker_id", "active_job_ids"})
+    from ojs_aws.domain.errors import NotFoundError
+    from ojs_aws.domain.json_text import decode, encode
+
+    ids = described.get("active_job_ids")
+    if session.out.as_json or not isinstance(ids, list) or not ids:
+        return
+    jobs = []
+    for job_id in ids[:MAX_SHOWN]:
+        with suppress(NotFoundError):  # it was deleted meanwhile
+            jobs.append(await session.client.get(str(job_id)))
+    columns: dict[str, str | Callable[[Job], object]] = {
+        "Job": "id",
+        "Type": "type",
+        "State": "state",
+        "Runs for": lambda each: age_text(decode(each.members().get("started_at", "null"))),
+        "Arguments": lambda each: encode([*each.args]),
+    }
+    title = f"\nIts jobs{f', the first {MAX_SHOWN}' if len(ids) > MAX_SHOWN else ''}"
+    session.out.items({}, columns, jobs, title=title, nothing="")
 
 
 @command(
@@ -99,22 +129,24 @@ async def _direct(
     one: Callable[[str], Awaitable[None]],
     many: Callable[..., Awaitable[DirectedWorkers]],
 ) -> None:
-    """Direct one worker or several; the options must say which.
+    """Direct the named workers, or those of the options.
 
     :raises typer.Exit: with USAGE where it is not.
     """
-    if worker_id := chosen.worker_id:
+    for worker_id in chosen.worker_ids or ():
         await one(worker_id)
-        session.out.said(f"Sent {action} to {worker_id}.", {"workers": [worker_id], "told": action})
+        named: dict[str, JsonValue] = {"workers": [worker_id], "directive": action}
+        session.out.said(f"Sent {action} to {worker_id}.", named)
+    if chosen.worker_ids:
         return
     if not (chosen.queue or chosen.label or chosen.every):
-        hint = "Name one, or say --queue, --label or --all."
+        hint = "Name some, or say --queue, --label or --all."
         raise misuse(session.out, "Which workers?", hint)
     done = await many(queue=chosen.queue, label=chosen.label)
     session.out.said(
-        f"Sent {action} to {len(done.told)} {'worker' if len(done.told) == 1 else 'workers'}."
+        f"Sent {action} to {len(done.directed)} worker{'s' * (len(done.directed) != 1)}."
         + (f" {len(done.refused)} terminate already." if done.refused else ""),
-        {"workers": [*done.told], "refused": [*done.refused], "told": action},
+        {"workers": [*done.directed], "refused": [*done.refused], "directive": action},
     )
 
 

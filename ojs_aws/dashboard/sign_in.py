@@ -1,4 +1,4 @@
-"""Describes where operators sign in: an OpenID Connect issuer, as the deployed page is told.
+"""Describes where operators sign in: an OpenID Connect issuer, as the deployed page reads it.
 
 Nothing of it is a secret: the page is a public client, which proves itself by PKCE.
 """

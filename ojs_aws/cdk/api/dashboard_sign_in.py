@@ -35,7 +35,7 @@ class OidcSignIn:
 
 
 def described(chosen: OidcSignIn, access: Access, *, has_page: bool) -> SignIn:
-    """Return what the page is told.
+    """Return what the page gets to know.
 
     :raises ValueError: it cannot be used: without the page, with another access, or an URL is none.
     """

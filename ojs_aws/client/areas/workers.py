@@ -59,11 +59,11 @@ class WorkerList:
 class DirectedWorkers:
     """Names the workers that a directive reached.
 
-    :ivar told: ids of those that get it with their next heartbeat.
+    :ivar directed: ids of those that get it with their next heartbeat.
     :ivar refused: ids of those that terminate already.
     """
 
-    told: Sequence[str]
+    directed: Sequence[str]
     refused: Sequence[str]
 
 
@@ -138,14 +138,14 @@ class Workers(Area):
         return await self._direct_all("resume_workers", queue, label)
 
     async def _direct_all(self, operation: str, queue: str, label: str) -> DirectedWorkers:
-        told: list[str] = []
+        directed: list[str] = []
         refused: list[str] = []
         async for values in self._parts(
             operation, {"all": True, **given(queue=queue, label=label)}
         ):
-            told += texts_in(values, "workers")
+            directed += texts_in(values, "workers")
             refused += texts_in(values, "refused")
-        return DirectedWorkers(told=told, refused=refused)
+        return DirectedWorkers(directed=directed, refused=refused)
 
     async def deregister(self, worker_id: str) -> Sequence[str]:
         """Remove a worker that missed its heartbeats.

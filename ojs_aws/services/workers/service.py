@@ -157,7 +157,7 @@ class Workers:
         if worker is None:
             raise unknown_worker(worker_id)
         if _is_final(worker, directive):
-            why = f"it cannot be told to be {directive} any more."
+            why = f"it cannot become {directive} any more."
             message = f"Worker '{worker_id}' terminates; {why}"
             hint = "Start a new worker process."
             raise wrong_state("worker", worker_id, Directive.TERMINATE, message, hint)

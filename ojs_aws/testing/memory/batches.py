@@ -82,7 +82,7 @@ class MemoryBulkRequests:
     """Keeps bulk operations by their keys."""
 
     requests: dict[str, BulkRequest] = field(default_factory=dict)
-    told: list[BulkDone] = field(default_factory=list)
+    ended: list[BulkDone] = field(default_factory=list)
     operations: list[OperationDone] = field(default_factory=list)
 
     def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
@@ -98,7 +98,7 @@ class MemoryBulkRequests:
 
     def tell(self, done: BulkDone) -> None:
         """Keep what events must report."""
-        self.told.append(done)
+        self.ended.append(done)
 
     def record(self, done: OperationDone) -> None:
         """Keep who did an operation."""

@@ -246,6 +246,49 @@ def test_a_queue_is_created_configured_drained_and_deleted(cli: Cli) -> None:
     assert cli.run("queues", "delete", "bulk", "--yes").out == "bulk is deleted.\n"
 
 
+def test_a_worker_is_shown_with_what_it_runs(cli: Cli, world: World) -> None:
+    """How many of its places are taken, and each job since when and with which arguments."""
+    job_id = enqueue(cli)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w1"))
+    body = {"worker_id": "w1", "active_jobs": [job_id, UNKNOWN], "queues": ["default"]}
+    cli.server.api.post("/workers/heartbeat", {**body, "concurrency": 2})
+    assert "2 of 2" in cli.run("workers", "list").out
+    shown = cli.run("workers", "show", "w1").out
+    assert "Its jobs" in shown
+    for part in (job_id, "demo.echo", "[1]"):
+        assert part in shown
+    assert shown.count(UNKNOWN) == 0
+    assert cli.ask("workers", "show", "w1")["active_job_ids"] == [job_id, UNKNOWN]
+
+
+def test_several_workers_are_directed_by_their_ids(cli: Cli) -> None:
+    """As several jobs are changed by theirs."""
+    for name in ("w1", "w2"):
+        cli.server.api.post("/workers/heartbeat", {"worker_id": name, "queues": ["default"]})
+    assert cli.run("workers", "quiet", "w1", "w2").out == "Sent quiet to w1.\nSent quiet to w2.\n"
+
+
+def test_a_dry_run_shows_whom_it_would_meet(cli: Cli, world: World) -> None:
+    """With the latest error of each."""
+    dead = die(cli, world, "billing")
+    out = cli.run("jobs", "retry", "-q", "billing", "--dry-run").out
+    assert out.startswith("1 jobs match; nothing was changed.")
+    for part in ("They are", dead, "demo.echo", "discarded"):
+        assert part in out
+
+
+def test_the_next_job_of_a_queue_says_why_it_waits(cli: Cli, world: World) -> None:
+    """Nobody needs to look for its id first."""
+    assert cli.run("why", "--queue", "email").out == "No job of queue 'email' waits.\n"
+    job_id = enqueue(cli, "-q", "email")
+    world.registry.ensure("email", world.clock.now())
+    world.backend.queues.service.pause("email")
+    out = cli.run("why", "--queue", "email").out
+    assert out.startswith(f"The next job of 'email', {job_id}, is available.\n- The queue 'email'")
+    assert cli.run("why").code == ExitCode.USAGE
+    assert cli.run("why", job_id, "-q", "email").code == ExitCode.USAGE
+
+
 def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
     """One by its id, several by label."""
     assert "No worker" in cli.run("workers", "list").out
@@ -256,7 +299,7 @@ def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
     assert cli.run("workers", "quiet", "w1").out == "Sent quiet to w1.\n"
     assert cli.ask("workers", "show", "w1")["directive"] == "quiet"
     assert cli.ask("workers", "resume", "--label", "v1")["workers"] == ["w1"]
-    assert cli.ask("workers", "terminate", "--all")["told"] == "terminate"
+    assert cli.ask("workers", "terminate", "--all")["directive"] == "terminate"
     assert cli.run("workers", "resume", "w1").code == ExitCode.CONFLICT
     assert cli.run("workers", "remove", "w1").code == ExitCode.CONFLICT
     world.clock.advance(s=600)

@@ -105,7 +105,7 @@ def test_doctor_says_why_the_first_job_of_a_queue_waits(cli: Cli, world: World) 
     world.clock.advance(s=600)
     findings = cli.run("doctor", "--json").json["findings"]
     (found,) = (each for each in findings if each["check"] == "queue default")
-    assert "No worker that sends heartbeats serves the queue 'default'" in found["told"]
+    assert "No worker that sends heartbeats serves the queue 'default'" in found["text"]
     assert found["hint"] == f"ojs-aws why {job_id}"
 
 

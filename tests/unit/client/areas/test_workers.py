@@ -31,9 +31,9 @@ async def test_workers_are_listed_and_directed(world: World, client: Client) -> 
     assert (await client.workers.get("a")).directive == beat(world, "a") == "quiet"
     await client.workers.resume("a")
     assert beat(world, "a") == "running"
-    assert (await client.workers.quiet_all(label="v2")).told == ["b"]
-    assert (await client.workers.resume_all(queue="nobody")).told == []
-    assert (await client.workers.terminate_all()).told == ["a", "b"]
+    assert (await client.workers.quiet_all(label="v2")).directed == ["b"]
+    assert (await client.workers.resume_all(queue="nobody")).directed == []
+    assert (await client.workers.terminate_all()).directed == ["a", "b"]
     assert (await client.workers.resume_all()).refused == ["a", "b"]
     with pytest.raises(ConflictError):
         await client.workers.quiet("a")

@@ -312,7 +312,7 @@ def test_blk_each_request_is_told_once_with_its_numbers(api: Api, world: World) 
     api.post("/jobs/bulk/delete", {"job_ids": ids[:1]})
     told = [
         (event.type, decode(event.data))
-        for done in world.bulk.told
+        for done in world.bulk.ended
         for event in events_of(None, done, Commit(world.clock.now(), "1"))
     ]
     anybody = {"by": {"id": "anonymous", "name": "anonymous"}}
