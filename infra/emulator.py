@@ -118,6 +118,14 @@ class Emulator:
         api_id = deployed_url.split("//", 1)[-1].split(".", 1)[0]
         return f"{self.endpoint_url}/_aws/execute-api/{api_id}/$default"
 
+    def function_url(self, deployed_url: str) -> str:
+        """Return where a function URL answers, by names that this machine resolves.
+
+        :param deployed_url: as the stack's output has it, ``https://<id>.lambda-url...``.
+        """
+        url_id = deployed_url.split("//", 1)[-1].split(".", 1)[0]
+        return f"{self.endpoint_url}/_aws/lambda-url/{url_id}"
+
     def stop(self) -> None:
         """End the emulator and the functions it runs, and remove what it wrote."""
         for sent in (signal.SIGTERM, signal.SIGKILL):
