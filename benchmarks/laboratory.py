@@ -72,7 +72,9 @@ class Laboratory:
             boto3.client("sqs"),
             boto3.client("s3"),
         )
-        base = Settings(stream_deletes_messages=True)  # as it is deployed
+        base = Settings(  # as it is deployed
+            stream_deletes_messages=True, stream_lists_completed=True
+        )
         create_table(self.dynamodb, base.table)
         create_bucket(s3, "documents")
         settings = replace(base, queue_url_prefix=create_queues(sqs, base), bucket="documents")

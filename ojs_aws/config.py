@@ -131,7 +131,8 @@ class Settings:
         False,
         boolean,
         "ACK leaves it to the function that reads the table's stream to list the completed job, "
-        "many in one write, which saves a write unit. Leave it off where nothing reads the stream.",
+        "many in one write, which saves a write unit. The constructs switch it on; leave it off "
+        "where nothing reads the stream.",
     )
     fetch_wait_ms: int = _setting(
         0,

@@ -281,6 +281,7 @@ class JobBackend(Construct):
     def _environment(self) -> dict[str, str]:
         return {
             "OJS_STREAM_DELETES_MESSAGES": "1",
+            "OJS_STREAM_LISTS_COMPLETED": "1",
             **self.props.settings,
             "OJS_TABLE": self.table.table.table_name,
             "OJS_QUEUE_PREFIX": self.queues.prefix,

@@ -34,6 +34,10 @@ GROUPS: Final = ("producer", "worker_api", "operator", "system", "api_keys")
 FUNCTIONS: Final = (*GROUPS, "stream", "tick")
 RESET_S: Final = 5.0
 """How long a reset waits for running invocations."""
+CATCH_UP_S: Final = 0.5
+"""How long operators' requests wait at most until the stream is read, which lists completed jobs.
+So who works with the server finds a job in lists once it is completed."""
+CATCH_UP_PAUSE_S: Final = 0.01
 RESULT_WAIT_MS: Final = "20000"
 """Here waiting for results costs nothing."""
 
@@ -60,6 +64,7 @@ class LocalServer:
         self.keys: dict[str, str] = {}
         self._loops: list[Loop] = []
         self._triggers: list[SqsTrigger] = []
+        self._is_unread: Callable[[], bool] = lambda: False
 
     def __enter__(self) -> Self:
         """Start AWS, load the functions, start the triggers, and listen.
@@ -106,7 +111,8 @@ class LocalServer:
         self._environ.setdefault("OJS_RESULT_WAIT_MS", RESULT_WAIT_MS)
         # Its calls cost nothing, and who tries settings out wants to see them at once.
         self._environ.setdefault("OJS_QUEUE_SETTINGS_AGE_MS", "0")
-        self._environ.setdefault("OJS_STREAM_DELETES_MESSAGES", "1")  # as when deployed
+        for name in ("OJS_STREAM_DELETES_MESSAGES", "OJS_STREAM_LISTS_COMPLETED"):
+            self._environ.setdefault(name, "1")  # as when deployed
         settings = Settings.from_env(self._environ)
         settings = replace(settings, queues=tuple(dict.fromkeys((*settings.queues, *queues))))
         self._dynamodb = boto3.client("dynamodb")
@@ -181,11 +187,23 @@ class LocalServer:
         elsewhere = self.options.endpoint_url or self._environ.get(DYNAMODB_ELSEWHERE)
         if not elsewhere:
             stream = EmbeddedStream(table)
+            self._is_unread = stream.has_changes
             return StreamTrigger(stream, handler, stream.is_behind)
         import boto3
 
         remote = RemoteStream(self._dynamodb, boto3.client("dynamodbstreams"), table)
         return StreamTrigger(remote, handler)
+
+    def _caught_up(self, handler: Handler) -> Handler:
+        """Return a handler that waits until the stream is read, so that lists have what ended."""
+
+        def handle(event: Event, context: object) -> object:
+            give_up_at = time.monotonic() + CATCH_UP_S
+            while self._is_unread() and time.monotonic() < give_up_at:
+                time.sleep(CATCH_UP_PAUSE_S)
+            return handler(event, context)
+
+        return handle
 
     def _run(self, loop: Loop) -> None:
         loop.start()
@@ -209,7 +227,9 @@ class LocalServer:
         authorizer = _function("authorizer") if self.options.has_auth else None
         elsewhere = self.options.endpoint_url or self._environ.get(DYNAMODB_ELSEWHERE)
         streams = EventStreams(REMOTE_POLL_S if elsewhere else HEARTBEAT_S)
-        application: Serve = Page(Application(self._handlers, group_of, reset, authorizer, streams))
+        handlers = {name: self._deployed(name) for name in GROUPS}
+        handlers["operator"] = self._caught_up(handlers["operator"])
+        application: Serve = Page(Application(handlers, group_of, reset, authorizer, streams))
         if self.options.cors_origins:
             application = Cors(application, self.options.cors_origins)
         self._server = make_server(

@@ -49,6 +49,18 @@ class EmbeddedStream:
             return False
         return shard is not self._shard or len(shard.items) > self._position
 
+    def has_changes(self) -> bool:
+        """Return whether records that the deployed trigger passes on have not been handled."""
+        from moto.dynamodb.models import dynamodb_backends  # an extra
+
+        table = dynamodb_backends[ACCOUNT][REGION].tables.get(self._table)
+        shard: Any = table and table.stream_shard
+        if shard is None or (shard is self._shard and len(shard.items) <= self._position):
+            return False
+        with AWS_LOCK:
+            unread = shard.items[self._position if shard is self._shard else 0 :]
+        return any(_is_streamed(record.to_json()) for record in unread)
+
     def __call__(self) -> tuple[list[Event], Callable[[], None]]:
         """Return the next records."""
         from moto.dynamodb.models import dynamodb_backends  # an extra

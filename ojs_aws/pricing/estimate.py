@@ -145,7 +145,7 @@ def million(workload: Workload) -> float:
 
 
 def _jobs(w: Workload) -> Iterator[Line]:
-    """Yield the units of PUSH, FETCH, ACK and FAIL."""
+    """Yield the units of PUSH, FETCH, ACK and FAIL. Each job is taken to succeed in the end."""
     push = units.push_units(w.size_bytes, w.compression)
     move = units.move_units(w.size_bytes, w.compression)
     fetch = units.fetch_reads(w.size_bytes, w.compression)
@@ -158,7 +158,9 @@ def _jobs(w: Workload) -> Iterator[Line]:
     stored = document + units.CLAIMED_FRAME
     kept = stored * w.jobs / 30 * w.retention_days / GB
     yield Line("PUSH, written", w.jobs * push, "write unit")
-    yield Line("FETCH, ACK and FAIL, written", 2 * w.attempts * move, "write unit")
+    ack = units.ack_units(w.size_bytes, w.compression)
+    ended = w.jobs * ack + w.failures * move
+    yield Line("FETCH, ACK and FAIL, written", w.attempts * move + ended, "write unit")
     yield Line("FETCH and FAIL, read", w.attempts * fetch + w.failures, "read unit")
     yield Line("messages", messages, "SQS request")
     yield Line("jobs, stored", kept, "table GB-month")
@@ -213,6 +215,7 @@ def _stream(w: Workload) -> Iterator[Line]:
     invocations, each = _invocations(w)
     run_s = invocations * (STREAM_MS + each * STREAM_RECORD_MS) / 1000
     yield Line("events, written", invocations * units.stream_units(each), "write unit")
+    yield Line("completed jobs, listed", w.jobs / units.listed_together(each), "write unit")
     if w.failures:  # batches with a failure add to the item of its queue and hour
         with_failures = invocations * -math.expm1(-w.failures / invocations)
         yield Line("failures, grouped", with_failures * GROUP_WRITES, "write unit")

@@ -35,6 +35,9 @@ STREAM_BATCH: Final = 100
 DELETED: Final = 10
 """Messages that one request deletes at most."""
 
+LISTED: Final = 36
+"""Completed jobs of a queue that one item of their list holds, in one write unit."""
+
 STREAM_POLL_S: Final = 0.25
 LAMBDA_CLAIM_S: Final = 0.3
 HTTP_CLAIM_S: Final = 1.5
@@ -82,8 +85,13 @@ def push_units(size_bytes: int, compression: float) -> float:
 
 
 def move_units(size_bytes: int, compression: float) -> float:
-    """Return the write units of FETCH, ACK and FAIL: the hot item, and its rows in two lists."""
+    """Return the write units of FETCH and FAIL: the hot item, and its rows in two lists."""
     return hot_units(size_bytes, compression, is_claimed=True) + 2
+
+
+def ack_units(size_bytes: int, compression: float) -> float:
+    """Return the write units of ACK: the hot item, and the row that goes."""
+    return hot_units(size_bytes, compression, is_claimed=True) + 1
 
 
 def fetch_reads(size_bytes: int, compression: float) -> float:
@@ -115,6 +123,11 @@ def deleted_together(records: float) -> float:
     SQS takes ten in one request; in the mean each job has three of the changes.
     """
     return min(max(records / STREAM_RECORDS, 1.0), float(DELETED))
+
+
+def listed_together(records: float) -> float:
+    """Return how many completed jobs an invocation with this many changes lists in one write."""
+    return min(max(records / STREAM_RECORDS, 1.0), float(LISTED))
 
 
 def stream_units(records: float) -> float:

@@ -90,11 +90,12 @@ def test_the_batching_window_can_be_set_with_the_context() -> None:
         assert mapping.get("MaximumBatchingWindowInSeconds") == window
 
 
-def test_messages_of_completed_jobs_are_left_to_the_stream_by_default() -> None:
+@pytest.mark.parametrize("name", ["OJS_STREAM_DELETES_MESSAGES", "OJS_STREAM_LISTS_COMPLETED"])
+def test_completed_jobs_are_left_to_the_stream_by_default(name: str) -> None:
     """In a deployment a function reads the stream; a choice of the user's is kept."""
-    for given, shown in (({}, "1"), ({"OJS_STREAM_DELETES_MESSAGES": "0"}, "0")):
+    for given, shown in (({}, "1"), ({name: "0"}, "0")):
         function = of_backend(settings=given).function("functions.worker_api.handler.handler")
-        assert function["Environment"]["Variables"]["OJS_STREAM_DELETES_MESSAGES"] == shown
+        assert function["Environment"]["Variables"][name] == shown
 
 
 def test_the_estimate_knows_the_default_of_the_batching_window() -> None:

@@ -84,14 +84,17 @@ def test_jobs_that_come_one_by_one_cost_more_than_many_at_once() -> None:
 
 
 def test_a_batching_window_saves_invocations_where_jobs_are_rare() -> None:
-    """At a job a second one for each job and second; when busy batches are full without it."""
+    """At a job a second one for each job and second; when busy batches are full without it.
+
+    A window of five seconds lists five completed jobs in one write, too.
+    """
     found = [
         million(Workload(jobs=1e6, rate=rate, stream_window_s=window))
         for rate in (1, BUSY_RATE)
         for window in (0, 1, 5)
     ]
     assert found[0] - found[1] == pytest.approx(3.86, abs=0.1)
-    assert found[1] - found[2] == pytest.approx(1.54, abs=0.1)
+    assert found[1] - found[2] == pytest.approx(2.04, abs=0.1)
     assert found[3] == found[4] == found[5]
 
 

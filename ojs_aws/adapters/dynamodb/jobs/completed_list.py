@@ -48,11 +48,8 @@ class CompletedList(InTable):
 
     def add(self, jobs: Sequence[JobRecord]) -> None:
         """Put an item for each queue, some more if there are many; the same jobs make the same."""
-        items = [_item(group) for group in _groups(jobs)]
-        if len(items) == 1:
-            self.put_item(items[0])
-        elif items:
-            self.put_items(items)
+        for group in _groups(jobs):
+            self.put_item(_item(group))
 
     def page(
         self,
