@@ -13,6 +13,7 @@ from ojs_aws.cli.output import Columns
 from ojs_aws.cli.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from ojs_aws.client.areas.queues import QueueDetail, QueueNumbers
@@ -34,7 +35,7 @@ async def list_queues(
     session: Session,
     counts: Annotated[bool, typer.Option("--counts", help="Count the queues' jobs, too.")] = False,
 ) -> None:
-    """List the queues; with --counts, how many jobs each has (eight queries per queue)."""
+    """List the queues; with --counts, how many jobs each has (nine queries per queue)."""
     entries = await session.client.queues.list()
     state: Columns = {"Name": "name", "State": lambda each: "paused" if each.paused else "active"}
     if not counts:
@@ -52,8 +53,13 @@ async def list_queues(
 
 
 def _count(name: str, numbers: QueueNumbers) -> str:
-    number = getattr(numbers, name)
-    return f"≥{number}" if name in numbers.estimated else str(number)
+    return _counted(name, getattr(numbers, name), numbers.estimated)
+
+
+def _counted(state: str, number: object, estimated: Sequence[str]) -> str:
+    """Return a number of jobs; of completed jobs there may be fewer, of others more."""
+    sign = "~" if state == "completed" else "≥"
+    return f"{sign}{number}" if state in estimated else str(number)
 
 
 @command(app, "show", epilog="Example: ojs-aws queues show email")
@@ -78,7 +84,7 @@ async def show_queue(session: Session, name: Name) -> None:
 
 
 def _at_least(queue: QueueDetail, state: str) -> str:
-    return f"≥{queue.counts[state]}" if state in queue.estimated else str(queue.counts[state])
+    return _counted(state, queue.counts[state], queue.estimated)
 
 
 def _time_to_empty(queue: QueueDetail) -> str:

@@ -159,15 +159,21 @@ def test_filters_find_jobs_that_have_no_row(deployed: Deployed) -> None:
 
 
 @pytest.mark.moto
-def test_numbers_of_completed_jobs_are_named_as_estimated(deployed: Deployed) -> None:
-    """A job that was deleted may still be counted; the totals follow the stream."""
-    ids = deployed.complete(3)
+def test_many_completed_jobs_are_counted_with_those_deleted_since(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their number is named as estimated; few are read, and the totals follow the stream."""
+    deployed.complete(3)
     deployed.flow()
-    stats = deployed.api.get("/admin/stats", query={"queue": "default"}).json
-    assert stats["jobs"]["completed"] == 3
-    assert "completed" in stats["estimated"]
-    assert deployed.api.get("/admin/stats").json["jobs"]["completed"] == 3
-    deployed.api.send("DELETE", f"/ojs/v1/admin/jobs/{ids[0]}")
+    body = {"filter": {"state": ["completed"]}, "confirm": True, "limit": 1}
+    assert deployed.api.post("/admin/jobs/bulk/delete", body).status == 200
+    deployed.flow()
+    few = deployed.api.get("/admin/stats", query={"queue": "default"}).json
+    assert (few["jobs"]["completed"], few["estimated"]) == (2, [])
+    monkeypatch.setattr("ojs_aws.services.queues.stats.MAX_READ", 2)
+    many = deployed.api.get("/admin/stats", query={"queue": "default"}).json
+    assert (many["jobs"]["completed"], many["estimated"]) == (3, ["completed"])
+    assert deployed.api.get("/admin/stats").json["jobs"]["completed"] == 2
     first = deployed.found(limit="1")
     assert (first["total"], first["pagination"]["total_is_exact"]) == (3, False)
 

@@ -30,7 +30,8 @@ class QueueNumbers:
     """The jobs of a queue in numbers, and what it did in the last hour.
 
     :ivar depth: jobs that have not ended.
-    :ivar estimated: names of the numbers that are at least what is said, not exact.
+    :ivar estimated: names of the numbers that are not exact: of completed jobs there are about so
+        many, of others at least.
     :ivar described: everything that the backend says, durations and throughput among it.
     """
 
@@ -54,7 +55,8 @@ class QueueDetail:
     :ivar state: ``active``, ``paused`` or ``draining``.
     :ivar depth: jobs that have not ended.
     :ivar oldest_available_at: since when the oldest ready job waits (RFC 3339); empty for none.
-    :ivar counts: jobs by state; those named in ``estimated`` are at least what is said.
+    :ivar counts: jobs by state; those named in ``estimated`` are not exact, as in
+        :class:`QueueNumbers`.
     :ivar throughput: ``enqueued``, ``processed`` and ``failed_per_minute`` in the last hour.
     :ivar described: everything that the backend says of it, its settings among it.
     """

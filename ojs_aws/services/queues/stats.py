@@ -22,8 +22,11 @@ from ojs_aws.services.jobs.list_walk import ListStop
 
 HOUR_MINUTES: Final = 60
 
+MAX_READ: Final = 100
+"""Completed jobs that are read to count them exactly: one call."""
+
 MAX_CHECKED: Final = 1000
-"""Completed jobs that are read to count them exactly."""
+"""The same where a count is to correct another one."""
 
 _LISTS: Final = {
     "available": JobList.READY,
@@ -81,26 +84,32 @@ class QueueStatistics:
     clock: Clock
 
     def counts(self, queue: str) -> QueueCounts:
-        """Count each list once: seven queries, and one of completed jobs without rows."""
+        """Count each list once: seven queries, and one of completed jobs without rows.
+
+        And a query and a read where these are few, because some of them may have been deleted.
+        """
         found = {name: self.store.count(queue, listed) for name, listed in _LISTS.items()}
         waiting = self.store.count_waiting(queue)
         found |= {str(state): waiting[state] for state in _WAITING}
         discarded = self.store.count(queue, JobList.DISCARDED)
         dead = found["dead_letter"]
         found["discarded"] = Count(discarded.rows + dead.rows, discarded.is_exact and dead.is_exact)
-        return QueueCounts(
+        counts = QueueCounts(
             counts={name: count.rows for name, count in found.items()},
             estimated=tuple(name for name, count in found.items() if not count.is_exact),
             at_most=tuple(name for name, count in found.items() if count.is_most),
         )
+        return self.checked(queue, counts, MAX_READ)
 
-    def checked(self, queue: str, found: QueueCounts) -> QueueCounts:
+    def checked(self, queue: str, found: QueueCounts, most: int) -> QueueCounts:
         """Return counts in which few completed jobs are exact: each of them is read.
 
         A read for each hundred, where the lists may still have jobs that were deleted.
+
+        :param most: how many are few.
         """
         name = str(JobState.COMPLETED)
-        if name not in found.at_most or found.counts[name] > MAX_CHECKED:
+        if name not in found.at_most or found.counts[name] > most:
             return found
         there: set[str] = set()
         for page in ListStop(queue, JobList.COMPLETED).pages(self.store):

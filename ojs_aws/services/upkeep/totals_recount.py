@@ -20,7 +20,7 @@ from ojs_aws.domain.queues.tallies import MINUTE_MS
 from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Tallies
-from ojs_aws.services.queues.stats import QueueCounts, QueueStatistics
+from ojs_aws.services.queues.stats import MAX_CHECKED, QueueCounts, QueueStatistics
 
 MAX_LOOKS: Final = 20
 """Queues whose totals one tick reads."""
@@ -88,7 +88,8 @@ class TotalsRecount:
         is not a change that was on its way.
         """
         now = self.clock.now()
-        found = self.statistics().checked(queue, self.statistics().counts(queue))
+        statistics = self.statistics()
+        found = statistics.checked(queue, statistics.counts(queue), MAX_CHECKED)
         is_first = seen.counted_at is None
         changes = _changes(found, seen.jobs, is_first=is_first)
         if changes and not is_first and self._found.get(queue) != (seen.version, changes):

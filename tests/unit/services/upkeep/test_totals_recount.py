@@ -217,7 +217,8 @@ def test_many_completed_jobs_are_at_most_as_many_as_listed(
     world: World, monkeypatch: pytest.MonkeyPatch, known: int, after: int
 ) -> None:
     """A list that has deleted jobs, too, lowers a number and raises none."""
-    monkeypatch.setattr("ojs_aws.services.queues.stats.MAX_CHECKED", 1)
+    monkeypatch.setattr("ojs_aws.services.queues.stats.MAX_READ", 1)
+    monkeypatch.setattr("ojs_aws.services.upkeep.totals_recount.MAX_CHECKED", 1)
     counted = recount(world)
     tick(counted)
     completed(world, 2)
