@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests
+from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests, OperationDone
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.testing.memory.batches import MemoryBulkRequests
 from ojs_aws.topology import is_streamed
@@ -57,4 +57,28 @@ def test_an_operation_that_is_over_is_told_by_the_stream() -> None:
     assert read_image(image) == done
     commit = Commit(Instant(NOW), "1")
     assert [each.type for each in events_of(None, done, commit)] == ["bulk.cancel.completed"]
+    assert events_of(done, None, commit) == []
+
+
+def test_who_did_an_operation_is_published_once() -> None:
+    """The item is read as what was written; its removal by TTL makes no event."""
+    done = OperationDone(
+        id="r1",
+        operation="delete_cron",
+        target='{"name":"a"}',
+        at=Instant(NOW),
+        by=f"{NOW} key:1\tann",
+        queue="email",
+    )
+    with embedded() as aws:
+        client, table = aws.clients.dynamodb, aws.settings.table
+        DynamoBulkRequests(client, table).record(done)
+        key = {"pk": {"S": "operations"}, "sk": {"S": "r1"}}
+        image = client.get_item(TableName=table, Key=key)["Item"]
+    assert is_streamed("operations", "r1")
+    assert read_image(image) == done
+    commit = Commit(Instant(NOW), "1")
+    (event,) = events_of(None, done, commit)
+    assert (event.type, event.queue, event.subject) == ("operation.completed", "email", "r1")
+    assert '"by":{"id":"key:1","name":"ann"}' in event.data.replace(" ", "")
     assert events_of(done, None, commit) == []

@@ -137,7 +137,11 @@ def test_jobs_are_cancelled_retried_and_moved_by_somebody(server: Server) -> Non
         ("/jobs/bulk/cancel", {"job_ids": None}, "bulk.cancel.completed"),
         ("/jobs/bulk/cancel", {"job_ids": None, "atomicity": "atomic"}, "bulk.cancel.completed"),
         ("/jobs/bulk/cancel", {"filter": {"queue": "default"}}, "bulk.cancel.completed"),
-        ("/admin/jobs/bulk/cancel", {"filter": {"queue": "default"}, "confirm": True}, ""),
+        (
+            "/admin/jobs/bulk/cancel",
+            {"filter": {"queue": "default"}, "confirm": True},
+            "bulk.cancel.completed",
+        ),
         ("/queues/default/purge", {"states": ["available"]}, ""),
     ],
 )
@@ -163,7 +167,7 @@ def test_dead_letters_are_retried_by_somebody(server: Server) -> None:
 
 
 def test_cron_jobs_are_changed_by_somebody(server: Server) -> None:
-    """The same definition again makes no event; a removal does not say by whom."""
+    """The same definition again makes no event; the event of a removal does not say by whom."""
     entry = {"name": "c", "cron": "0 9 * * *", "type": "a.b", "args": []}
     server.done("/cron", entry)
     server.done("/cron", entry, by=BOB)

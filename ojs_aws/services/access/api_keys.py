@@ -86,11 +86,15 @@ class KeyAdmin:
         :raises NotFoundError: there is no such key.
         :raises ConflictError: somebody else changed the key at the same time.
         """
+        return self.revoke_once(key_id)[0]
+
+    def revoke_once(self, key_id: str) -> tuple[ApiKey, bool]:
+        """Revoke a key as :meth:`revoke` does; also return False if it was revoked before."""
         key = self._get(key_id)
         changed = revoked(key, self.clock.now())
         if changed is not key:
             self._save(changed)
-        return changed
+        return changed, changed is not key
 
     def _get(self, key_id: str) -> ApiKey:
         key = self.keys.load(key_id)

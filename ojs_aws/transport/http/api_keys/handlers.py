@@ -35,7 +35,9 @@ def revoke_api_key(call: Call) -> Answer[answers.ApiKeyAnswer]:
     """
     key_id = call.named("key_id")
     call.note({"api_key": key_id[:40]})
-    key = call.backend.api_keys.revoke(key_id)
+    key, is_new = call.backend.api_keys.revoke_once(key_id)
+    if is_new:
+        call.backend.audit("revoke_api_key", {"key_id": key_id}, call.actor)
     return Answer({"api_key": _entry(key, call.backend.clock.now())})
 
 

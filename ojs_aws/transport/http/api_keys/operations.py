@@ -20,7 +20,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route(
         at=f"POST {BASE}/admin/api-keys/<key_id>/revoke",
         operation="revoke_api_key",
-        is_recorded=True,
         group=Group.API_KEYS,
         access=ADMINISTERS,
         home="api_keys.handlers",
