@@ -58,6 +58,7 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
         findings = reads_of("/admin/findings")
         history = reads_of("/admin/stats/history", period="5m")
         queues = reads_of("/admin/queues", limit="100")
+        list_reads = reads_of("/queues", limit="100")
         rows = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
     findings_every = number("overview.tsx", "FINDINGS_EVERY")
     shortest_s = number("queue_counts.ts", "SHORTEST_MS") / 1000
@@ -71,7 +72,8 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
     counted += HOUR_S / 15 * request_price(overview, 50)
     assert counted < MOST
     # What the page takes a count to read is no less than what it reads.
-    assert queues <= (number("queue_counts.ts", "QUERIES_A_QUEUE") + 1) * QUEUES / 2
+    # The list of the queues itself comes on top.
+    assert queues <= (number("queue_counts.ts", "QUERIES_A_QUEUE") + 1) * QUEUES / 2 + list_reads
     names = {TABLE.partition_key, TABLE.sort_key, TABLE.index.partition_key, TABLE.index.sort_key}
     shown = names | {*TABLE.index.projected}
     listed = [
