@@ -81,7 +81,7 @@ test-slow: setup ## Run the tests that 'make test' leaves out: long searches, th
 	$(BIN)/python -m pytest -m "slow and not e2e and not browser" $(TEST_ARGS)
 
 .PHONY: e2e
-e2e: node setup emulator ## Deploy with the real CDK to an emulator and test what was deployed
+e2e: node setup emulator $(VENV)/.ready-browser ## Deploy with the real CDK to an emulator and test what was deployed
 	echo "e2e: deploying to the emulator with the real CDK; this takes minutes"
 	$(BIN)/python -m pytest -m e2e $(E2E_ARGS)
 

@@ -84,17 +84,18 @@ class Meter:
     # ------------------------------------------------------------------ reads
     def _asked(self, params: Any, context: Any, **_: Any) -> None:
         asked = params.get("RequestItems", {}).get(self.table, params)
-        context[_BEFORE] = (bool(asked.get("ConsistentRead")), len(asked.get("Keys", ())))
+        is_consistent, of_index = bool(asked.get("ConsistentRead")), "IndexName" in params
+        context[_BEFORE] = (is_consistent, of_index, len(asked.get("Keys", ())))
 
     def _read(self, model: Any, parsed: Any, context: Any, **_: Any) -> None:
-        is_consistent, keys = context[_BEFORE]
+        is_consistent, of_index, keys = context[_BEFORE]
         each = 1.0 if is_consistent else 0.5
         if model.name == "BatchGetItem":
             found = parsed.get("Responses", {}).get(self.table, [])
             blocks = sum(_blocks(item_bytes(item)) for item in found) + keys - len(found)
         else:
             items = parsed.get("Items") or [parsed.get("Item") or {}]
-            if model.name == "Query" and not is_consistent:
+            if of_index:
                 items = [_row(item) for item in items]
             blocks = _blocks(sum(map(item_bytes, items)))
         self.reads += each * blocks

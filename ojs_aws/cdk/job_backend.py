@@ -30,6 +30,7 @@ from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardP
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.resources.storage import private_bucket
+from ojs_aws.cdk.stack_size import StackSize
 from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
 from ojs_aws.cdk.worker_concurrency import WorkerConcurrency
 from ojs_aws.transport.http.routes import Group
@@ -126,6 +127,7 @@ class JobBackend(Construct):
         self.job_endpoint = self._job_endpoint(made)
         self.page = self._page()
         self._watch()
+        StackSize(self)
 
     def _http_api(self) -> OjsHttpApi:
         props = self.props

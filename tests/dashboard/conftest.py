@@ -6,6 +6,7 @@ Run by `make browser`. The journeys need Playwright for Python and Chromium: Deb
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -61,10 +62,10 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-def serve(*options: str) -> Iterator[tuple[str, str]]:
+def serve(*options: str, module: str = "ojs_aws.cli") -> Iterator[tuple[str, str]]:
     """Run a local server; return its address and what it printed up to there."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "ojs_aws.cli", "local", "--port", "0", *options],
+        [sys.executable, "-m", module, "local", "--port", "0", *options],
         cwd=CHECKOUT,
         env={name: value for name, value in os.environ.items() if not name.startswith("OJS_")},
         stdout=subprocess.PIPE,
@@ -89,8 +90,8 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def closed_server() -> Iterator[tuple[str, dict[str, str]]]:
-    """The address of a server that asks for a key, and a key of each scope."""
-    for address, said in serve("--auth"):
+    """The address of a server that asks for a key; a key of each scope, and bound ones."""
+    for address, said in serve("--auth", module="tests.dashboard.closed_server"):
         yield address, dict(re.findall(r"^  ([a-z-]+)\s+(ojs_\S+)", said, re.MULTILINE))
 
 
@@ -99,6 +100,12 @@ def api(server: str) -> Iterator[httpx.Client]:
     """The API of the open server, to make what a journey needs."""
     with httpx.Client(base_url=f"{server}/ojs/v1/", timeout=HUNG_S) as client:
         yield client
+
+
+def keep_key(context: Any, address: str, key: str) -> None:
+    """Sign in all tabs of a context, as if somebody had pasted the key in each."""
+    name = json.dumps(f"ojs-credential {address}")
+    context.add_init_script(f"sessionStorage.setItem({name}, {json.dumps(key)})")
 
 
 class Tab:

@@ -12,15 +12,21 @@ from aws_cdk.assertions import Template
 
 from infra.stack import OjsStack, OjsStackProps
 from ojs_aws.cdk import (
+    ExportOptions,
     JobBackend,
     JobBackendProps,
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
+    SnapStart,
 )
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 
 MANY: tuple[str, ...] = tuple(f"customer-{number:04}" for number in range(200))
+LATER: tuple[str, ...] = tuple(f"later-{number:04}" for number in range(40))
 MAX_RESOURCES = 500
+WORKER_RESOURCES = 5
+SPARE = 50
+"""Resources of a stack that docs/deploy.md leaves for workers, alarms, and what comes later."""
 MAX_INLINE_POLICIES = 10_240
 MAX_MANAGED_POLICY = 6_144
 REFERENCE = re.compile(r'\{"(Ref":"[^"]+"|Fn::GetAtt":\[[^]]+\])\}')
@@ -52,6 +58,50 @@ def test_two_hundred_declared_queues_fit_into_a_stack() -> None:
     assert max(inline_policies(template).values()) < MAX_INLINE_POLICIES
     names = {queue.get("QueueName") for queue in template.of("AWS::SQS::Queue")}
     assert {f"ojs__{name}" for name in MANY} <= names
+
+
+def test_a_hundred_queues_fit_with_everything_that_can_be_chosen() -> None:
+    """As docs/deploy.md says: whatever adds resources, but for alarms and workers of queues."""
+    stack = OjsStack(
+        App(context=NO_BUNDLING),
+        "Ojs",
+        OjsStackProps(
+            queues=MANY[:100],
+            cors_origins=["https://shop.example"],
+            has_web_dashboard=True,
+            has_dashboard=True,
+            export=ExportOptions(documents=True),
+            start=SnapStart(),
+            alarm_email="ops@example.com",
+            tracing=True,
+        ),
+    )
+    resources = Template.from_stack(stack).to_json()["Resources"]
+    assert len(resources) + SPARE <= MAX_RESOURCES
+
+
+def test_too_many_queues_are_refused_with_advice() -> None:
+    """At synthesis: CloudFormation would refuse the deployment with a number alone."""
+    props = OjsStackProps(queues=[*MANY, *LATER], cors_origins=["https://shop.example"])
+    stack = OjsStack(App(context=NO_BUNDLING), "Ojs", props)
+    with pytest.raises(RuntimeError) as refused:
+        Template.from_stack(stack)
+    said = str(refused.value)
+    assert re.search(r"The stack Ojs has 5\d\d resources, and CloudFormation takes 500", said)
+    assert "created on their first use" in said
+
+
+def test_workers_in_a_stack_of_their_own_leave_room_for_queues() -> None:
+    """As the advice says; each worker has five resources."""
+    sizes = []
+    for has_own_stack in (False, True):
+        app = App(context=NO_BUNDLING)
+        stack = Stack(app, "Jobs")
+        backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["a"]))
+        props = LambdaWorkerFunctionProps(backend=backend, handler="jobs.handler", queues=["a"])
+        LambdaWorkerFunction(Stack(app, "Workers") if has_own_stack else stack, "Worker", props)
+        sizes.append(len(Template.from_stack(stack).to_json()["Resources"]))
+    assert sizes[0] - sizes[1] == WORKER_RESOURCES
 
 
 def test_two_hundred_queues_by_name_fit_into_the_policies_of_a_role() -> None:

@@ -66,6 +66,7 @@ interface Everything {
 const SHOWN = ["available", "active", "retryable", "discarded"] as const;
 
 /** The last hour and the findings change slowly: they are not read with every round. */
+const EVERY_S = 10;
 const HISTORY_EVERY = 3;
 const FINDINGS_EVERY = 6;
 
@@ -79,7 +80,7 @@ async function load(before: Everything | null, isAsked: boolean): Promise<Everyt
 }
 
 export function Overview() {
-  const { data, error } = useData(load, 10, "overview");
+  const { data, error } = useData(load, EVERY_S, "overview");
   if (!data) return <><Heading text="Overview" /><Waiting error={error} /></>;
   const { totals, queues, has_more: hasMore } = data.numbers;
   const workers = totals.workers_by_state;

@@ -1,0 +1,35 @@
+"""Runs `ojs-aws local --auth` with more keys: some that are bound to a queue or a job type."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ojs_aws.bootstrap import build_key_book
+from ojs_aws.cli import local, main
+from ojs_aws.config import Settings
+from ojs_aws.domain.access import Scope
+from ojs_aws.local.server import LocalServer
+
+QUEUE: Final = "mine"
+TYPE: Final = "mine.work"
+BOUND: Final = {
+    "read-only-queue": (Scope.READ_ONLY, [QUEUE], []),
+    "operator-queue": (Scope.OPERATOR, [QUEUE], []),
+    "operator-type": (Scope.OPERATOR, [], [TYPE]),
+}
+"""Scope, queues and types of the further keys, by their names."""
+
+
+class ServerWithBounds(LocalServer):
+    """Makes the keys of all scopes, and the bound ones."""
+
+    def _make_keys(self, settings: Settings) -> None:
+        super()._make_keys(settings)
+        book = build_key_book(settings, self._dynamodb)
+        for name, (scope, queues, types) in BOUND.items():
+            self.keys[name] = book.create(name, [scope], queues=queues, types=types).text
+
+
+if __name__ == "__main__":
+    setattr(local, "LocalServer", ServerWithBounds)  # noqa: B010 - it is that module's own name
+    main()

@@ -1,0 +1,123 @@
+"""What an open page asks of the server: one request at a time, seldom, and never unseen."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import httpx
+
+from tests.dashboard.conftest import Tab
+from tests.dashboard.jobs import push
+from tests.dashboard.views import VIEWS
+
+ROUNDS: Final = 12
+"""Two minutes of an open overview."""
+
+COUNT_FETCHES: Final = """
+    Object.assign(window, { most: 0, under: 0, ended: 0 });
+    const fetched = window.fetch;
+    window.fetch = async (...asked) => {
+        window.most = Math.max(window.most, ++window.under);
+        try {
+            const answer = await fetched(...asked);
+            const text = await answer.text();
+            return new Response(text || null, answer);
+        } finally {
+            window.under -= 1;
+            window.ended = performance.now();
+        }
+    };
+"""
+QUIET: Final = "() => window.under === 0 && performance.now() - window.ended > 500"
+"""Nothing is under way, and nothing follows: a view that is left ends what it began to load."""
+SHOW: Final = """(state) => {
+    Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def asked_of_api(tab: Tab) -> list[str]:
+    """Return the paths below ``/ojs/v1/`` that the page asked for, in their order."""
+    found = [re.search(r"/ojs/v1/([^?]+)", url) for url in tab.requests]
+    return [each[1] for each in found if each]
+
+
+def test_no_view_has_two_requests_under_way(tab: Tab, api: httpx.Client) -> None:
+    """Neither when it opens nor when somebody refreshes it at once, again and again."""
+    job_id = push(api, "polled")
+    page = tab.page
+    page.add_init_script(COUNT_FETCHES)
+    single = [(f"jobs/{job_id}", "report.build"), ("queues/polled", "Queue polled")]
+    for view, heading in (*VIEWS, *single):
+        tab.open(view, heading)
+        page.get_by_text("Updated ").wait_for()
+        button = page.get_by_role("button", name="Refresh")
+        for _ in range(3):
+            button.click()
+        page.wait_for_function(QUIET)
+        assert page.evaluate("window.most") == 1, view
+
+
+def test_an_open_overview_asks_as_often_as_its_price_says(tab: Tab) -> None:
+    """Every 10 seconds for the numbers, every third time for the hour, every sixth for findings."""
+    page = tab.page
+    page.clock.install()
+    with page.expect_response("**/admin/stats/history*"):
+        tab.open("", "Overview")
+    page.get_by_text("Updated ").wait_for()
+    for _ in range(ROUNDS - 1):
+        page.clock.run_for(9_000)
+        before = len(asked_of_api(tab))
+        with page.expect_response("**/admin/overview"):
+            page.clock.run_for(1_500)
+        page.wait_for_timeout(100)
+        assert len(asked_of_api(tab)) - before <= 3
+    asked = asked_of_api(tab)
+    assert asked.count("admin/overview") == ROUNDS
+    assert asked.count("admin/stats/history") == ROUNDS / 3
+    assert asked.count("admin/findings") == ROUNDS / 6
+    assert len(asked) == ROUNDS * (1 + 1 / 3 + 1 / 6)
+
+
+def test_a_hidden_page_asks_for_nothing(tab: Tab) -> None:
+    """And asks at once when somebody looks at it again."""
+    page = tab.page
+    page.clock.install()
+    tab.open("queues", "Queues")
+    page.get_by_role("columnheader", name="Queue").wait_for()
+    page.evaluate(SHOW, "hidden")
+    before = len(asked_of_api(tab))
+    page.clock.run_for(20 * 60_000)
+    assert len(asked_of_api(tab)) == before
+    with page.expect_response("**/admin/*"):
+        page.evaluate(SHOW, "visible")
+        page.clock.run_for(10)
+
+
+def test_numbers_are_right_with_0_1_and_100_000_jobs(tab: Tab, api: httpx.Client) -> None:
+    """A lower bound says so, and no view reads more because there are more jobs."""
+    page = tab.open("jobs?queue=nothing-here&state=available", "Jobs")
+    page.get_by_text("No job matches.").wait_for()
+    page.get_by_text("0 match.").wait_for()
+    push(api, "single-one")
+    page = tab.open("jobs?queue=single-one&state=available", "Jobs")
+    page.get_by_text(re.compile(r"^1 match\.")).wait_for()
+
+    def enlarge(route: Any) -> None:
+        answer = route.fetch()
+        value = answer.json()
+        if "pagination" in value:
+            value["pagination"] |= {"total": 100_000, "total_is_exact": False, "next_cursor": "c"}
+        else:
+            value["queue"]["counts"]["available"] = 100_000
+            value["queue"]["estimated"] = ["available"]
+        route.fulfill(response=answer, json=value)
+
+    page.route("**/ojs/v1/admin/jobs?*", enlarge)
+    before = len(asked_of_api(tab))
+    page.get_by_role("button", name="Refresh").click()
+    page.get_by_text("at least 100,000 match.").wait_for()
+    assert len(asked_of_api(tab)) - before == 1
+    page.get_by_role("link", name="Go on").wait_for()
+    assert "limit=50" in [url for url in tab.requests if "/admin/jobs?" in url][-1]

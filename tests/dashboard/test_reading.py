@@ -1,0 +1,127 @@
+"""What everybody can read and use: zoomed, by keyboard, with less motion, by the server's clock."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from tests.dashboard.conftest import Tab
+from tests.dashboard.jobs import discard, push
+from tests.dashboard.views import VIEWS, furnish
+
+FITS: Final = """() => {
+    const wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
+    return wide ? document.documentElement.scrollWidth : 0;
+}"""
+FOCUS: Final = "document.activeElement.innerText || document.activeElement.getAttribute('name')"
+MOST_TABS: Final = 60
+
+
+@pytest.mark.parametrize(
+    ("width", "factor", "text"), [(640, 2, "100%"), (1280, 1, "200%")], ids=["page", "text"]
+)
+def test_every_view_can_be_zoomed_to_200_percent(
+    browser: Any, server: str, api: httpx.Client, width: int, factor: int, text: str
+) -> None:
+    """A window of 1280 pixels, by the page or by its text alone: nothing scrolls sideways."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 720 // factor}, device_scale_factor=factor
+    )
+    tab = Tab(context.new_page(), server)
+    for view, heading in (*VIEWS, *furnish(api)):
+        page = tab.open(view, heading)
+        page.get_by_text("Loading …").wait_for(state="detached")
+        page.evaluate("size => { document.documentElement.style.fontSize = size; }", text)
+        assert page.evaluate(FITS) == 0, view
+    tab.check()
+    context.close()
+
+
+def focus_on(page: Any, name: str) -> None:
+    """Press Tab until a control with a name has the focus."""
+    for _ in range(MOST_TABS):
+        if page.evaluate(FOCUS) == name:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {name!r}")
+
+
+def test_the_keyboard_alone_does_everything(tab: Tab, api: httpx.Client) -> None:
+    """From the menu to a queue, and through the question; the focus is where one was."""
+    push(api, "keyboard")
+    page = tab.open("", "Overview")
+    page.get_by_role("link", name="keyboard", exact=True).wait_for()
+    focus_on(page, "Queues")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Queues", level=1).wait_for()
+    assert page.evaluate("document.activeElement.id") == "heading"
+    page.get_by_role("link", name="keyboard", exact=True).wait_for()
+    focus_on(page, "keyboard")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Queue keyboard", level=1).wait_for()
+    page.get_by_role("button", name="Pause").wait_for()
+    focus_on(page, "Pause")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog", name="Pause").wait_for()
+    assert page.evaluate("document.activeElement.closest('dialog') !== null")
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert page.evaluate(FOCUS) == "Pause"
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog", name="Pause").wait_for()
+    focus_on(page, "Pause")
+    page.keyboard.press("Enter")
+    tab.says("The queue keyboard is paused.")
+
+
+def test_nothing_moves_for_who_wants_less_motion(browser: Any, server: str) -> None:
+    """Colours fade for the others only."""
+    lengths = {}
+    for motion in ("reduce", "no-preference"):
+        context = browser.new_context(reduced_motion=motion)
+        tab = Tab(context.new_page(), server)
+        page = tab.open("queues", "Queues")
+        button = page.get_by_role("button", name="Refresh")
+        lengths[motion] = button.evaluate("each => getComputedStyle(each).transitionDuration")
+        assert page.evaluate("document.getAnimations().length") == 0
+        tab.check()
+        context.close()
+    assert lengths["reduce"] == "0s"
+    assert lengths["no-preference"] != "0s"
+
+
+def test_times_follow_the_server_and_not_the_browsers_clock(tab: Tab, api: httpx.Client) -> None:
+    """A clock that is hours ahead makes no job old, in local time and in UTC."""
+    job_id = push(api, "clock")
+    page = tab.page
+    page.clock.install(time=dt.datetime.now() + dt.timedelta(hours=5))  # noqa: DTZ005
+    tab.open(f"jobs/{job_id}", "report.build")
+    page.get_by_text("Updated ").wait_for()
+    page.clock.run_for(1_100)
+    shown = page.get_by_text("Updated ").locator("time").inner_text()
+    assert "h" not in shown
+    assert "min" not in shown
+    created = page.locator(".timeline time").first
+    assert "h" not in (created.get_attribute("title") or created.inner_text()).partition(" UTC")[2]
+    page.get_by_role("button", name="UTC").click()
+    instant = api.get(f"jobs/{job_id}").json()["job"]["created_at"]
+    assert instant[:10] in page.locator(".timeline").inner_text()
+
+
+def test_every_chart_has_a_table_with_the_same_numbers(tab: Tab, api: httpx.Client) -> None:
+    """A row for each bar, and a name for those who do not see it."""
+    discard(api, "charted")
+    charts = 0
+    for view, heading in (*VIEWS, ("queues/charted", "Queue charted")):
+        page = tab.open(view, heading)
+        page.get_by_text("Loading …").wait_for(state="detached")
+        for chart in page.locator("svg.chart").all():
+            charts += 1
+            assert chart.get_attribute("aria-label")
+            table = chart.locator("xpath=following-sibling::details[1]")
+            table.locator("summary").click()
+            assert table.locator("tbody tr").count() == chart.locator("g").count()
+    assert charts > 0
