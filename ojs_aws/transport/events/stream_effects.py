@@ -73,10 +73,11 @@ class Consequences:
         """List the completed jobs that ACK did not; each record once in this process."""
         listed = self.memory.listed
         found = [each for each in changes if each.unlisted and each.number not in listed]
+        if not found:
+            return
+        jobs = [each.unlisted for each in found if each.unlisted]
         try:
-            self.backend.ports.store.list_completed(
-                [each.unlisted for each in found if each.unlisted]
-            )
+            self.backend.ports.store.list_completed(jobs)
         except OjsError as problem:
             self.logger.warning("Could not list completed jobs", exc_info=True)
             for change in found:

@@ -19,6 +19,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
+from ojs_aws.ports import JobList
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs import list_walk, sift
 from ojs_aws.services.jobs.fetch.service import FetchRequest
@@ -141,6 +142,18 @@ def test_a_search_reads_a_bounded_number_of_bytes(
             break
     assert (counts, seen) == ([3, 3, 1], ids)
     assert filled == ([3, 3, 1] if elsewhere else [])
+
+
+def test_a_job_that_two_rows_list_is_looked_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a search that has read enough could end before the first of the two."""
+    monkeypatch.setattr(sift, "MAX_READ_BYTES", 900)
+    push(world, args=["x" * 900])
+    (row,) = world.store.listed("default", JobList.READY, 10).jobs
+    sifted = sift.JobSift(world.store, JobFilter(), world.clock.now())
+    assert [*sifted([row, row])] == [row.id]
+    assert sifted.unread == ""
 
 
 def _move_documents(world: World, filled: list[int]) -> None:
