@@ -75,9 +75,14 @@ def run(shop: pytest.Pytester, *options: str) -> pytest.RunResult:
     return shop.runpytest_inprocess("-p", PLUGIN, "-p", "no:cacheprovider", *options)
 
 
+UNUSED = ("cacheprovider", "schemathesis", "hypothesispytest", "typeguard")
+"""Plugins that these tests do not use; importing them takes two seconds of each process."""
+
+
 def run_apart(shop: pytest.Pytester, *options: str) -> pytest.RunResult:
     """Run the tests of the application in a process of their own."""
-    return shop.runpytest_subprocess("-p", PLUGIN, "-p", "no:cacheprovider", *options)
+    unused = [part for name in UNUSED for part in ("-p", f"no:{name}")]
+    return shop.runpytest_subprocess("-p", PLUGIN, *unused, *options)
 
 
 def test_the_fake_serves_tests_with_and_without_async(shop: pytest.Pytester) -> None:
