@@ -43,7 +43,8 @@ class JobSift:
 
         The jobs are as they are stored, without their documents.
         """
-        ids = [row.id for row in rows if self.wanted.accepts_row(row.queue, row.type)]
+        wanted = [row.id for row in rows if self.wanted.accepts_row(row.queue, row.type)]
+        ids = list(dict.fromkeys(wanted))  # two rows may list one completed job
         jobs = self.store.load_many(ids) if ids else {}
         found = {}
         for job_id in ids:

@@ -100,10 +100,10 @@ def test_a_repeated_batch_repeats_the_ids(
         {
             "dynamodb": {
                 "SequenceNumber": "9",
-                "NewImage": {"pk": {"S": "job#x"}, "sk": {"S": "job"}},
+                "NewImage": {"pk": {"S": "job#x"}, "sk": {"S": "job"}, "v": {"N": "1"}},
             }
         },
-        {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5}}},
+        {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5, "v": {"N": "1"}}}},
     ],
 )
 def test_a_record_that_cannot_be_read_is_left_behind(
@@ -228,7 +228,7 @@ def test_what_was_set_aside_is_told_when_an_operator_asks_for_it(
     world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the defect was fixed; what still fails stays, and the answer names it."""
-    poison = {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5}}}
+    poison = {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5, "v": {"N": "1"}}}}
     with monkeypatch.context() as patch:
         refusing(world, patch, "job.started")
         records = [*batch(life), record_of(7, None, another(world)), poison]
@@ -281,7 +281,7 @@ def test_an_unreadable_record_that_cannot_be_set_aside_comes_again(
         raise BackendError("throttled")
 
     monkeypatch.setattr(world.events, "set_aside", down)
-    poison = {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5}}}
+    poison = {"dynamodb": {"SequenceNumber": "9", "NewImage": {"pk": 5, "v": {"N": "1"}}}}
     assert handler({"Records": [poison]}, None) == {"batchItemFailures": [{"itemIdentifier": "9"}]}
 
 
