@@ -71,21 +71,17 @@ def drawn(
 
     values = [list(row) for row in rows]
     cells = [[Text.from_markup(_cell(each)) for each in row] for row in values]
-    widths = [
-        max([len(name), *(row[at].cell_len for row in cells)]) for at, name in enumerate(columns)
-    ]
+    widths = [max([len(n), *(row[at].cell_len for row in cells)]) for at, n in enumerate(columns)]
     kept = range(len(columns)) if is_whole else _kept(columns, widths, width, least)
     if width and not is_whole:
         widths = _cut(widths, kept, width)
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for at in kept:
-        header = Text(columns[at], no_wrap=True, overflow="ellipsis")
-        numbers = not is_whole and all(type(row[at]) in {int, float} for row in values)
         table.add_column(
-            header,
+            Text(columns[at], no_wrap=True, overflow="ellipsis"),
             no_wrap=at == 0,
             overflow="fold",
-            justify="right" if numbers and values else "left",
+            justify="right" if not is_whole and _are_numbers(values, at) else "left",
             max_width=widths[at] if width and at and not is_whole else None,
         )
     for row in cells:
@@ -94,6 +90,10 @@ def drawn(
         table.add_row(*(row[at] for at in kept))
     left_out = tuple(name for at, name in enumerate(columns) if at not in kept)
     return Drawn(table, left_out)
+
+
+def _are_numbers(rows: Sequence[Sequence[object]], at: int) -> bool:
+    return bool(rows) and all(type(row[at]) in {int, float} for row in rows)
 
 
 def _kept(
@@ -114,9 +114,9 @@ def _cut(widths: Sequence[int], kept: Sequence[int], width: int) -> list[int]:
     found = list(widths)
     over = sum(found[at] for at in kept) + GAP * (len(kept) - 1) - width
     last = kept[-1]
-    for at in [last] if last else []:
-        less = max(0, min(over, found[at] - NARROW))
-        found[at], over = found[at] - less, over - less
+    if last:
+        less = max(0, min(over, found[last] - NARROW))
+        found[last], over = found[last] - less, over - less
     while over > 0:
         widest = max(kept[1:], key=lambda at: found[at], default=0)
         if not widest or found[widest] <= 1:

@@ -350,7 +350,7 @@ def test_a_dead_letter_is_edited_and_replayed(tab: Tab, api: httpx.Client) -> No
     page = tab.open(f"dead-letters?queue={queue}", "Dead letters")
     page.locator("tr", has_text=job_id).get_by_role("button", name="Edit").click()
     box = page.get_by_role("dialog").get_by_label("Arguments")
-    page.wait_for_function("document.querySelector('dialog textarea').value !== ''")
+    page.locator("dialog button.main:enabled").wait_for()  # the arguments are there
     assert box.input_value() == args
     box.fill("{}")
     assert page.get_by_role("dialog").get_by_role("button", name="Replay").is_disabled()
