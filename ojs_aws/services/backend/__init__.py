@@ -89,6 +89,7 @@ class Backend(Foundation):
     def findings(self) -> Findings:
         """Return the service that finds what needs attention."""
         from ojs_aws.services.system.findings import Findings
+        from ojs_aws.services.system.worker_deaths import WorkerDeaths
         from ojs_aws.services.system.worker_findings import WorkerFindings
 
         ports = self.ports
@@ -97,6 +98,7 @@ class Backend(Foundation):
             queues=ports.queues,
             store=ports.store,
             workers=WorkerFindings(registry=ports.workers, store=ports.store),
+            deaths=WorkerDeaths(failures=lambda: self.failures, store=ports.store),
             why=lambda: self.jobs.why,
         )
 

@@ -24,6 +24,7 @@ class FindingCode(StrEnum):
     WORKERS_SILENT = "workers_silent"
     WORKERS_QUIET = "workers_quiet"
     JOBS_RUN_LONG = "jobs_run_long"
+    WORKERS_DIE = "workers_die"
     DEAD_LETTERS = "dead_letters"
 
 

@@ -6,7 +6,7 @@ Reads a bounded number of rows, whatever the backlog and the number of queues, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ojs_aws.ports import JobStore, ListedJob, QueueRegistry
     from ojs_aws.services.jobs.why import Why
     from ojs_aws.services.system.statistics import Statistics
+    from ojs_aws.services.system.worker_deaths import WorkerDeaths
     from ojs_aws.services.system.worker_findings import WorkerFindings
 
 OLD_MS: Final = 300_000
@@ -62,6 +63,7 @@ class Findings:
     queues: QueueRegistry
     store: JobStore
     workers: WorkerFindings
+    deaths: WorkerDeaths
     why: Callable[[], Why]
 
     def __call__(self, sees: Sees | None = None) -> FindingsReport:
@@ -74,9 +76,9 @@ class Findings:
         now = totals.computed_at
         checks: dict[str, str] = {}
         found = _paused(totals, now)
-        found += self._old_jobs(totals, sees, now)
+        found += self._old_jobs(totals, sees, now, checks)
         found += _failing(totals)
-        checks["queues"] = f"There are {totals.queues}, of which {len(totals.paused)} are paused."
+        found += self.deaths(sees, checks)
         if sees is None:
             found += self.workers(totals, checks)
         found += _dead_letters(checks, totals)
@@ -107,7 +109,9 @@ class Findings:
         )
         return [late]
 
-    def _old_jobs(self, totals: Totals, sees: Sees | None, now: Instant) -> list[Finding]:
+    def _old_jobs(
+        self, totals: Totals, sees: Sees | None, now: Instant, checks: dict[str, str]
+    ) -> list[Finding]:
         """Say of which queues the next job waits too long, and why, the oldest first.
 
         Jobs of a higher priority that came later hide older ones behind them.
@@ -120,6 +124,7 @@ class Findings:
             if name not in totals.paused and (available[name] > 0 or not is_counted)
         ]
         first = [row for name in names[:MAX_QUEUES] for row in self._first(name)]
+        checks["queues"] = _queues_text(totals, [now - ready_since(row.sort_key) for row in first])
         old = [row for row in first if now - ready_since(row.sort_key) > OLD_MS]
         old.sort(key=lambda row: ready_since(row.sort_key))
         return [
@@ -153,6 +158,25 @@ class Findings:
             return ""
         data["reasons"] = [str(each.code) for each in reasons]
         return f" {reasons[0].message}" if reasons else ""
+
+
+def _queues_text(totals: Totals, waits: Sequence[int]) -> str:
+    """Return sentences about all queues.
+
+    :param waits: for how long the next job of each queue that is not paused has waited.
+    """
+    text = f"{_count(totals.queues, 'queue')}, {len(totals.paused) or 'none'} paused."
+    available = max(totals.jobs.get("available", 0), len(waits))
+    if not available:
+        return f"{text} No job waits."
+    text += f" {_count(available, 'job')} available"
+    if not waits:
+        return f"{text}, in paused queues."
+    return f"{text}; the next of each queue has waited for {span_text(max(waits))} at most."
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _paused(totals: Totals, now: Instant) -> list[Finding]:

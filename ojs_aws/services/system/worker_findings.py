@@ -42,9 +42,12 @@ class WorkerFindings:
         silent = [each for each in known if state_of(each, now) == STALE]
         alive = [each for each in known if each not in silent]
         more = "At least " if len(known) == MAX_WORKERS else ""
+        quiet = sum(each.is_draining for each in alive)
+        one = len(alive) == 1
         checks["workers"] = (
-            f"{more}{len(alive)} send heartbeats, and {len(silent)} are silent. "
-            "Lambda workers send none."
+            f"{more}{len(alive)} worker{' sends' if one else 's send'} heartbeats, "
+            f"{quiet or 'none'} of them quiet; {len(silent) or 'none'} stopped sending them. "
+            "Workers in Lambda send none."
         )
         found = _silent(silent, more)
         if len(known) < MAX_WORKERS:  # else some that take jobs may be unknown

@@ -9,6 +9,7 @@ import pytest
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.ports import WorkerReport
 from ojs_aws.ports.queues import LastTick
+from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.service import FetchRequest
 from ojs_aws.services.system.finding import Finding, Severity
 from ojs_aws.services.workers.service import Directive
@@ -54,8 +55,11 @@ def test_a_healthy_deployment_has_no_findings(world: World) -> None:
     assert report.findings == ()
     assert report.checks == {
         "sweep": "The sweep last ended 0 s ago, and was 0 s behind.",
-        "queues": "There are 1, of which 0 are paused.",
-        "workers": "1 send heartbeats, and 0 are silent. Lambda workers send none.",
+        "queues": "1 queue, none paused. 1 job available; the next of each queue has waited for "
+        "0 s at most.",
+        "failures": "No attempt failed in the last 1 h 53 min.",
+        "workers": "1 worker sends heartbeats, none of them quiet; none stopped sending them. "
+        "Workers in Lambda send none.",
         "dead_letters": "There are 0 dead letters.",
     }
 
@@ -197,6 +201,39 @@ def test_jobs_that_run_long_and_keep_others_waiting_are_found(
             "run unusually long: 'demo.echo' for 1 min 1 s and 1 more, where 95% end within "
         )
         assert findings[0].hint == f"ojs-aws jobs cancel {' '.join(stuck)}"
+
+
+def let_its_worker_die(world: World, queue: str = "default") -> None:
+    """Let a worker fetch the next job, and miss its heartbeats."""
+    fetch = FetchRequest((queue,), worker_id="d", visibility_timeout_ms=30_000)
+    (job,) = world.backend.jobs.fetch(fetch)
+    world.backend.workers.heartbeat("d", [job.id], None, WorkerReport(interval_ms=5_000))
+    world.clock.advance(s=60)
+    after = world.backend.jobs.info(job.id)
+    world.backend.failures.record(events_of(job, after, Commit(world.clock.now())))
+    beat(world)
+
+
+def test_a_job_that_kills_its_workers_is_found(world: World) -> None:
+    """After three deaths, until the job has ended or half an hour passed without another."""
+    killer = push(world, retry={"max_attempts": 50})
+    for deaths in range(1, 4):
+        let_its_worker_die(world)
+        assert [each.code for each in found(world) if each.check == "failures"] == [
+            "workers_die"
+        ] * (deaths == 3)
+    (finding,) = (each for each in found(world) if each.check == "failures")
+    assert finding.data["job_id"] == killer
+    assert finding.data["deaths_of_job"] == 3
+    assert "All of them were attempts of one job, 'demo.echo'" in finding.message
+    assert finding.hint == f"ojs-aws jobs show {killer}"
+    world.clock.advance(s=1_800)
+    beat(world)
+    assert "workers_die" not in {each.code for each in found(world)}
+    let_its_worker_die(world)
+    assert "workers_die" in {each.code for each in found(world)}
+    world.backend.jobs.cancel(killer)
+    assert "workers_die" not in {each.code for each in found(world)}
 
 
 def test_dead_letters_are_found_and_the_queues_with_most_of_them(world: World) -> None:
