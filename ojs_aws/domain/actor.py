@@ -72,6 +72,12 @@ def read_actor(text: str, number: int | None = None) -> Actor | None:
     return Actor(actor_id, name if mark else _name_in(actor_id))
 
 
+def change_number(text: str) -> int | None:
+    """Return the number of the change that an actor was stored with; None where nobody knows."""
+    about = text.partition(" ")[0]
+    return int(about) if about.isdecimal() else None
+
+
 def by_whom(text: str, number: int | None = None) -> dict[str, JsonValue]:
     """Return the member ``by`` of an event's data; nothing where nobody knows."""
     actor = read_actor(text, number)

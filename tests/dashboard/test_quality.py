@@ -100,5 +100,5 @@ def test_findings_lead_to_what_needs_attention(tab: Tab, api: httpx.Client) -> N
     tab.confirm("Resume")
     tab.open("", "Overview")
     page.get_by_text("What was checked").click()
-    page.get_by_text("send heartbeats").wait_for()
+    page.get_by_text("stopped sending them. Workers in Lambda send none.").wait_for()
     assert finding.count() == 0

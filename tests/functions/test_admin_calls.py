@@ -202,13 +202,13 @@ def test_why_costs_the_same_whatever_the_backlog(
 def test_findings_cost_the_same_whatever_the_backlog(
     aws: EmbeddedAws, backend: Backend, clock: FakeClock
 ) -> None:
-    """The totals, the sweep, the workers, the heads of 20 queues, and why the first 5 wait."""
+    """The totals, the sweep, the workers, the failures, the heads of 20 queues, and why the first 5 wait."""
     names = [f"q{number:02}" for number in range(25)]
     for name in names:
         push(backend, clock, Job("demo.echo", [1], queue=name))
     with aws.calls.counted() as calls:
         assert [each.code for each in backend.findings().findings] == ["sweep_never"]
-    assert calls == {"Query": 6 + 20, "GetItem": 1}
+    assert calls == {"Query": 7 + 20, "GetItem": 1}
     clock.advance(s=600)
     for backlog in (0, 30):
         for number in range(backlog):
@@ -218,7 +218,7 @@ def test_findings_cost_the_same_whatever_the_backlog(
         assert (
             len([each for each in found if each.code == "job_waits"]) == 19
         )  # and the default queue
-        assert calls == {"Query": 6 + 20 + 5 * 4, "GetItem": 1 + 5 * 2, "BatchGetItem": 5}
+        assert calls == {"Query": 7 + 20 + 5 * 4, "GetItem": 1 + 5 * 2, "BatchGetItem": 5}
 
 
 def test_a_list_of_keys_costs_a_query_and_a_revocation_a_read_and_a_write(

@@ -49,9 +49,14 @@ def history_of(job: JobRecord) -> list[HistoryEntry]:
         ("reservation_ends", job.reservation.due_at if job.reservation else None, job.attempt),
         ("expires", None if is_over else job.expires_at, None),
     ]
-    found = [HistoryEntry(at, what, attempt) for what, at, attempt in begun if at is not None]
-    found += [_failed(each) for each in job.failures]
-    found += [_failed(each, is_past_life=True) for each in job.past_failures]
+    found = [HistoryEntry(at, what, attempt) for what, at, attempt in begun[:3] if at is not None]
+    # What began again at the very instant at which an attempt failed came after it.
+    failed = [_failed(each, is_past_life=True) for each in job.past_failures]
+    failed += [_failed(each) for each in job.failures]
+    is_latest = [job.started_at is not None and each.attempt == job.attempt for each in failed]
+    found += [each for each, latest in zip(failed, is_latest, strict=True) if not latest]
+    found += [HistoryEntry(at, what, attempt) for what, at, attempt in begun[3:] if at is not None]
+    found += [each for each, latest in zip(failed, is_latest, strict=True) if latest]
     found += [HistoryEntry(at, what, attempt) for what, at, attempt in ended if at is not None]
     return sorted(found, key=lambda entry: entry.at)  # stable: the order above within an instant
 

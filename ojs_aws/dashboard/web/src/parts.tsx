@@ -26,6 +26,20 @@ export function Time({ at }: { at: string | null | undefined }) {
   return <time dateTime={at} title={exactTime(at, zone.value)}>{relativeTime(at, now.value)}</time>;
 }
 
+const INSTANT = /((?:\bat )?\d{4}-\d\d-\d\dT[\d:.]+Z(?:, in [^,.;]*)?)/;
+
+/** A sentence of the server; an instant in it is shown as one that moves on. */
+export function Sentence({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(INSTANT).map((part, index) => {
+        const at = index % 2 === 1 ? part.match(/\d{4}-[^,]*/)?.[0] : undefined;
+        return at ? <Time key={index} at={at} /> : part;
+      })}
+    </>
+  );
+}
+
 /** An instant to the millisecond; its title has the relative one. */
 export function ExactTime({ at }: { at: string }) {
   return <time dateTime={at} title={relativeTime(at, now.value)}>{exactTime(at, zone.value)}</time>;

@@ -15,6 +15,13 @@ WorkerState: TypeAlias = Literal["running", "quiet", "terminate", "stale"]
 DirectiveName: TypeAlias = Literal["running", "quiet", "terminate"]
 
 
+class WorkerDirector(TypedDict):
+    """Names who directed a worker."""
+
+    id: str
+    name: str
+
+
 class Worker(TypedDict, total=False):
     """Shows a worker by what it last reported."""
 
@@ -33,6 +40,8 @@ class Worker(TypedDict, total=False):
     expected_until: Required[Timestamp]
     heartbeat_interval_ms: int
     previous_directive: DirectiveName
+    directed_by: WorkerDirector
+    directed_at: Timestamp
 
 
 class WorkerAnswer(Worker):

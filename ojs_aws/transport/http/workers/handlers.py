@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
+from ojs_aws.domain.actor import change_number, read_actor
 from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import JsonValue
@@ -37,7 +38,8 @@ def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
     page = call.backend.workers.service.list(
         wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset, call.request.caller.view
     )
-    items = json_of([_rendered(worker, now) for worker in page.workers])
+    names_others = not call.request.caller.is_bound
+    items = json_of([_rendered(worker, now, names_others=names_others) for worker in page.workers])
     cursor = write_mark(_MARK, page.cursor)
     total = page.summary["total"]
     body: answers.WorkersAnswer = {
@@ -50,8 +52,11 @@ def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
     return Answer(body)
 
 
-def _rendered(worker: WorkerInfo, now: Instant) -> answers.Worker:
-    """Return a worker with what it last reported of itself (section 9.1)."""
+def _rendered(worker: WorkerInfo, now: Instant, *, names_others: bool) -> answers.Worker:
+    """Return a worker with what it last reported of itself (section 9.1).
+
+    :param names_others: also who directed it last, and when.
+    """
     shown: answers.Worker = {
         "id": worker.id,
         "worker_id": worker.id,
@@ -66,13 +71,18 @@ def _rendered(worker: WorkerInfo, now: Instant) -> answers.Worker:
     }
     if worker.interval_ms is not None:
         shown["heartbeat_interval_ms"] = worker.interval_ms
+    actor, at = read_actor(worker.directed_by), change_number(worker.directed_by)
+    if names_others and actor is not None and at is not None:
+        shown["directed_by"] = {"id": actor.id, "name": actor.name}
+        shown["directed_at"] = format_instant(Instant(at))
     return beside(shown, read_about(worker))
 
 
 def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Return one worker, with the jobs that it last reported."""
     found = call.backend.workers.service.get(_worker_id(call), call.request.caller.view)
-    worker = _rendered(found, call.backend.clock.now())
+    names_others = not call.request.caller.is_bound
+    worker = _rendered(found, call.backend.clock.now(), names_others=names_others)
     return Answer({"worker": worker, **worker})
 
 
@@ -116,7 +126,8 @@ def resume_worker(call: Call) -> Answer[answers.WorkerAnswer]:
 
 def _direct(call: Call, directive: Directive) -> Answer[answers.WorkerAnswer]:
     worker = call.backend.workers.service.direct(_worker_id(call), directive, call.actor)
-    shown = _rendered(worker, call.backend.clock.now())
+    # The item of before the change: who directed it then is not who does it now.
+    shown = _rendered(worker, call.backend.clock.now(), names_others=False)
     shown["previous_directive"] = shown["directive"]
     shown["directive"] = directive.value
     return Answer({"worker": shown, **shown})

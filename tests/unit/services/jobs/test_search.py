@@ -310,6 +310,17 @@ def test_a_job_that_somebody_changed_meanwhile_is_skipped(world: World) -> None:
 
 
 # -------------------------------------------------------------------------------------- history
+def test_an_attempt_failed_before_the_job_was_available_again(world: World) -> None:
+    """A worker's death makes it available at the very instant at which its attempt fails."""
+    record = push(world)
+    world.backend.jobs.fetch(
+        FetchRequest(("default",), worker_id="w", visibility_timeout_ms=30_000)
+    )
+    world.clock.advance(s=31)
+    told = [entry.what for entry in history_of(world.backend.jobs.info(record.id))]
+    assert told[:3] == ["created", "attempt_failed", "enqueued"]
+
+
 def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
     """Its instants and failures in order; those before an operator's retry are kept apart."""
     dead = die(world)

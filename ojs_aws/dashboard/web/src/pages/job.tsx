@@ -6,12 +6,14 @@ import { call } from "../api";
 import { type Source, at, readSource } from "../json_source";
 import { CopyButton, Facts, Heading, QueueLink, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
-import type { Failure } from "../shapes";
+import type { Failure, Spread } from "../shapes";
+import { between, duration, measured, now } from "../times";
 import { FailureText } from "./failure";
 import { JobCopy } from "./job_copy";
 import { cancelJob, deleteDeadLetter, editAndReplay, prioritizeJob, retryJob } from "./job_actions";
-import { JobData } from "./job_data";
+import { JobArguments, JobData } from "./job_data";
 import { JobWhy, type Why, readWhy } from "./job_why";
+import { isLong, readUsual } from "./running_jobs";
 import { type Entry, type JobEvent, Timeline } from "./timeline";
 
 interface JobDetail {
@@ -24,6 +26,7 @@ interface JobDetail {
   readonly max_attempts: number;
   readonly timeout_ms?: number;
   readonly created_at: string;
+  readonly started_at?: string;
   readonly scheduled_at?: string;
   readonly next_attempt_at?: string;
   readonly expires_at?: string;
@@ -43,6 +46,8 @@ interface Loaded {
   readonly source: Source;
   readonly progress: Progress | null;
   readonly why: Why | null;
+  /** How long executions of its queue take, while it runs. */
+  readonly usual: Spread | null;
 }
 
 interface Progress {
@@ -76,12 +81,13 @@ export function Job({ id }: { id: string }) {
       source,
       round,
       progress: state === "active" ? await readProgress(id) : null,
+      usual: state !== "active" ? null : isNew ? await readUsual(value.job.queue) : (before?.usual ?? null),
       why: TERMINAL.includes(state) ? null : isNew ? await readWhy(id) : (before?.why ?? null),
     };
   };
   const { data, error } = useData(load, 5, `job ${id}`);
   if (!data) return <><Heading text={`Job ${id}`} /><Waiting error={error} /></>;
-  const { job, source, progress, why } = data;
+  const { job, source, progress, why, usual } = data;
   return (
     <>
       <Heading text={job.type}>
@@ -101,6 +107,7 @@ export function Job({ id }: { id: string }) {
           ["Queue", <QueueLink name={job.queue} />],
           ["Attempt", `${job.attempt} of ${job.max_attempts}`],
           ["Priority", job.priority],
+          ...(job.timeout_ms ? [["Time limit of an attempt", duration(job.timeout_ms)] as const] : []),
           ["Created", <Time at={job.created_at} />],
           ...optional("Due", job.scheduled_at),
           ...optional("Next attempt", job.next_attempt_at),
@@ -111,11 +118,13 @@ export function Job({ id }: { id: string }) {
           ...(progress?.updated_at ? [["Progress", <>{progress.percentage} % {progress.message} (<Time at={progress.updated_at} />)</>] as const] : []),
         ]}
       />
-      {why && <JobWhy id={id} why={why} />}
+      {why && <JobWhy id={id} queue={job.queue} why={why} />}
+      {job.state === "active" && usual && <Usual job={job} usual={usual} />}
       {job.error && <><h2>Latest error</h2><FailureText failure={job.error} /></>}
+      <JobArguments source={source} />
       <h2>Timeline</h2>
       <Timeline history={job.history} events={job.events?.items ?? []} />
-      {job.events?.has_more && <p class="quiet">The event log has more events of this job: ojs-aws events shows them.</p>}
+      {job.events?.has_more && <p class="quiet">The event log has more <a href={link(["events"], { job_id: id })}>events of this job</a>.</p>}
       <JobData source={source} progress={progress?.data ?? "null"} />
       <JobCopy source={source} />
     </>
@@ -133,6 +142,17 @@ function unique({ unique: policy }: JobDetail): string {
 function traceOf({ meta }: JobDetail): string {
   const context = meta?.["traceparent"];
   return typeof context === "string" ? (context.match(/^[0-9a-f]{2}-([0-9a-f]{32})-/)?.[1] ?? "") : "";
+}
+
+/** How long the job runs, beside what is usual for its queue. */
+function Usual({ job, usual }: { job: JobDetail; usual: Spread }) {
+  const ms = now.value - Date.parse(job.started_at ?? "");
+  return (
+    <p>
+      It has run for {between(job.started_at, new Date(now.value).toISOString())}{" "}
+      {isLong(ms, usual.p95) && <State name="slow" />}; of the executions of its queue that ended of late, half took {measured(usual.p50)} at most, and 95 % {measured(usual.p95)}.
+    </p>
+  );
 }
 
 async function readProgress(id: string): Promise<Progress> {

@@ -4,8 +4,12 @@ import { useState } from "preact/hooks";
 import { type Source, at, indented } from "../json_source";
 import { CopyButton } from "../parts";
 
+/** The arguments, as they were sent. */
+export function JobArguments({ source }: { source: Source }) {
+  return <Value title="Arguments" text={at(source, "args")?.text ?? "[]"} />;
+}
+
 const SHOWN = [
-  ["args", "Arguments"],
   ["meta", "Metadata"],
   ["result", "Result"],
   ["checkpoint", "Checkpoint"],

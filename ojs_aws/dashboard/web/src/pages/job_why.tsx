@@ -1,18 +1,21 @@
-// Says why a job does not run now, as the backend found it.
+// Says why a job does not run now, or what runs it, as the backend found it; with links to what holds it back.
 
+import type { ComponentChildren } from "preact";
 import { link } from "../address";
 import { call } from "../api";
-import { CopyButton, Time } from "../parts";
+import { CopyButton, JobLink, QueueLink, Sentence, Time } from "../parts";
 import { ojsAws } from "../quoting";
 
 interface Reason {
   readonly code: string;
   readonly message: string;
   readonly until?: string;
-  readonly data?: { readonly held_by?: readonly string[] };
+  readonly hint?: string;
+  readonly data?: { readonly held_by?: readonly string[]; readonly key?: string };
 }
 
 export interface Why {
+  readonly state: string;
   readonly reasons: readonly Reason[];
   readonly checked: readonly string[];
 }
@@ -22,18 +25,38 @@ export async function readWhy(id: string): Promise<Why> {
   return (await call<Why>("GET", `admin/jobs/${encodeURIComponent(id)}/why`)).value;
 }
 
-export function JobWhy({ id, why }: { id: string; why: Why }) {
+/** The view where somebody can do something about a reason. */
+const VIEWS: Readonly<Record<string, (queue: string) => ComponentChildren>> = {
+  limit: () => <a href={link(["limits"])}>Limits</a>,
+  no_worker: () => <a href={link(["workers"])}>Workers</a>,
+  queue_paused: (queue) => <>Queue <QueueLink name={queue} /></>,
+  running: () => <a href={link(["workers"])}>Workers</a>,
+  worker_silent: () => <a href={link(["workers"])}>Workers</a>,
+  workers_quiet: () => <a href={link(["workers"])}>Workers</a>,
+};
+
+/** The reasons, each with where to go on from there. */
+export function Reasons({ why, queue }: { why: Why; queue: string }) {
+  return (
+    <ul class="reasons">
+      {why.reasons.map((reason) => (
+        <li key={reason.code} title={reason.code}>
+          <Sentence text={reason.message} />
+          {reason.until && !reason.message.includes(reason.until) && <> Until: <Time at={reason.until} />.</>}
+          {VIEWS[reason.code] && <> {VIEWS[reason.code]?.(queue)}</>}
+          {(reason.data?.held_by ?? []).map((holder) => <> <JobLink id={holder} /></>)}
+          {reason.hint?.startsWith("ojs-aws ") && <> <code>{reason.hint}</code></>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function JobWhy({ id, queue, why }: { id: string; queue: string; why: Why }) {
   return (
     <>
-      <h2>Why it does not run</h2>
-      <ul class="reasons">
-        {why.reasons.map((reason) => (
-          <li key={reason.code}>
-            {reason.message} <span class="quiet">({reason.code}{reason.until && <>, <Time at={reason.until} /></>})</span>
-            {(reason.data?.held_by ?? []).map((holder) => <> <a class="id" href={link(["jobs", holder])}>{holder}</a></>)}
-          </li>
-        ))}
-      </ul>
+      <h2>{why.state === "active" ? "Now" : "Why it does not run"}</h2>
+      <Reasons why={why} queue={queue} />
       <p class="quiet">Checked: {why.checked.join(", ")}. <code>{ojsAws("why", id)}</code> <CopyButton text={ojsAws("why", id)} /></p>
     </>
   );

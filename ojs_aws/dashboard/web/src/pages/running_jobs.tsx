@@ -42,16 +42,16 @@ export async function readRunning(before: Running | null, isAsked: boolean): Pro
     const found = await readIfAllowed<JobPage>(`admin/jobs?state=active&limit=${JOBS}&queue=${encodeURIComponent(name)}`);
     jobs.push(...(found?.items ?? []));
     isAll = isAll && found !== null && !found.pagination.has_more;
-    typical[name] = times.p95 ?? before?.typical[name] ?? (await readTypical(name));
+    typical[name] = times.p95 ?? before?.typical[name] ?? (await readUsual(name))?.p95 ?? null;
   }
   jobs.sort((one, other) => (one.started_at ?? "").localeCompare(other.started_at ?? ""));
   return { jobs, typical, isAll, readAt: serverNow() };
 }
 
-/** Read how long executions of a queue took in the last hours, since none has ended of late. */
-async function readTypical(queue: string): Promise<number | null> {
+/** Read how long executions of a queue took in the last hour in which any ended; null where nobody knows. */
+export async function readUsual(queue: string): Promise<Spread | null> {
   const found = await readIfAllowed<{ data: readonly { duration_ms: Spread }[] }>(`admin/stats/history?period=1h&queue=${encodeURIComponent(queue)}`);
-  return found?.data.findLast((each) => each.duration_ms.p95 !== null)?.duration_ms.p95 ?? null;
+  return found?.data.findLast((each) => each.duration_ms.p95 !== null)?.duration_ms ?? null;
 }
 
 /** Return for how long a job runs. */
@@ -61,8 +61,12 @@ export function runsForMs(job: JobRow): number {
 
 /** Return whether a job takes much longer than nearly all of its queue. */
 export function isSlow(job: JobRow, typical: Running["typical"]): boolean {
-  const usual = typical[job.queue] ?? null;
-  return usual !== null && runsForMs(job) > Math.max(SLOW_MS, SLOW_TIMES * usual);
+  return isLong(runsForMs(job), typical[job.queue] ?? null);
+}
+
+/** Return whether an execution takes much longer than 95 of 100 do. */
+export function isLong(ms: number, usualMs: number | null): boolean {
+  return usualMs !== null && ms > Math.max(SLOW_MS, SLOW_TIMES * usualMs);
 }
 
 export function RunningJobs({ running }: { running: Running }) {

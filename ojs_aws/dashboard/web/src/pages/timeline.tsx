@@ -1,6 +1,6 @@
 // What happened to a job, in order: each attempt with how long it waited and ran, and on which worker.
 
-import { ExactTime } from "../parts";
+import { ExactTime, Time } from "../parts";
 import type { Failure } from "../shapes";
 import { between, now } from "../times";
 import { FailureText } from "./failure";
@@ -16,23 +16,90 @@ export interface Entry {
 export interface JobEvent {
   readonly type: string;
   readonly time: string;
-  readonly data: { readonly attempt?: number; readonly worker_id?: string };
+  readonly data: { readonly attempt?: number; readonly worker_id?: string; readonly by?: { readonly name?: string; readonly id: string } };
+}
+
+/** An entry, or several attempts that failed one after the other with the same error. */
+interface Step {
+  readonly entries: readonly Entry[];
+  /** What came before it. */
+  readonly before: readonly Entry[];
+}
+
+/** Return the steps of a history: equal failures are one. */
+export function stepsOf(history: readonly Entry[]): readonly Step[] {
+  const steps: { entries: Entry[]; before: readonly Entry[] }[] = [];
+  history.forEach((entry, index) => {
+    const last = steps.at(-1);
+    if (last && isSameFailure(last.entries[0], entry)) last.entries.push(entry);
+    else steps.push({ entries: [entry], before: history.slice(0, index) });
+  });
+  return steps;
+}
+
+function isSameFailure(one: Entry | undefined, other: Entry): boolean {
+  return (
+    one?.error !== undefined && other.error !== undefined && one.what === other.what && !one.before_retry === !other.before_retry &&
+    one.error.type === other.error.type && one.error.message === other.error.message
+  );
 }
 
 export function Timeline({ history, events }: { history: readonly Entry[]; events: readonly JobEvent[] }) {
   return (
     <ol class="timeline">
-      {history.map((entry, index) => (
-        <li key={`${entry.at} ${entry.what} ${index}`}>
-          <strong>{entry.what.replaceAll("_", " ")}</strong>
-          {entry.attempt !== undefined && ` (attempt ${entry.attempt})`}
-          {entry.before_retry && " before it was retried"} <span class="quiet"><ExactTime at={entry.at} /></span>
-          <Details entry={entry} before={history.slice(0, index)} events={events} />
-          {entry.error && <FailureText failure={entry.error} />}
-        </li>
-      ))}
+      {stepsOf(history).map(({ entries, before }) => {
+        const first = entries[0] as Entry;
+        return (
+          <li key={`${first.at} ${first.what} ${before.length}`}>
+            {entries.length > 1 ? <Repeated entries={entries} events={events} /> : <Single entry={first} before={before} events={events} />}
+          </li>
+        );
+      })}
     </ol>
   );
+}
+
+function Single({ entry, before, events }: { entry: Entry; before: readonly Entry[]; events: readonly JobEvent[] }) {
+  return (
+    <>
+      <strong>{entry.what.replaceAll("_", " ")}</strong>
+      {entry.attempt !== undefined && ` (attempt ${entry.attempt})`}
+      {entry.before_retry && " before it was retried"} <span class="quiet"><ExactTime at={entry.at} /></span>
+      <Details entry={entry} before={before} events={events} />
+      {entry.error && <FailureText failure={entry.error} />}
+    </>
+  );
+}
+
+/** Equal failures: once, with each attempt's times where somebody wants them. */
+function Repeated({ entries, events }: { entries: readonly Entry[]; events: readonly JobEvent[] }) {
+  const last = entries.at(-1) as Entry;
+  return (
+    <>
+      <strong>attempts failed</strong> ({entries[0]?.attempt} to {last.attempt}, each with the same error)
+      {last.before_retry && " before the job was retried"} <span class="quiet">the last one <Time at={last.at} /></span>
+      <FailureText failure={last.error ?? {}} />
+      <details>
+        <summary>Each of them</summary>
+        <ul>
+          {entries.map((entry) => (
+            <li key={entry.at}>
+              Attempt {entry.attempt} failed <span class="quiet"><ExactTime at={entry.at} /></span>
+              <Start entry={entry} events={events} />
+            </li>
+          ))}
+        </ul>
+      </details>
+    </>
+  );
+}
+
+/** When and where an attempt began, and how long it ran, as the event log says. */
+function Start({ entry, events }: { entry: Entry; events: readonly JobEvent[] }) {
+  const start = events.findLast((each) => each.type === "job.started" && each.data.attempt === entry.attempt && each.time <= entry.at);
+  if (!start) return null;
+  const worker = start.data.worker_id;
+  return <div>Started <ExactTime at={start.time} />{worker && <> on worker <span class="id">{worker}</span></>}; ran {between(start.time, entry.at)}.</div>;
 }
 
 function Details({ entry, before, events }: { entry: Entry; before: readonly Entry[]; events: readonly JobEvent[] }) {
@@ -45,6 +112,8 @@ function Details({ entry, before, events }: { entry: Entry; before: readonly Ent
   }
   if (Date.parse(entry.at) > now.value) return <div>Still to come.</div>;
   const start = before.findLast((each) => each.what === "started" && !each.before_retry === !entry.before_retry);
-  const isEnd = last === start && start !== undefined;
-  return isEnd ? <div>Ran {between(start.at, entry.at)}.</div> : null;
+  if (start !== undefined && last === start) return <div>Ran {between(start.at, entry.at)}.</div>;
+  if (entry.what === "attempt_failed") return <Start entry={entry} events={events} />;
+  const by = events.find((each) => each.type === `job.${entry.what}`)?.data.by;
+  return by ? <div>By {by.name || by.id}.</div> : null;
 }

@@ -1,10 +1,11 @@
 // The workers that send heartbeats: what each runs and since when, and quiet, resume and terminate.
 
 import type { Action } from "../action";
+import { useState } from "preact/hooks";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
+import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { JobRow, Pagination } from "../shapes";
@@ -19,6 +20,9 @@ interface WorkerRow {
   readonly active_job_ids?: readonly string[];
   readonly queues?: readonly string[];
   readonly last_heartbeat_at: string;
+  readonly heartbeat_interval_ms?: number;
+  readonly directed_by?: { readonly id: string; readonly name: string };
+  readonly directed_at?: string;
   readonly hostname?: string;
   readonly concurrency?: number;
 }
@@ -55,21 +59,23 @@ export function Workers() {
       <Heading text="Workers" />
       <StaleNote error={error} />
       <p>{atLeast(summary.total, summary.is_exact)} workers: {summary.running} running, {summary.quiet} quiet, {summary.terminate} terminating, {summary.stale} without heartbeats.</p>
+      <WholeQueue workers={data.page.items} />
       <Table
         label="Workers"
         rows={slowestFirst}
         nameOf={(worker) => worker.id}
         none="No worker has sent a heartbeat in the last hour. Lambda workers send none."
         columns={[
+          // What changes its width with each refresh comes last, so that no button moves under a pointer.
           { name: "Worker", show: (worker) => <span class="id">{worker.id}</span> },
           { name: "State", show: (worker) => <State name={worker.state} /> },
-          { name: "Asked to", show: (worker) => worker.directive },
-          { name: "Queues", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
-          { name: "Runs", isNumber: true, show: (worker) => `${worker.active_jobs}${worker.concurrency ? ` of ${worker.concurrency}` : ""}` },
-          { name: "Jobs, since", show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
-          { name: "Heartbeat", show: (worker) => <Time at={worker.last_heartbeat_at} /> },
-          { name: "Host", show: (worker) => worker.hostname ?? "-" },
           { name: "Change", show: (worker) => <Changes worker={worker} /> },
+          { name: "Runs", isNumber: true, show: (worker) => `${worker.active_jobs}${worker.concurrency ? ` of ${worker.concurrency}` : ""}` },
+          { name: "Queues", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
+          { name: "Host", show: (worker) => worker.hostname ?? "-" },
+          { name: "Asked to", show: (worker) => <Asked worker={worker} /> },
+          { name: "Heartbeat", show: (worker) => <Time at={worker.last_heartbeat_at} /> },
+          { name: "Jobs, since", show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
         ]}
       />
       {next && <p><a href={link(["workers"], { cursor: next })}>Next workers</a></p>}
@@ -98,10 +104,70 @@ function JobLinks({ known, ids, typical }: { known: readonly JobRow[]; ids: read
   );
 }
 
+/** What a worker was asked to do last, by whom, and when it follows. */
+function Asked({ worker }: { worker: WorkerRow }) {
+  const { directive: asked, state, directed_by: by, directed_at: at, heartbeat_interval_ms: interval } = worker;
+  const next = interval ? new Date(Date.parse(worker.last_heartbeat_at) + interval).toISOString() : undefined;
+  return (
+    <>
+      {asked === "running" ? "run" : asked}
+      {by && at && <div class="quiet">by {by.name || by.id}, <Time at={at} /></div>}
+      {asked !== state && state !== "stale" && <div class="quiet">takes effect with its next heartbeat{next && <>, <Time at={next} /></>}</div>}
+    </>
+  );
+}
+
+/** Quiets or resumes all workers of a queue at once. */
+function WholeQueue({ workers }: { workers: readonly WorkerRow[] }) {
+  const queues = [...new Set(workers.flatMap((worker) => worker.queues ?? []))].sort();
+  const [chosen, setChosen] = useState("");
+  const queue = queues.includes(chosen) ? chosen : queues[0];
+  if (queue === undefined) return null;
+  return (
+    <div class="filter">
+      <label>
+        All workers of the queue
+        <select value={queue} onChange={(event) => setChosen(event.currentTarget.value)}>
+          {queues.map((each) => <option key={each} value={each}>{each}</option>)}
+        </select>
+      </label>
+      <ActionButton isSmall={false} label="Quiet all" action={() => directQueue(queue, "quiet")} />
+      <ActionButton isSmall={false} label="Resume all" action={() => directQueue(queue, "resume")} />
+    </div>
+  );
+}
+
+interface Directed {
+  readonly updated: number;
+  readonly refused: readonly string[];
+  readonly next_cursor?: string;
+}
+
+/** Quiet or resume the workers of a queue that are there now. */
+export function directQueue(queue: string, change: "quiet" | "resume"): Action {
+  return {
+    title: `${VERBS[change]} all workers of ${queue}?`,
+    explanation: `${change === "quiet" ? "With their next heartbeat they fetch no more, and finish their jobs." : "With their next heartbeat they fetch again."} This is also for their other queues, and not for workers that start later.`,
+    command: ojsAws("workers", change, "--queue", queue),
+    verb: VERBS[change],
+    run: async () => {
+      let [updated, refused] = [0, 0];
+      let cursor: string | undefined;
+      do {
+        const { value } = await call<Directed>("POST", `admin/workers/${change}`, { queue, ...(cursor && { cursor }) });
+        updated += value.updated;
+        refused += value.refused.length;
+        cursor = value.next_cursor;
+      } while (cursor);
+      return `Sent ${change} to ${counted(updated, "worker")} of ${queue}; it takes effect with the next heartbeat.${refused ? ` ${counted(refused, "worker")} terminate already.` : ""}`;
+    },
+  };
+}
+
 function Changes({ worker }: { worker: WorkerRow }) {
   if (worker.directive === "terminate") return <>-</>;
   return (
-    <div class="buttons">
+    <div class="buttons even">
       <ActionButton action={() => directive(worker.id, worker.directive === "quiet" ? "resume" : "quiet")} />
       <ActionButton action={() => directive(worker.id, "terminate")} />
     </div>
@@ -125,7 +191,7 @@ function directive(id: string, change: keyof typeof VERBS): Action {
     ...(change === "terminate" && { typed: "terminate" }),
     run: async () => {
       await call("POST", `admin/workers/${encodeURIComponent(id)}/${change}`);
-      return `Sent ${change} to ${id}.`;
+      return `Sent ${change} to ${id}. It takes effect with its next heartbeat.`;
     },
   };
 }

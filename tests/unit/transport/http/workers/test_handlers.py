@@ -78,6 +78,17 @@ def test_bad_pages_are_refused(api: Api, query: dict[str, str]) -> None:
     assert (reply.status, reply.error["details"]["field"]) == (400, next(iter(query)))
 
 
+def test_a_worker_names_who_directed_it_and_when(api: Api) -> None:
+    """Also after it was resumed, since that is a directive."""
+    beat(api)
+    assert "directed_by" not in api.get("/admin/workers/w1").json
+    for change in ("quiet", "resume"):
+        api.post(f"/admin/workers/w1/{change}")
+        worker = api.get("/admin/workers").json["items"][0]
+        assert worker["directed_by"] == {"id": "anonymous", "name": "anonymous"}
+        assert worker["directed_at"] <= worker["expected_until"]
+
+
 def test_wrk_006_wrk_013_a_directive_is_delivered_by_the_next_heartbeat(api: Api) -> None:
     """Quiet, back again, and terminate, which is final."""
     beat(api)
