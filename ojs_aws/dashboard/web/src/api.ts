@@ -21,6 +21,7 @@ export interface Answer<T> {
   readonly value: T;
   /** The answer as it was sent: what clients wrote is shown from here, never from `value`. */
   readonly text: string;
+  readonly status: number;
 }
 
 /** A body that is sent exactly as it stands. */
@@ -58,7 +59,7 @@ export async function callAt<T>(method: string, url: URL, body?: unknown): Promi
   noteServerTime(response.headers.get("Date"));
   const text = await response.text();
   if (!response.ok) throw refused(response, text);
-  return { value: (text ? JSON.parse(text) : null) as T, text };
+  return { value: (text ? JSON.parse(text) : null) as T, text, status: response.status };
 }
 
 async function send(method: string, url: URL, body: unknown): Promise<Response> {

@@ -103,14 +103,17 @@ class Loop {
 export interface Loaded<T> {
   readonly data: T | null;
   readonly error: unknown;
+  /** True while this is of the key before, until the new one is loaded. */
+  readonly isOld?: boolean;
 }
 
 /** Load a view's data now and every few seconds; a failure leaves what was shown last.
  *
  * @param load gets what was shown last, and whether somebody asks: then nothing of it is kept to save requests.
  * @param key names what is shown: another key begins with nothing.
+ * @param keeps another key shows what was there until it is loaded: for pages and filters of one list.
  */
-export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise<T>, everyS: number, key: string): Loaded<T> {
+export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise<T>, everyS: number, key: string, keeps = false): Loaded<T> {
   const [shown, show] = useState<Loaded<T> & { key: string }>({ data: null, error: null, key });
   const latest = useRef(load);
   latest.current = load;
@@ -125,6 +128,7 @@ export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise
         if (isAsked) noteAsked();
         if (!isGone) show({ data: found, error: null, key });
       } catch (error) {
+        // Of another key, what was there goes now: it would stand for something that could not be loaded.
         if (!isGone) show({ data, error, key });
         throw error;
       }
@@ -137,5 +141,6 @@ export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise
       if (current === loop) current = null;
     };
   }, [key, everyS]);
-  return shown.key === key ? shown : { data: null, error: null };
+  if (shown.key === key) return shown;
+  return keeps && shown.data !== null ? { data: shown.data, error: null, isOld: true } : { data: null, error: null };
 }

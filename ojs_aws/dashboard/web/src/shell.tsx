@@ -92,8 +92,13 @@ export function Shell() {
 
 function Menu() {
   const present = address.value.parts[0] ?? "";
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [address.value]);
   return (
-    <nav aria-label="Views">
+    <nav aria-label="Views" class={isOpen ? "open" : ""}>
+      <button type="button" class="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <span aria-hidden="true">☰</span> {VIEWS.find((each) => each.path === present)?.name ?? "Menu"}
+      </button>
       <ul>
         {VIEWS.map((each) => (
           <li key={each.path}>
@@ -140,7 +145,7 @@ function Search() {
     <form role="search" onSubmit={(event) => { event.preventDefault(); find(text); }}>
       <label>
         <span class="unseen">Job id or job type</span>
-        <input type="search" placeholder="Job id or type" value={text} onInput={(event) => input(event.currentTarget.value)} />
+        <input type="search" placeholder="Job id, type or mail.*" value={text} onInput={(event) => input(event.currentTarget.value)} />
       </label>
     </form>
   );

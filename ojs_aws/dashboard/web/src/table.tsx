@@ -34,7 +34,7 @@ export function Table<T>({ label, columns, rows, nameOf, none }: TableOptions<T>
         <tbody onMouseLeave={() => release(null)} onFocusOut={() => release(null)}>
           {shown.map(({ row, isGone }) => (
             <tr key={nameOf(row)} class={isGone ? "gone" : ""} title={isGone ? "No longer in this list" : undefined}>
-              {columns.map((each) => <td key={each.name} class={each.isNumber ? "number" : ""}>{each.show(row)}</td>)}
+              {columns.map((each) => <td key={each.name} data-name={each.name} class={each.isNumber ? "number" : ""}>{each.show(row)}</td>)}
             </tr>
           ))}
         </tbody>

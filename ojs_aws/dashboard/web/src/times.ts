@@ -77,6 +77,16 @@ export function spreadText(times: Spread): string {
   return [times.p50, times.p95, times.p99].every((ms) => ms === null) ? "-" : [times.p50, times.p95, times.p99].map(measured).join(", ");
 }
 
+const AGE = /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)(?: ago)?$/;
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Return the instant of an age like `2h`, `30 min ago` or `1d`; other texts stay as they are. */
+export function instantOf(text: string): string {
+  const age = text.trim().match(AGE);
+  const ms = Number(age?.[1]) * (UNITS_MS[age?.[2] ?? ""] ?? NaN);
+  return Number.isFinite(ms) ? new Date(Math.floor((serverNow() - ms) / 1000) * 1000).toISOString() : text;
+}
+
 /** Return the length of time between two instants, or an empty text when one is missing. */
 export function between(from: string | undefined, to: string | undefined): string {
   const ms = Date.parse(to ?? "") - Date.parse(from ?? "");

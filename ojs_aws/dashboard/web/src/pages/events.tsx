@@ -34,7 +34,14 @@ interface Tail {
   readonly cursor: string;
 }
 
-type Filter = Readonly<Partial<Record<"types" | "queue" | "job_id", string>>>;
+type Filter = Readonly<Partial<Record<"types" | "queue" | "job_id" | "heartbeats", string>>>;
+
+/** All events but heartbeats and reports of progress, which come every few seconds from each worker. */
+const USUAL = [
+  "job.enqueued", "job.scheduled", "job.started", "job.completed", "job.failed", "job.retrying", "job.discarded", "job.cancelled", "job.expired",
+  "worker.started", "worker.stopped", "worker.quiet", "worker.directed",
+  ...["queue", "cron", "workflow", "schema", "priority", "backpressure", "bulk", "rate_limit"].map((family) => `${family}.*`),
+].join(",");
 
 const FILTER = [["types", "Type", "job.failed or job.*"], ["queue", "Queue", "any"], ["job_id", "Job id", "any"]] as const;
 const PAGE_SIZE = 100;
@@ -47,7 +54,9 @@ const JOB_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 async function load(filter: Filter, before: Tail | null): Promise<Tail> {
   let { rows, cursor } = before ?? { rows: [], cursor: "" };
   for (let page = 0; page < PAGES; page += 1) {
-    const { value, text } = await call<EventPage>("GET", `events${queryText({ ...filter, cursor, limit: String(PAGE_SIZE) })}`);
+    const { heartbeats, ...wanted } = filter;
+    const types = filter.types || (heartbeats ? "" : USUAL);
+    const { value, text } = await call<EventPage>("GET", `events${queryText({ ...wanted, types, cursor, limit: String(PAGE_SIZE) })}`);
     const sources = at(readSource(text), "events")?.items ?? [];
     rows = [...value.events.map((event, index) => ({ event, text: dataOf(sources[index]) })).reverse(), ...rows].slice(0, KEPT);
     cursor = value.cursor;
@@ -62,7 +71,7 @@ function dataOf(source: Source | undefined): string {
 
 export function Events() {
   const query = address.value.query;
-  const filter: Filter = Object.fromEntries(FILTER.map(([name]) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
+  const filter: Filter = Object.fromEntries([...FILTER.map(([name]) => name), "heartbeats"].map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
   const key = `events ${queryText(filter)}`;
   return <EventTail key={key} name={key} filter={filter} />;
 }
@@ -108,6 +117,12 @@ function FilterForm({ filter }: { filter: Filter }) {
           <input value={draft[name] ?? ""} placeholder={hint} spellcheck={false} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} />
         </label>
       ))}
+      <fieldset>
+        <legend>Also</legend>
+        <label>
+          <input type="checkbox" checked={draft.heartbeats === "true"} onChange={(event) => setDraft({ ...draft, heartbeats: event.currentTarget.checked ? "true" : "" })} /> heartbeats and progress
+        </label>
+      </fieldset>
       <button type="submit" class="main">Show</button>
     </form>
   );

@@ -25,7 +25,7 @@ const DONE: Readonly<Record<Change, string>> = { retry: "Retried", cancel: "Canc
 
 const EXPLANATIONS: Readonly<Record<Change, string>> = {
   retry: "Discarded jobs become available again with attempt 0. Their old errors are kept apart.",
-  cancel: "Jobs that have not ended are cancelled and stay so. Workers learn it with their next heartbeat.",
+  cancel: "Jobs that have not ended are cancelled and stay so: they cannot be retried, but copies of them can be enqueued later. Workers learn it with their next heartbeat.",
   delete: "Jobs that have ended are deleted for good, with their arguments and results.",
 };
 
@@ -266,7 +266,7 @@ function arrayProblem(text: string): string {
 export function cancelJob(id: string): Action {
   return {
     title: "Cancel this job?",
-    explanation: "A cancelled job stays cancelled. A worker that executes it learns it with its next heartbeat.",
+    explanation: "A cancelled job stays cancelled: it cannot be retried, but a copy of it can be enqueued later. A worker that executes it learns it with its next heartbeat.",
     command: ojsAws("jobs", "cancel", id),
     verb: "Cancel the job",
     run: async () => {

@@ -6,8 +6,10 @@ import { address, link, open, queryText } from "../address";
 import { read } from "../api";
 import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
+import { instantOf } from "../times";
 import { type JobPage, type JobRow, STATES } from "../shapes";
 import { type Column, Table } from "../table";
+import { copiesOf } from "./copy_jobs";
 import { type JobFilter, TERMINAL, cancelOf, changeAll, changedSoFar, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until", "tag", "error"] as const;
@@ -17,13 +19,20 @@ export function Jobs() {
   const filter: JobFilter = Object.fromEntries(FILTER.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
   const cursor = query.get("cursor") ?? "";
   const path = `admin/jobs${queryText({ ...filter, cursor, limit: "50" })}`;
-  const { data, error } = useData(() => read<JobPage>(path), 10, path);
+  const { data, error, isOld = false } = useData(async () => ({ page: await read<JobPage>(path), filter, cursor, path }), 10, path, true);
   return (
     <>
       <Heading text="Jobs" />
       <Interrupted />
       <Filter key={queryText(filter)} filter={filter} />
-      {data ? <><StaleNote error={error} /><Found page={data} filter={filter} cursor={cursor} key={path} /></> : <Waiting error={error} />}
+      {data ? (
+        <div class={isOld ? "old" : ""} aria-busy={isOld}>
+          <StaleNote error={error} />
+          <Found page={data.page} filter={data.filter} cursor={data.cursor} key={data.path} />
+        </div>
+      ) : (
+        <Waiting error={error} />
+      )}
     </>
   );
 }
@@ -40,11 +49,11 @@ function Filter({ filter }: { filter: JobFilter }) {
   const toggle = (state: string, isOn: boolean): void =>
     setDraft({ ...draft, state: STATES.filter((each) => (each === state ? isOn : states.includes(each))).join(",") });
   return (
-    <form class="filter" aria-label="Filter" onSubmit={(event) => { event.preventDefault(); open(["jobs"], { ...draft }); }}>
+    <form class="filter" aria-label="Filter" onSubmit={(event) => { event.preventDefault(); open(["jobs"], { ...draft, since: instantOf(draft.since ?? ""), until: instantOf(draft.until ?? "") }); }}>
       {text("queue", "Queue", "any")}
       {text("type", "Type", "mail.send or mail.*")}
-      {text("since", "Created since", "2026-01-31T12:00:00Z")}
-      {text("until", "Created until", "2026-01-31T13:00:00Z")}
+      {text("since", "Created since", "2h or 2026-01-31T12:00:00Z")}
+      {text("until", "Created until", "30m or 2026-01-31T13:00:00Z")}
       {text("tag", "Tag", "any")}
       {text("error", "Error contains", "SmtpError: mailbox")}
       <fieldset>
@@ -82,7 +91,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
     <>
       <p>
         {total !== undefined && <>{atLeast(total, isExact !== false)} match. </>}
-        {examined !== undefined && examined > page.items.length && <>Looked at {counted(examined, "job")} for this page.</>}
+        {examined !== undefined && examined > page.items.length && <>{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</>}
       </p>
       <div class="buttons chosen" role="group" aria-label="Chosen jobs">
         <span>
@@ -92,6 +101,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         {gone > 0 && <button type="button" class="small" onClick={() => setChosen(new Set())}>Choose none</button>}
         {ids.length > 0 && <ActionButton action={() => retryOf(ids)} label="Retry chosen" />}
         {ids.length > 0 && <ActionButton action={() => cancelOf(ids)} label="Cancel chosen" />}
+        {page.items.some((job) => job.state === "cancelled" && chosen.has(job.id)) && <ActionButton action={() => copiesOf(ids)} label="Enqueue copies" />}
       </div>
       <Table
         label="Jobs"
@@ -118,7 +128,10 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         {cursor && <a href={link(["jobs"], filter)}>First page</a>}
         {next && <a href={link(["jobs"], { ...filter, cursor: next })}>{all.length < 50 ? "Go on" : "Next page"}</a>}
       </div>
-      <AllThatMatch filter={filter} />
+      {total === 0 && filter.type && !filter.type.endsWith("*") && (
+        <p>A type is matched whole. <a href={link(["jobs"], { ...filter, type: `${filter.type}*` })}>Types that begin with {filter.type}</a></p>
+      )}
+      {total !== 0 && <AllThatMatch filter={filter} />}
     </>
   );
 }

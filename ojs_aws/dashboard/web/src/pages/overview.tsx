@@ -6,7 +6,7 @@ import { Facts, Heading, QueueLink, StaleNote, State, Time, Waiting, atLeast } f
 import { useData } from "../polling";
 import { type Counts, STATES, type Spread, type Throughput, completedRate, failureRate } from "../shapes";
 import { Table } from "../table";
-import { duration, measured, spreadText } from "../times";
+import { duration, exactTime, measured, spreadText, zone } from "../times";
 import { type Findings, FindingsPanel } from "./findings";
 
 /** How long jobs waited and ran. */
@@ -97,27 +97,26 @@ export function Overview() {
             <span class="count">{(totals.jobs[state] ?? 0).toLocaleString("en")}</span>
           </li>
         ))}
-        <li>
-          <a href={link(["dead-letters"])}><State name="dead-letter" /></a>
-          <span class="count">{(totals.jobs["dead_letter"] ?? 0).toLocaleString("en")}</span>
-        </li>
       </ul>
+      <p class="quiet">
+        Of the discarded ones, {(totals.jobs["dead_letter"] ?? 0).toLocaleString("en")} are kept as <a href={link(["dead-letters"])}>dead letters</a>, because their retry policy says so.
+      </p>
       {!totals.is_exact && <p class="quiet">These totals follow the jobs within seconds. Counted <Time at={totals.computed_at} />.</p>}
       <h2>Now</h2>
       <Facts
         facts={[
-          ["Enqueued a minute", totals.throughput.enqueued_per_minute],
-          ["Completed a minute", completedRate(totals.throughput)],
-          ["Failed attempts a minute", failureRate(totals.throughput)],
+          ["Enqueued a minute, last 5 min", totals.throughput.enqueued_per_minute],
+          ["Completed a minute, last 5 min", completedRate(totals.throughput)],
+          ["Failed attempts a minute, last 5 min", failureRate(totals.throughput)],
           ["Wait: median, 95 %, 99 %", spreadText(totals.latency_ms)],
           ["Run: median, 95 %, 99 %", spreadText(totals.duration_ms)],
           ["Oldest available job", <Oldest numbers={data.numbers} />],
           ["Queues", `${totals.queues} (${totals.queues_paused} paused)`],
-          ["Workers", <a href={link(["workers"])}>{`${workers["total"] ?? 0} (${workers["stale"] ?? 0} stale)`}</a>],
+          ["Workers", <a href={link(["workers"])}>{`${workers["total"] ?? 0} (${workers["quiet"] ?? 0} quiet, ${workers["stale"] ?? 0} stale)`}</a>],
           ...lagFacts(data.numbers),
         ]}
       />
-      <p class="quiet">Rates are those of the last five minutes, waits and runs those of the last five to ten.</p>
+      <p class="quiet">Waits and runs are those of the last five to ten minutes.</p>
       <History periods={data.history} />
       <h2>Queues</h2>
       <BusyQueues queues={queues} />
@@ -167,6 +166,11 @@ function BusyQueues({ queues }: { queues: readonly BusyQueue[] }) {
   );
 }
 
+/** What a bar of the chart stands for, exactly. */
+function barText(period: Period): string {
+  return `Five minutes from ${exactTime(period.timestamp, zone.value)}: ${period.completed} completed, ${period.failed + period.retried} attempts failed, ${period.enqueued} enqueued`;
+}
+
 function History({ periods }: { periods: readonly Period[] }) {
   const failures = (each: Period): number => each.failed + each.retried;
   const most = Math.max(1, ...periods.map((each) => each.completed + failures(each)));
@@ -180,15 +184,21 @@ function History({ periods }: { periods: readonly Period[] }) {
       <svg class="chart" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label="Jobs completed and attempts failed in each five minutes; the table below has the numbers">
         {periods.map((each, index) => {
           const good = (each.completed / most) * 23;
-          const bad = (failures(each) / most) * 23;
+          // A few failures among many jobs must be seen, too.
+          const bad = failures(each) > 0 ? Math.max(0.8, (failures(each) / most) * 23) : 0;
           return (
             <g key={each.timestamp}>
+              <title>{barText(each)}</title>
+              <rect class="hit" x={index * width} y={0} width={width} height={24} />
               <rect class="good" x={index * width} y={24 - good} width={width * 0.8} height={good} />
               <rect class="bad" x={index * width} y={24 - good - bad} width={width * 0.8} height={bad} />
             </g>
           );
         })}
       </svg>
+      <p class="chart-axis" aria-hidden="true">
+        {periods.length > 0 && <><Time at={periods[0]?.timestamp} /><span>highest bar: {most.toLocaleString("en")} in five minutes; ✓ completed below, ✕ failed attempts on top</span><span>now</span></>}
+      </p>
       <details>
         <summary>As a table</summary>
         <Table

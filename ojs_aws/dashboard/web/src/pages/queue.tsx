@@ -4,10 +4,11 @@ import { useState } from "preact/hooks";
 import { ActionButton, ask } from "../action";
 import { link } from "../address";
 import { read, readIfAllowed } from "../api";
-import { Facts, Heading, StaleNote, State, Time, Waiting, atLeast } from "../parts";
+import { Facts, Heading, JobLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
-import { type Counts, type Pagination, STATES, type Spread, type Throughput, completedRate, failureRate, timeToEmptyMs } from "../shapes";
+import { type Counts, type JobPage, type Pagination, STATES, type Spread, type Throughput, completedRate, failureRate, timeToEmptyMs } from "../shapes";
 import { duration, spreadText } from "../times";
+import { type Why, Reasons, readWhy } from "./job_why";
 import { type LimitRow, usedOf } from "./limits";
 import { queueChange, queuePurge } from "./queue_actions";
 
@@ -34,26 +35,51 @@ interface LimitPage {
   readonly pagination: Pagination;
 }
 
+/** The job that comes next, and why it waits. */
+interface Next {
+  readonly id: string;
+  readonly why: Why;
+}
+
 interface Everything {
+  readonly round: number;
   readonly queue: QueueDetail;
+  /** What it did in the last five minutes, as the overview shows it; null where the credential may not. */
+  readonly recent: Throughput | null;
+  readonly next: Next | null;
   /** Null where the credential may not see workers. */
   readonly workers: WorkerPage | null;
   readonly limits: LimitPage | null;
 }
 
-async function load(id: string): Promise<Everything> {
+/** All but the queue's own numbers take reads of their own: they come with every third round. */
+const MORE_EVERY = 3;
+
+async function load(id: string, before: Everything | null, isAsked: boolean): Promise<Everything> {
+  const round = (before?.round ?? -1) + 1;
   const queue = await read<QueueDetail>(`admin/queues/${encodeURIComponent(id)}`);
+  if (before && !isAsked && round % MORE_EVERY !== 0) return { ...before, round, queue };
+  const stats = await readIfAllowed<{ throughput: Throughput }>(`admin/stats?queue=${encodeURIComponent(id)}`);
   const workers = await readIfAllowed<WorkerPage>("admin/workers?limit=200");
   const limits = await readIfAllowed<LimitPage>("rate-limits?limit=100");
-  return { queue, workers, limits };
+  const next = (queue.counts["available"] ?? 0) > 0 ? await readNext(id) : null;
+  return { round, queue, recent: stats?.throughput ?? null, next, workers, limits };
+}
+
+/** Ask why the next job of a queue waits; null if none does, or the credential may not read jobs. */
+async function readNext(queue: string): Promise<Next | null> {
+  const found = await readIfAllowed<JobPage>(`admin/jobs?state=available&order=asc&limit=1&queue=${encodeURIComponent(queue)}`);
+  const id = found?.items[0]?.id;
+  return id ? { id, why: await readWhy(id) } : null;
 }
 
 const PURGED = STATES.filter((state) => state !== "active");
 
 export function Queue({ id }: { id: string }) {
-  const { data: found, error } = useData(() => load(id), 10, `queue ${id}`);
+  const { data: found, error } = useData<Everything>((before, isAsked) => load(id, before, isAsked), 10, `queue ${id}`);
   if (!found) return <><Heading text={`Queue ${id}`} /><Waiting error={error} /></>;
-  const data = found.queue;
+  const { queue: data, next } = found;
+  const [rates, window] = found.recent ? [found.recent, "5 min"] : [data.throughput, "1 h"];
   const isOpen = data.state === "active";
   return (
     <>
@@ -74,16 +100,23 @@ export function Queue({ id }: { id: string }) {
         facts={[
           ["State", <State name={data.state} />],
           ["Oldest available job", <Time at={data.oldest_available_at} />],
-          ["Time to empty", timeToEmpty(data)],
-          ["Enqueued a minute", data.throughput.enqueued_per_minute],
-          ["Completed a minute", completedRate(data.throughput)],
-          ["Failed attempts a minute", failureRate(data.throughput)],
-          ["Wait: median, 95 %, 99 %", spreadText(data.latency_ms)],
-          ["Run: median, 95 %, 99 %", spreadText(data.duration_ms)],
+          ["Time to empty", timeToEmpty(data.counts["available"] ?? 0, rates)],
+          [`Enqueued a minute, last ${window}`, rates.enqueued_per_minute],
+          [`Completed a minute, last ${window}`, completedRate(rates)],
+          [`Failed attempts a minute, last ${window}`, failureRate(rates)],
+          ["Wait, last hour: median, 95 %, 99 %", spreadText(data.latency_ms)],
+          ["Run, last hour: median, 95 %, 99 %", spreadText(data.duration_ms)],
           ["Workers", <WorkersOf queue={id} page={found.workers} />],
           ["Limits", <LimitsOf queue={id} page={found.limits} />],
         ]}
       />
+      {next && (
+        <>
+          <h2>Why its next job waits</h2>
+          <Reasons why={next.why} queue={id} />
+          <p class="quiet">The next job: <JobLink id={next.id} /></p>
+        </>
+      )}
       <h2>Jobs by state</h2>
       <ul class="tiles">
         {STATES.map((state) => (
@@ -95,7 +128,8 @@ export function Queue({ id }: { id: string }) {
       </ul>
       <Purge queue={id} />
       <h2>Settings</h2>
-      <Facts facts={Object.entries(data.config).map(([name, value]) => [name, value === null ? "-" : typeof value === "object" ? JSON.stringify(value) : String(value)] as const)} />
+      <p class="quiet">By the names that the API and <code>ojs-aws queues configure</code> have for them; times without a unit are seconds.</p>
+      <Facts facts={Object.entries(data.config).map(([name, value]) => [name, settingText(value)] as const)} />
     </>
   );
 }
@@ -116,12 +150,20 @@ function LimitsOf({ queue, page }: { queue: string; page: LimitPage | null }) {
   return <>{own.map((limit) => <div key={limit.key}><a href={link(["limits"])}>{limit.key}</a>: {usedOf(limit)}</div>)}</>;
 }
 
-/** Return how long the present rates take to empty the queue. */
-function timeToEmpty(queue: QueueDetail): string {
-  const waiting = queue.counts["available"] ?? 0;
-  if (waiting === 0) return "nothing waits";
-  const ms = timeToEmptyMs(waiting, queue.throughput);
-  return ms === null ? "it does not shrink at the rates of the last hour" : duration(ms);
+/** Return how long these rates take to end the jobs that wait. */
+function timeToEmpty(waiting: number, rates: Throughput): string {
+  const { processed_per_minute: ended, enqueued_per_minute: arrived } = rates;
+  if (waiting === 0) return "no job waits";
+  const ms = timeToEmptyMs(waiting, rates);
+  return ms === null ? `never at this pace: ${arrived} jobs a minute arrive, and ${ended} end` : `${duration(ms)} at this pace`;
+}
+
+/** Return a setting without the signs of JSON. */
+function settingText(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  if (Array.isArray(value)) return value.join(", ") || "-";
+  if (typeof value !== "object") return String(value);
+  return Object.entries(value).map(([name, each]) => `${name}: ${settingText(each)}`).join(", ") || "-";
 }
 
 function Purge({ queue }: { queue: string }) {
