@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from tests.dashboard.conftest import Tab
-from tests.dashboard.jobs import fail, push
+from tests.dashboard.jobs import fail, push, push_text
 
 FAST = {"retry": {"max_attempts": 20, "initial_interval": "PT0.001S", "backoff": "constant"}}
 
@@ -75,3 +75,78 @@ def test_all_workers_of_a_queue_are_quieted_and_resumed(tab: Tab, api: httpx.Cli
     page.get_by_role("button", name="Resume all").click()
     assert tab.confirm("Resume") == "ojs-aws workers resume --queue hushed"
     tab.says("Sent resume to 2 workers of hushed")
+
+
+def test_copies_of_cancelled_jobs_are_enqueued_once(tab: Tab, api: httpx.Client) -> None:
+    """Exactly as the jobs were sent; whoever repeats it makes no second copy."""
+    numbers = "[9007199254740993,1e2]"
+    envelope = f'{{"type":"report.build","args":{numbers},"options":{{"queue":"copied"}}}}'
+    ids = [push_text(api, envelope), push(api, "copied")]
+    for job_id in ids:
+        api.delete(f"jobs/{job_id}").raise_for_status()
+    page = tab.open("jobs?queue=copied&state=cancelled", "Jobs")
+    for says in ("Enqueued 2 copies.", "Enqueued 0 copies. 2 jobs had a copy already."):
+        for job_id in ids:
+            page.get_by_role("checkbox", name=f"Choose {job_id}").set_checked(True)
+        page.get_by_role("button", name="Enqueue copies").click()
+        tab.confirm("Enqueue copies")
+        tab.says(says)
+    jobs = api.get("admin/jobs", params={"queue": "copied", "state": "available"}).json()["items"]
+    assert len(jobs) == 2
+    assert any(numbers in api.get(f"jobs/{job['id']}").text for job in jobs)
+
+
+def test_the_page_of_a_queue_says_why_its_next_job_waits(tab: Tab, api: httpx.Client) -> None:
+    """With links to the job and to the workers, and at what pace the queue moves."""
+    beat(api, "w-asleep", "asleep")
+    waits = push(api, "asleep")
+    api.post("admin/workers/w-asleep/quiet").raise_for_status()
+    page = tab.open("queues/asleep", "Queue asleep")
+    tab.says("The workers of 'asleep' take no new jobs: they are quiet or terminate.")
+    page.get_by_role("link", name=waits).wait_for()
+    tab.says("Completed a minute, last 5 min")
+    page.locator(".reasons").get_by_role("link", name="Workers").click()
+    page.get_by_role("heading", name="Workers", level=1).wait_for()
+
+
+def test_a_type_without_matches_offers_those_that_begin_so(tab: Tab, api: httpx.Client) -> None:
+    """And no button for all of no jobs."""
+    job_id = push(api, "prefixed", type="thumbnail.make")
+    page = tab.open("jobs?queue=prefixed&type=thumb", "Jobs")
+    tab.says("No job matches.")
+    assert page.get_by_role("button", name="all …").count() == 0
+    page.get_by_role("link", name="Types that begin with thumb").click()
+    page.get_by_role("link", name=job_id).wait_for()
+    page.get_by_label("Created since").fill("2h")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**since=20*")
+    page.get_by_role("link", name=job_id).wait_for()
+
+
+def test_heartbeats_are_shown_to_who_asks_for_them(tab: Tab, api: httpx.Client) -> None:
+    """They would hide everything else."""
+    for _ in range(2):
+        beat(api, "w-pulse", "pulse")
+    page = tab.open("events", "Events")
+    page.locator("tbody tr", has_text="worker.started").filter(has_text="w-pulse").wait_for()
+    assert page.locator("tbody tr", has_text="worker.heartbeat").count() == 0
+    page.get_by_label("heartbeats and progress").check()
+    page.get_by_role("button", name="Show").click()
+    page.locator("tbody tr", has_text="worker.heartbeat").first.wait_for()
+
+
+def test_a_small_screen_shows_actions_and_folds_the_menu(tab: Tab, api: httpx.Client) -> None:
+    """Nothing has to be scrolled sideways to reach a button."""
+    beat(api, "w-small", "small")
+    page = tab.page
+    page.set_viewport_size({"width": 360, "height": 740})
+    tab.open("workers", "Workers")
+    assert page.get_by_role("link", name="Dead letters").count() == 0
+    row = page.get_by_role("region", name="Workers").locator("tr", has_text="w-small")
+    box = row.get_by_role("button", name="Terminate").bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 360
+    page.get_by_role("button", name="Workers").first.click()
+    page.get_by_role("link", name="Dead letters").click()
+    page.get_by_role("heading", name="Dead letters", level=1).wait_for()
+    assert page.get_by_role("link", name="Dead letters").count() == 0

@@ -34,7 +34,9 @@ export function Sentence({ text }: { text: string }) {
     <>
       {text.split(INSTANT).map((part, index) => {
         const at = index % 2 === 1 ? part.match(/\d{4}-[^,]*/)?.[0] : undefined;
-        return at ? <Time key={index} at={at} /> : part;
+        if (!at) return part;
+        // "It is due at ..." can say "in 5 s" there; "It is scheduled for ..." cannot.
+        return part.startsWith("at ") ? <Time key={index} at={at} /> : <span key={index}><ExactTime at={at} />, <Time at={at} /></span>;
       })}
     </>
   );

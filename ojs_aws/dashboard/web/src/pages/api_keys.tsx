@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { PAGE, address, link } from "../address";
 import { call, callAt, read } from "../api";
-import { Heading, StaleNote, State, Time, Waiting } from "../parts";
+import { Code, Heading, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { Table } from "../table";
 
@@ -48,7 +48,7 @@ export function ApiKeys() {
         label="API keys"
         rows={data.api_keys}
         nameOf={(key) => key.id}
-        none="There are no API keys. ojs-aws keys create makes one."
+        none="There are no API keys."
         columns={[
           { name: "Key", show: (key) => <span class="id">{key.id}</span> },
           { name: "Name", show: (key) => key.name },
@@ -63,7 +63,8 @@ export function ApiKeys() {
         ]}
       />
       {data.next_cursor && <p><a href={link(["api-keys"], { cursor: data.next_cursor })}>Next keys</a></p>}
-      <p class="quiet">Keys are made and rotated on the command line, which shows the secret once: <code>ojs-aws keys create</code></p>
+      <p class="quiet">Keys are made and rotated on the command line, which shows the secret once:</p>
+      <Code label="A command that makes a key" text="ojs-aws keys create checkout --scope producer" />
     </>
   );
 }

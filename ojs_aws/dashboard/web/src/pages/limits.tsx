@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Heading, StaleNote, Time, Waiting, atLeast } from "../parts";
+import { Code, Heading, StaleNote, Time, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
@@ -39,7 +39,7 @@ export function Limits() {
         label="Limits"
         rows={data.items}
         nameOf={(limit) => limit.key}
-        none="No job or queue has a limit. ojs-aws rate-limits set makes one."
+        none="No job or queue has a limit."
         columns={[
           { name: "Limit", show: (limit) => <code>{limit.key}</code> },
           { name: "Jobs that wait", isNumber: true, show: (limit) => atLeast(limit.waiting_count, !limit.estimated?.includes("waiting_count")) },
@@ -57,6 +57,7 @@ export function Limits() {
           { name: "Change", show: (limit) => limit.override && <ActionButton action={() => lift(limit.key)} /> },
         ]}
       />
+      {data.items.length === 0 && <><p class="quiet">This one lets five jobs of a queue run at a time:</p><Code label="A command that sets a limit" text={ojsAws("rate-limits", "set", "queue:email", "--concurrency", "5")} /></>}
       {next && <p><a href={link(["limits"], { cursor: next })}>Next limits</a></p>}
     </>
   );

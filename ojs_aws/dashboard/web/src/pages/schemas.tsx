@@ -2,7 +2,7 @@
 
 import { address, link } from "../address";
 import { read } from "../api";
-import { Heading, StaleNote, Time, Waiting } from "../parts";
+import { Code, Heading, StaleNote, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
@@ -29,7 +29,8 @@ export function Schemas() {
     <>
       <Heading text="Schemas" />
       <StaleNote error={error} />
-      <SchemaTable rows={data.items} none="No job type has a schema. PUT /ojs/v1/schemas/TYPE/VERSION registers one." />
+      <SchemaTable rows={data.items} none="No job type has a schema." />
+      {data.items.length === 0 && <><p class="quiet">A schema is registered by the API, as the member <code>schema</code> of a JSON object:</p><Code label="A request that registers a schema" text="PUT /ojs/v1/schemas/report.build/1" /></>}
       {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}
     </>
   );
