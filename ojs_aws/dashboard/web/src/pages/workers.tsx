@@ -111,8 +111,8 @@ function Asked({ worker }: { worker: WorkerRow }) {
   return (
     <>
       {asked === "running" ? "run" : asked}
-      {by && at && <div class="quiet">by {by.name || by.id}, <Time at={at} /></div>}
-      {asked !== state && state !== "stale" && <div class="quiet">takes effect with its next heartbeat{next && <>, <Time at={next} /></>}</div>}
+      {by && at && <div class="quiet narrow">by {by.name || by.id}, <Time at={at} /></div>}
+      {asked !== state && state !== "stale" && <div class="quiet narrow">takes effect with its next heartbeat{next && <>, <Time at={next} /></>}</div>}
     </>
   );
 }
