@@ -10,7 +10,7 @@ import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Failure, Pagination } from "../shapes";
 import { Table } from "../table";
-import { deleteDeadLetter, editAndReplay } from "./job_actions";
+import { deleteDeadLetter, editAndReplay } from "./dead_letter_actions";
 
 interface DeadLetter {
   readonly id: string;

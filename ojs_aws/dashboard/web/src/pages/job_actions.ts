@@ -2,8 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { type Action, type Count, type Outcome, type Progress, THE_NUMBER } from "../action";
-import { JsonText, call } from "../api";
-import { at, readSource } from "../json_source";
+import { call } from "../api";
 import { counted } from "../parts";
 import { SERVER, ojsAws } from "../quoting";
 
@@ -234,34 +233,6 @@ export function retryJob(id: string): Action {
   };
 }
 
-/** Replay a dead letter with other arguments, beginning with the text of those that it has. */
-export function editAndReplay(id: string): Action {
-  return {
-    title: "Edit and replay this dead letter?",
-    explanation: "The job is enqueued again with attempt 0 and these arguments. Its old errors are kept apart.",
-    command: (value) => ojsAws("dead-letter", "retry", id, "--override", `{"args":${value}}`),
-    verb: "Replay",
-    edits: { label: "Arguments", load: async () => argsOf((await call("GET", `admin/jobs/${id}`)).text), problem: arrayProblem },
-    run: async (_, value) => {
-      await call("POST", `dead-letter/${id}/retry`, new JsonText(`{"override":{"args":${value}}}`));
-      return `The job ${id} is available again.`;
-    },
-  };
-}
-
-function argsOf(answer: string): string {
-  return at(readSource(answer), "job", "args")?.text ?? "[]";
-}
-
-/** Say why a text is no JSON array; empty if it is one. */
-function arrayProblem(text: string): string {
-  try {
-    return Array.isArray(JSON.parse(text)) ? "" : "Arguments are a JSON array.";
-  } catch {
-    return "This is no JSON yet.";
-  }
-}
-
 /** Cancel one job. */
 export function cancelJob(id: string): Action {
   return {
@@ -287,21 +258,6 @@ export function prioritizeJob(id: string, priority: number): Action {
     run: async (_, value) => {
       await call("PATCH", `jobs/${id}`, { priority: Number(value) });
       return `The job has priority ${value}.`;
-    },
-  };
-}
-
-/** Delete one dead letter. */
-export function deleteDeadLetter(id: string): Action {
-  return {
-    title: "Delete this dead letter?",
-    explanation: "The job is removed for good, with its arguments and errors.",
-    command: ojsAws("dead-letter", "delete", id),
-    verb: "Delete",
-    typed: "delete",
-    run: async () => {
-      await call("DELETE", `dead-letter/${id}`);
-      return `The dead letter ${id} is deleted.`;
     },
   };
 }
