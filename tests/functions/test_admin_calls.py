@@ -202,7 +202,7 @@ def test_why_costs_the_same_whatever_the_backlog(
 def test_findings_cost_the_same_whatever_the_backlog(
     aws: EmbeddedAws, backend: Backend, clock: FakeClock
 ) -> None:
-    """The totals, the sweep, the workers, the failures, the heads of 20 queues, and why the first 5 wait."""
+    """Totals, sweep, workers, failures, the heads of 20 queues, and why the first 5 wait."""
     names = [f"q{number:02}" for number in range(25)]
     for name in names:
         push(backend, clock, Job("demo.echo", [1], queue=name))
