@@ -132,6 +132,22 @@ def test_only_active_jobs_are_extended(store: JobStore) -> None:
     assert stale.value.current == cancelled
 
 
+def test_functions_of_an_earlier_version_move_early_rows(store: JobStore) -> None:
+    """They do not know that a row may be early, and write it at the due time; then we go on."""
+    held = hold(store)
+    early = store.extend(held.id, asked(moves_row=False))
+    assert early.reservation is not None
+    known = replace(early, reservation=replace(early.reservation, listed_at=None))
+    alive_until = Instant(LATER + SILENCE + 5_000)
+    store.save(known, held_job.extend(known, Instant(0), alive_until))
+    assert rows(store) == [alive_until]
+    now = Instant(LATER + 20_000)
+    beat = asked(now=now, alive_until=Instant(now + SILENCE), moves_row=False)
+    assert store.extend(held.id, beat).reservation == replace(
+        early.reservation, alive_until=Instant(now + SILENCE), listed_at=alive_until
+    )
+
+
 def test_a_job_with_an_early_row_ends_and_comes_back_like_others(store: JobStore) -> None:
     """Whatever is written next goes by where the row is."""
     held = hold(store)

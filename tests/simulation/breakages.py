@@ -117,6 +117,15 @@ MUTATIONS: Final = (
         (('check_holder(job, "extend", self.holder)', "pass"),),
     ),
     Mutation(
+        "beat-unread-for-others",
+        "BEAT that reads no job does not look who holds it",
+        "ojs_aws.domain.jobs.held_job:extended",
+        (
+            ('held.worker_id not in {"", asked.worker_id}', "False"),
+            (" or not asked.which.is_running(job)", ""),
+        ),
+    ),
+    Mutation(
         "late-reports",
         "a report counts for whichever attempt is running",
         "ojs_aws.domain.jobs.attempts:AttemptRef.is_running",

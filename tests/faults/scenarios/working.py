@@ -77,6 +77,20 @@ def beat(world: World) -> None:
     world.ack(FIRST)
 
 
+def beats(world: World) -> None:
+    """Heartbeats of a worker that promises some: two of them leave the row of the job."""
+    body = {"worker_id": "w1", "active_jobs": [FIRST], "heartbeat_interval_ms": 5_000}
+    for _ in range(4):
+        world.ask("POST", "/workers/heartbeat", body, kind="beat", worker="w1", job_id=FIRST)
+        world.clock.advance(s=5)
+
+
+def beats_and_ends(world: World) -> None:
+    """And then the job is completed."""
+    beats(world)
+    world.ack(FIRST)
+
+
 def checkpoints(world: World) -> None:
     """Two that are kept elsewhere, one after the other, and the end."""
     path = f"/jobs/{FIRST}/checkpoint"
@@ -213,6 +227,8 @@ WORKING: Final = (
         play=lambda world: void(world.give_back(FIRST, delay_ms=1000)),
     ),
     Scenario(name="beat", before=lambda world: void(held(world)), play=beat),
+    Scenario(name="beats", before=lambda world: void(held(world)), play=beats_and_ends),
+    Scenario(name="beats-silent", before=lambda world: void(held(world)), play=beats),
     Scenario(
         name="checkpoints",
         before=lambda world: void(held(world)),
