@@ -260,7 +260,7 @@ def _changed(
 def _changed_named(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
     """Change the jobs that the body names: exactly those that a dry run counted."""
     values = call.values()
-    check_known(values, ("job_ids", "confirm"))
+    check_known(values, ("job_ids", "confirm"), "A change of named jobs")
     check_confirmed(is_confirmed=values.get("confirm") is True)
     ids = values["job_ids"]
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
