@@ -117,7 +117,7 @@ def failed_attempts(store: Any, job: JobRecord, count: int, error: Callable[[int
             reservation=a_reservation(),
             retry=replace(job.retry, max_attempts=1000),
         )
-        store.save(job, held)
+        held = store.save(job, held)
         failure = read_failure(parse_object(error(attempt)), attempt, NOW)
         store.save(held, lifecycle.fail(held, failure, NOW))
         job = store.load(job.id)
@@ -159,7 +159,7 @@ def test_not_even_the_worst_error_makes_an_item_too_large(aws: EmbeddedAws) -> N
     store.insert(a_job())
     job = failed_attempts(store, a_job(), 4, worst)
     dead = replace(job, state=JobState.DISCARDED, version=job.version + 1, discarded_at=NOW)
-    store.save(job, dead)
+    dead = store.save(job, dead)
     again = lifecycle.retry_discarded(dead, NOW, 1)
     store.save(dead, again)
     job = failed_attempts(store, again, 4, worst)
