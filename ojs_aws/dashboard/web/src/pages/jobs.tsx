@@ -94,6 +94,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         {examined !== undefined && examined > page.items.length && <>{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</>}
       </p>
       <div class="buttons chosen" role="group" aria-label="Chosen jobs">
+        {all.length > 0 && <button type="button" class="small" onClick={() => choose(all, !isAll)}>{isAll ? "Choose none on this page" : "Choose all on this page"}</button>}
         <span>
           {ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}
           {gone > 0 && `, of which ${gone} left this list since`}
@@ -124,7 +125,6 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         ]}
       />
       <div class="buttons">
-        {all.length > 0 && <button type="button" class="small" onClick={() => choose(all, !isAll)}>{isAll ? "Choose none" : "Choose all on this page"}</button>}
         {cursor && <a href={link(["jobs"], filter)}>First page</a>}
         {next && <a href={link(["jobs"], { ...filter, cursor: next })}>{all.length < 50 ? "Go on" : "Next page"}</a>}
       </div>
