@@ -129,7 +129,7 @@ def test_an_update_of_a_job_that_was_filled_in_keeps_its_document(
     before = store.load(job.id)
     assert before is not None
     after = replace(store.fill(before), queue="other", version=before.version + 1)
-    store.save(before, after)
+    after = store.save(before, after)
     assert store.load_whole(job.id) == after
     again = replace(after, priority=3, version=after.version + 1)
     store.save(after, again)

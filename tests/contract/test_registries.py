@@ -174,6 +174,7 @@ def test_wrk_002_wrk_005_the_registry_keeps_what_a_worker_says(backend: Backend)
         id="w",
         last_seen=Instant(NOW + 5000),
         seen_before=NOW,
+        beats=2,
         interval_ms=5000,
         about=report.about,
     )

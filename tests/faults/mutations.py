@@ -92,8 +92,8 @@ BREAKAGES: Final = (
             f"{ADAPTERS}.jobs.store:DynamoJobStore.change",
             (
                 (
-                    '"{update.name(n.VERSION)} = {update.value(number(before.version))}"',
-                    '"attribute_exists({update.name(n.VERSION)})"',
+                    "_be_as_read(update, before)",
+                    'update.when(f"attribute_exists({update.name(n.VERSION)})")',
                 ),
             ),
         ),

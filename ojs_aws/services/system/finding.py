@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
+
+Sees = Callable[[str, str | None], bool]
+"""Says whether the caller may see a queue, and jobs of a type if one is given."""
 
 MAX_NAMED: Final = 20
 """Names that one finding lists."""

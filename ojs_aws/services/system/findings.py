@@ -15,7 +15,7 @@ from ojs_aws.domain.job import ready_since
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList
-from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Severity
+from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees, Severity
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
 
 if TYPE_CHECKING:
@@ -49,10 +49,6 @@ class FindingsReport:
     at: Instant
     findings: tuple[Finding, ...]
     checks: Mapping[str, str]
-
-
-Sees = Callable[[str, str | None], bool]
-"""Says whether the caller may see a queue, and jobs of a type if one is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

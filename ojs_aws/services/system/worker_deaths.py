@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode
+from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.ports import JobStore
     from ojs_aws.services.system.failure_groups import FailureReport, FailureStatistics
-    from ojs_aws.services.system.findings import Sees
 
 RECENT_MS: Final = 1_800_000
 """Deaths count as long as the last one is not longer ago."""

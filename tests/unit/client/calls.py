@@ -241,7 +241,6 @@ MISTAKES: Final[Mapping[str, Make]] = {
     "a limit that cannot be": lambda c: c.queues.limit("media", {"concurrency": -1}),
     "a priority that cannot be": lambda c: c.jobs.reprioritise(AVAILABLE, 1000),
     "a bulk change of no job": lambda c: c.jobs.change_named("cancel", []),
-    "a bulk change of jobs that have ended": lambda c: c.jobs.change_named("cancel", [DEAD]),
     "a bulk change without a filter": lambda c: c.jobs.change_some("cancel"),
     "a bulk change of a wrong state": lambda c: c.jobs.change_some("retry", states=["active"]),
     "a bulk change that is too large": lambda c: c.jobs.change_some(

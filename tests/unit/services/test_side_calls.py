@@ -163,7 +163,7 @@ def test_a_heartbeat_tells_of_a_job_that_is_cancelled_meanwhile(world: World) ->
                 world.backend.jobs.cancel(jobs[0])
             return call(*given, **named)
 
-        return overtaken if name == "save" else whole(name, call)
+        return overtaken if name == "extend" else whole(name, call)
 
     world.faults.around = around  # type: ignore[method-assign]
     beat = world.backend.workers.heartbeat("w", jobs)

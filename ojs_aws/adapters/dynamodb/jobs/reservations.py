@@ -44,5 +44,6 @@ def read_reservation(job_id: str, item: Item) -> Reservation | None:
     held = c.read_members(item, _COLUMNS)
     own = job_id if held["message_handle"] else ""
     found = Reservation(message_job_id=read_string(item, n.MESSAGE_JOB) or own, **held)
-    row_at = n.due_of(read_string(item, n.GSK))
+    key = read_string(item, n.GSK)
+    row_at = n.due_of(key) if key else found.due_at
     return found if row_at >= found.due_at else replace(found, listed_at=Instant(row_at))

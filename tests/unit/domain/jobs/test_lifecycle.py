@@ -629,7 +629,7 @@ def test_a_heartbeat_moves_the_silence_and_never_back() -> None:
     [
         (10, 20, 30, "worker_death"),
         (20, 10, 30, "visibility_timeout"),
-        (20, 20, 30, "visibility_timeout"),
+        (20, 20, 30, "worker_death"),  # a heartbeat would have moved both
         (20, 20, 20, "timeout"),
         (30, 20, 10, "timeout"),
     ],

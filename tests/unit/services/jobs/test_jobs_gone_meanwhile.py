@@ -87,7 +87,7 @@ def test_a_heartbeat_says_that_a_job_that_is_removed_meanwhile_is_lost(world: Wo
     job_id = pushed(world.backend).id
     fetched_ids(world.backend)
     world.clock.advance(s=1)
-    before(world.store, "save", gone(world, job_id))
+    before(world.store, "extend", gone(world, job_id))
     beat = world.backend.workers.heartbeat("w", [job_id])
     assert list(beat.lost) == [job_id]
 
