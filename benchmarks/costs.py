@@ -10,6 +10,7 @@ and the logs come on top: ``python -m benchmarks.paths``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -165,12 +166,15 @@ def life(costs: Mapping[str, Cost]) -> Cost:
 
 
 def _row(name: str, cost: Cost) -> Sequence[str]:
-    calls = ", ".join(f"{call} {count}" for call, count in sorted(cost.calls.items()))
-    return name, calls, f"{cost.writes:g}", f"{cost.reads:g}", f"{cost.dollars:.2f}"
+    """Return a row of the table: all numbers for one job, on average."""
+    calls = ", ".join(f"{call} {count / cost.jobs:g}" for call, count in sorted(cost.calls.items()))
+    units = (f"{cost.writes / cost.jobs:g}", f"{cost.reads / cost.jobs:g}")
+    return name, calls, *units, f"{cost.dollars:.2f}"
 
 
 def main() -> None:
     """Measure and print."""
+    logging.disable(logging.INFO)
     console = Console()
     columns = ("operation", "AWS calls", "write units", "read units", "$ per million")
     summary: list[Sequence[str]] = []
