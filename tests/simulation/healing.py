@@ -46,7 +46,11 @@ class Healing:
         self._stop_crons()
         behind = {queue: HIDDEN for queue in QUEUES if sim.messages.backlog(queue).hidden}
         is_polled = not sim.weather.heals_by_messages
-        lateness = Lateness(sim.clock.at, is_polled, behind)
+        hidden_until = {
+            queue: max((held.visible_at for held in messages.values()), default=0)
+            for queue, messages in sim.messages.queues.items()
+        }
+        lateness = Lateness(sim.clock.at, is_polled, behind, hidden_until)
         for _ in range(HEALING_ROUNDS):
             self._round(lateness)
             for problem in lateness.problems(sim.store.jobs.values(), sim.clock.at):

@@ -6,7 +6,7 @@ no job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,11 +38,14 @@ class Lateness:
     :ivar behind: the bounds of queues in which older jobs wait, or messages are hidden: a message
         that comes runs the first in line, and the job for which it was sent waits as long as that
         one would have. Until nothing waits there.
+    :ivar hidden_until: when the last message of a queue came back that was hidden, or delayed, when
+        the world healed. Until then the sweep takes them for those of jobs that a limit makes wait.
     """
 
     began: int
     is_polled: bool
     behind: dict[str, int] = field(default_factory=dict)
+    hidden_until: Mapping[str, int] = field(default_factory=dict)
 
     def look(self, jobs: Iterable[JobRecord], now: int) -> list[tuple[JobRecord, Instant]]:
         """Note in which queues jobs wait that are not new, and return those that are due."""
@@ -51,7 +54,7 @@ class Lateness:
             del self.behind[queue]
         for job, since in due:
             if _is_paced(job) or not self._is_new(job):
-                own = REPAIRED if since >= self.began else HIDDEN
+                own = HIDDEN if since < self.began or self._is_miscounted(job, since) else REPAIRED
                 self.behind[job.queue] = max(self.behind.get(job.queue, 0), own)
         return [(job, since) for job, since in due if not _is_paced(job)]
 
@@ -64,6 +67,10 @@ class Lateness:
             if ticks > most:
                 found.append(f"job {job.id[-4:]} is {job.state}, and due for {ticks} ticks")
         return found
+
+    def _is_miscounted(self, job: JobRecord, since: Instant) -> bool:
+        """Whether the sweep may take another message for the job's own, which was lost."""
+        return job.limit is not None and since < self.hidden_until.get(job.queue, 0)
 
     def _is_new(self, job: JobRecord) -> bool:
         """Whether the job was enqueued, or activated, without any fault."""

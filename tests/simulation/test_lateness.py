@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.lateness import NEW, REPAIRED, TICK_MS, Lateness
 from tests.simulation.processes import Process
@@ -53,3 +54,15 @@ def test_a_job_in_an_empty_queue_no_longer_waits_behind_others() -> None:
     lateness.look([], START)
     late = replace(job, created_at=Instant(START + 1), enqueued_at=Instant(START + 1))
     assert lateness.problems([late], TOO_LATE + 1)
+
+
+def test_a_limited_job_may_wait_until_hidden_messages_come_back() -> None:
+    """The sweep counts them, and its own was lost; a job that is due later does not wait."""
+    limit = Limit(key="alpha", concurrency=1)
+    lost = replace(ready_job(), attempt=1)
+    too_late = START + (REPAIRED + 1) * TICK_MS
+    hidden = Lateness(START, is_polled=False, hidden_until={lost.queue: START + 1})
+    assert hidden.problems([lost], too_late)
+    assert not hidden.problems([replace(lost, limit=limit)], too_late)
+    is_back = Lateness(START, is_polled=False, hidden_until={lost.queue: START})
+    assert is_back.problems([replace(lost, limit=limit)], too_late)
