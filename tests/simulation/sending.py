@@ -31,6 +31,9 @@ MOST_BY_OTHERS: Final = 8
 """Messages that may name one job at a time, beside as many as sweep and stream ever sent for it."""
 
 SWEEP: Final = "tick"
+LAMBDA: Final = "lambda"
+"""Operations that send messages in place of those that they received, and then delete these."""
+
 UNBOUND: Final = frozenset({SWEEP, "stream"})
 """Operations whose messages for one job are not counted: the stream gives its records again as
 often as it likes, and a message for each of them; for the sweep, the queue counts."""
@@ -43,12 +46,14 @@ class Sending:
     """Watches the messages that are sent.
 
     :ivar now: the true time, in milliseconds.
-    :ivar who: the process that sends, and the kind of its operation; both empty for a call that
+    :ivar who: the process that sends, and the kind of its operation; no process for a call that
         takes effect when nobody waits for it any more.
     :ivar is_in_batch: whether a job is of a batch that is not finished. Whoever finishes a
         batch sends for its jobs, and again for those of a part that met an error.
     :ivar pauses: which pause of a queue was the last: what was sent before is forgotten with it.
     :ivar unbound: how many messages for a job were sent by operations that may send many.
+    :ivar replacing: how many messages for a job a process has sent in place of others that it has
+        not deleted yet. These others stay if it dies now: no message may be lost.
     :ivar swept: when a process has last sent a message for a job, as it stands now, in its sweep.
     """
 
@@ -59,6 +64,7 @@ class Sending:
     pauses: Callable[[str], int]
     breach: Callable[[str], None]
     unbound: Counter[str] = field(default_factory=Counter)
+    replacing: dict[str, Counter[str]] = field(default_factory=dict)
     swept: dict[Sent, int] = field(default_factory=dict)
 
     def sent(self, queue: str, job_id: str, named: int, total: int) -> None:
@@ -69,12 +75,24 @@ class Sending:
         """
         process, kind = self.who()
         job = self.jobs.get(job_id)
-        is_swept = kind == SWEEP and not self.is_in_batch(job_id)
+        is_swept = bool(process) and kind == SWEEP and not self.is_in_batch(job_id)
         if is_swept and job is not None and self._is_ready_for_long(job):
             self._check_swept((process, job_id, job.version, self.pauses(queue)), queue, total)
-        self.unbound[job_id] += kind in UNBOUND
-        if named > MOST_BY_OTHERS + self.unbound[job_id]:
+        is_late = not process and kind == LAMBDA  # what it was to replace has stayed
+        self.unbound[job_id] += kind in UNBOUND or is_late
+        if process and kind == LAMBDA:
+            self.replacing.setdefault(process, Counter())[job_id] += 1
+        doubled = sum(each[job_id] for each in self.replacing.values())
+        if named > MOST_BY_OTHERS + self.unbound[job_id] + doubled:
             self.breach(f"job {job_id[-4:]} has {named} messages")
+
+    def replaced(self, process: str) -> None:
+        """A process has deleted what it sent others for, or ended without a fault."""
+        self.replacing.pop(process, None)
+
+    def left(self, process: str) -> None:
+        """A fault kept a process from deleting what it sent others for."""
+        self.unbound += self.replacing.pop(process, Counter())
 
     def _check_swept(self, key: Sent, queue: str, total: int) -> None:
         before = self.swept.get(key)

@@ -242,7 +242,7 @@ class Simulation:
     def _sender(self) -> tuple[str, str]:
         """Return the process that sends a message now, and the kind of its operation."""
         if self._causes or self._acting is None:
-            return "", ""
+            return "", self.cause.kind
         return self._acting.process.name, self._acting.cause.kind
 
     def chain_of(self, received: Sequence[ReceivedMessage]) -> Chain:
@@ -339,8 +339,10 @@ class Simulation:
         def run() -> None:
             try:
                 work(process)
+                self.sending.replaced(process.name)
             except BackendError:
                 self.say(f"{operation.number} {cause.kind} failed")
+                self.sending.left(process.name)
             except ProcessDiedError:
                 self._bury(process)
 
@@ -382,6 +384,7 @@ class Simulation:
 
     def _bury(self, process: Process) -> None:
         self.say(f"{process.name} died")
+        self.sending.left(process.name)
         if process in self.processes:
             self.processes.remove(process)
 
@@ -404,9 +407,12 @@ class Simulation:
     def _made(self, operation: Operation, label: str, call: Callable[[], Any]) -> Any:
         self.say(f"{operation.number} {operation.cause.kind} {operation.process.name}: {label}")
         try:
-            return call()
+            made = call()
         finally:
             self.promises.after_call()
+        if label == "Queue.delete":
+            self.sending.replaced(operation.process.name)
+        return made
 
     def _spoiled(self, operation: Operation, label: str, call: Callable[[], Any]) -> Any:
         mishap = self.chance.choice(self.weather.kinds)
@@ -421,6 +427,8 @@ class Simulation:
                 raise ProcessDiedError
         if label.startswith("Queue.send") or label == "Cron.save":
             self.sending.is_uncertain(operation.process.name)
+        if label.startswith(("Queue.send", "Queue.delete")):
+            self.sending.left(operation.process.name)
         if label == "Depths.add" and operation.cause.kind == "stream":
             self.depths.misses += 1
         if mishap is Mishap.FAILS and self.chance.random() < 0.5:

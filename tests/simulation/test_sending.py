@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.services.jobs.messages import MAX_ASIDE_S
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.sending import AGAIN_MS, MOST_BY_OTHERS, READY_MS
-from tests.simulation.simulation import FAR, BrokenPromiseError, Simulation
+from tests.simulation.simulation import FAR, QUEUES, BrokenPromiseError, Simulation
 from tests.simulation.weather import Weather
 
 
@@ -60,3 +61,48 @@ def test_many_messages_for_one_job_by_others_are_noticed() -> None:
             send(sim, "push")
         with pytest.raises(BrokenPromiseError, match=f"has {MOST_BY_OTHERS + 1} messages"):
             send(sim, "push")
+
+
+def replace_messages(sim: Simulation, calls: int, *, is_deleting: bool = True) -> None:
+    """Put new messages in the place of ten, as a Lambda worker does whose jobs must wait for long.
+
+    :param calls: how many calls it makes before others go on.
+    """
+    (queue, _), received = QUEUES, sim.messages.receive(QUEUES[0], 10, 30)
+
+    def aside(process: Process) -> None:
+        now, later = process.clock.now(), [(each, 2 * MAX_ASIDE_S) for each in received]
+        if is_deleting:
+            process.backend.job_messages.set_aside(queue, later, now)
+        else:
+            messages = [(each.message, seconds) for each, seconds in later]
+            process.backend.job_messages.send(queue, messages, now)
+
+    sim.begin(Cause(kind="lambda"), aside, calls)
+    sim.check()
+
+
+def test_workers_that_die_while_they_replace_messages_double_them() -> None:
+    """They delete the old ones last, so that none is lost."""
+    with Simulation(Weather()) as sim:
+        ready_job(sim)
+        for _ in range(9):
+            send(sim, "stream")
+        for _ in range(3):
+            replace_messages(sim, calls=1)
+            sim.kill_one()
+            sim.advance(60_000)
+        replace_messages(sim, FAR)
+        assert sim.messages.count() == 40
+
+
+def test_a_worker_that_doubles_messages_is_noticed() -> None:
+    """Without a fault it leaves as many as there were."""
+    with Simulation(Weather()) as sim:
+        ready_job(sim)
+        for _ in range(9):
+            send(sim, "stream")
+        replace_messages(sim, FAR, is_deleting=False)
+        sim.advance(60_000)
+        with pytest.raises(BrokenPromiseError, match="has 21 messages"):
+            replace_messages(sim, FAR, is_deleting=False)
