@@ -542,14 +542,14 @@ def test_mw_builtin_010_a_job_without_time_fails_as_a_timeout_in_time(
             is_over.wait()
 
     job_id = bench.push("a.slow", timeout_s=60)
-    bench.invoke(context=Context(1))
+    bench.invoke(context=Context(3))
     is_over.set()
     job = bench.job(job_id)
     assert job.state is JobState.RETRYABLE
     (failure,) = job.failures
     assert failure.type == "timeout"
     (given_s,) = re.findall(r"exceeded the ([0-9.]+) s that its environment had", failure.message)
-    assert float(given_s) <= 0.9  # a tenth is left to record the failure
+    assert float(given_s) <= 2.8  # the rest is left to record the failure
 
 
 def test_a_middleware_that_changes_the_job_s_id_completes_its_own_job() -> None:
