@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.options import DryRun, JobId, Yes, moment
-from ojs_aws.cli.session import ExitCode, Session, command, misuse
+from ojs_aws.cli.session import ExitCode, Session, code_of, command, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobBulkResult, JobEntry, JobFilter
@@ -288,7 +288,22 @@ _PAST: Final[dict[str, str]] = {
 async def _change_named(
     session: Session, change: Callable[[str], Awaitable[JobEntry]], ids: list[str]
 ) -> None:
-    """Change each of the named jobs; stop at the first error."""
+    """Change each of the named jobs; those that cannot be changed do not stop the others.
+
+    :raises typer.Exit: some could not be changed, with the code of the first of them.
+    """
+    from ojs_aws.domain.errors import ConflictError, NotFoundError
+
+    code: ExitCode | None = None
     for job_id in ids:
-        entry = await change(job_id)
+        try:
+            entry = await change(job_id)
+        except (ConflictError, NotFoundError) as problem:
+            if len(ids) == 1:
+                raise
+            code = code or code_of(problem)
+            session.out.problem(f"{job_id}: {problem.message}", problem.hint)
+            continue
         session.out.said(f"{entry.id} is {entry.state}.", {"id": entry.id, "state": entry.state})
+    if code is not None:
+        raise typer.Exit(code)

@@ -22,6 +22,9 @@ MAX_WORKERS: Final = 500
 MAX_JOBS: Final = 20
 """Jobs of full workers that are looked at."""
 
+HELD: Final = 0.5
+"""Jobs that run long are found if they hold this share of the workers' places."""
+
 MOST: Final = 0.95
 LONG_MS: Final = 60_000
 LONG_TIMES: Final = 5
@@ -59,20 +62,22 @@ class WorkerFindings:
     def _running_long(
         self, served: Mapping[str, Sequence[WorkerInfo]], totals: Totals
     ) -> list[Finding]:
-        """Say in which queues jobs wait while jobs that run too long hold all places."""
+        """Say in which queues jobs wait while jobs that run too long hold half of the places."""
         held: dict[str, set[str]] = {}
+        places: dict[str, int] = {}
         for queue, workers in served.items():
             serving = [each for each in workers if not each.is_draining]
-            if serving and all(0 < slots_of(each) <= each.active_jobs for each in serving):
+            if serving and all(slots_of(each) > 0 for each in serving):
                 held[queue] = {job_id for each in serving for job_id in each.job_ids}
+                places[queue] = sum(map(slots_of, serving))
         ids = sorted({job_id for each in held.values() for job_id in each})[:MAX_JOBS]
         jobs = self.store.load_many(ids) if ids else {}
         found = []
         for queue, job_ids in held.items():
             running = [jobs[each] for each in sorted(job_ids) if each in jobs]
             long = [each for each in running if _runs_long(each, totals)]
-            if running and len(long) == len(running):
-                found.append(_held_up(queue, long, totals))
+            if long and len(long) >= HELD * places[queue]:
+                found.append(_held_up(queue, long, places[queue], totals))
         return found
 
 
@@ -136,20 +141,21 @@ def _runs_long(job: JobRecord, totals: Totals) -> bool:
     return totals.computed_at - job.started_at > max(LONG_MS, LONG_TIMES * usual_ms)
 
 
-def _held_up(queue: str, long: Sequence[JobRecord], totals: Totals) -> Finding:
-    """Say which jobs hold all places of a queue's workers, the longest first."""
+def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals) -> Finding:
+    """Say which jobs hold so many places of a queue's workers, the longest first."""
     now = totals.computed_at
     longest = sorted(long, key=lambda job: (job.started_at or now, job.id))
     first = longest[0]
     usual_ms = totals.times[first.queue].runs.percentile_ms(MOST) or 0
+    since = now - (first.started_at or now)
     others = f" and {len(longest) - 1} more" if len(longest) > 1 else ""
     names: list[JsonValue] = [job.id for job in longest[:MAX_NAMED]]
     return Finding(
         code=FindingCode.JOBS_RUN_LONG,
         check="workers",
-        message=f"{_waiting_text(queue, totals)} and all places of its workers are held by jobs "
-        f"that run unusually long: '{first.type}' for {span_text(now - (first.started_at or now))}"
-        f"{others}, where {MOST:.0%} end within {span_text(usual_ms)}.",
+        message=f"{_waiting_text(queue, totals)} and jobs that run unusually long hold {len(long)} "
+        f"of the {places} places of its workers: '{first.type}' for {span_text(since)}{others}, "
+        f"where {MOST:.0%} end within {span_text(usual_ms)}.",
         hint=f"ojs-aws jobs cancel {' '.join(map(str, names))}",
         data={"queue": queue, "job_id": first.id, "job_ids": names},
     )

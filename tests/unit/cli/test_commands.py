@@ -174,8 +174,11 @@ def test_jobs_that_retry_are_cancelled_although_they_went_on_since_the_count(
 
 
 def test_named_jobs_are_changed_one_by_one(cli: Cli, world: World) -> None:
-    """The first error ends it, with its code."""
-    dead = die(cli, world)
+    """One that cannot be changed does not stop the others; its error is the command's."""
+    dead, other = die(cli, world), die(cli, world)
+    ran = cli.run("jobs", "retry", UNKNOWN, other)
+    assert (ran.code, ran.out) == (ExitCode.NOT_FOUND, f"{other} is available.\n")
+    assert UNKNOWN in ran.err
     assert cli.run("jobs", "retry", dead).out == f"{dead} is available.\n"
     assert cli.run("jobs", "retry", dead).code == ExitCode.CONFLICT
     assert cli.run("jobs", "cancel", dead).out == f"{dead} is cancelled.\n"
