@@ -17,7 +17,7 @@ FITS: Final = """() => {
     return wide ? document.documentElement.scrollWidth : 0;
 }"""
 FOCUS: Final = "document.activeElement.innerText || document.activeElement.getAttribute('name')"
-MOST_TABS: Final = 60
+MOST_TABS: Final = 500
 
 
 @pytest.mark.parametrize(
