@@ -9,8 +9,7 @@ from typing import Final
 
 import pytest
 
-import ojs_aws.testing.ojs
-import ojs_aws.testing.server  # noqa: F401 - pytester forgets the modules that its runs import
+from tests.inner_tests import run_inner_tests
 from tests.unit.test_docs_testing import SETTINGS
 
 pytest_plugins = ["pytester"]
@@ -68,5 +67,5 @@ def test_the_tests_of_a_guide_pass(
     code = "\n\n".join([*before, *tests])
     (pytester.path / "test_guide.py").write_text(code)
     pytester.makeini(SETTINGS)
-    result = pytester.runpytest_inprocess("-p", "ojs_aws.testing.plugin", "-p", "no:cacheprovider")
+    result = run_inner_tests(pytester)
     result.assert_outcomes(passed=len(re.findall(r"^(?:async )?def test_", code, re.MULTILINE)))

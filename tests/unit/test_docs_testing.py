@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-import ojs_aws.testing.server.server  # noqa: F401 - pytester forgets what its runs import
 from ojs_aws import RateLimit
 from ojs_aws.testing import Ojs
+from tests.inner_tests import run_inner_tests
 
 pytest_plugins = ["pytester"]
 
@@ -43,9 +43,7 @@ def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
 
 def run(folder: pytest.Pytester, *names: str) -> pytest.RunResult:
     """Run test files in this process."""
-    return folder.runpytest_inprocess(
-        "-p", "ojs_aws.testing.plugin", "-p", "no:cacheprovider", *names
-    )
+    return run_inner_tests(folder, *names)
 
 
 def number_in(*names: str) -> int:

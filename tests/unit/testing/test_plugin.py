@@ -10,15 +10,11 @@ from typing import Final
 
 import pytest
 
-import ojs_aws.testing.guard
-import ojs_aws.testing.left_over
-import ojs_aws.testing.ojs  # noqa: F401 - pytester forgets the modules that its runs import
-from ojs_aws.testing import application  # noqa: F401 - likewise
+from tests.inner_tests import PLUGIN, run_inner_tests
 
 pytest_plugins = ["pytester"]
 
 ROOT: Final = Path(__file__).parents[3]
-PLUGIN: Final = "ojs_aws.testing.plugin"
 
 SHOP: Final = """
 from ojs_aws import Jobs, LambdaWorker, Worker
@@ -72,7 +68,7 @@ def set_ini(shop: pytest.Pytester, **more: str) -> None:
 
 def run(shop: pytest.Pytester, *options: str) -> pytest.RunResult:
     """Run the tests of the application in this process."""
-    return shop.runpytest_inprocess("-p", PLUGIN, "-p", "no:cacheprovider", *options)
+    return run_inner_tests(shop, *options)
 
 
 UNUSED = ("cacheprovider", "schemathesis", "hypothesispytest", "typeguard")

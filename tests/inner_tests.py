@@ -1,0 +1,31 @@
+"""Runs the tests of an application inside a test, in this process."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+PLUGIN: Final = "ojs_aws.testing.plugin"
+
+IMPORTED: Final[dict[str, ModuleType]] = {}
+"""The modules of ojs_aws that inner tests have imported."""
+
+
+class _Imports:
+    """Notes what inner tests have imported, before pytester forgets it."""
+
+    def pytest_unconfigure(self) -> None:
+        """Note the modules of ojs_aws."""
+        for name, module in sys.modules.items():
+            if name.partition(".")[0] == "ojs_aws":
+                IMPORTED.setdefault(name, module)
+
+
+def run_inner_tests(folder: pytest.Pytester, *options: str) -> pytest.RunResult:
+    """Run the tests in a folder, with the plugin of ojs_aws."""
+    return folder.runpytest_inprocess(
+        "-p", PLUGIN, "-p", "no:cacheprovider", *options, plugins=[_Imports()]
+    )
