@@ -29,7 +29,7 @@ from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.domain.envelope import Job
 from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.local.patches import fast_queues
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 
 TIMERS: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUEUES: Final = (1, 10, 100, 1_000)

@@ -19,7 +19,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.local.aws import ACCOUNT, REGION, embedded_aws
 from ojs_aws.local.patches import fast_queues
 from ojs_aws.local.streams import EmbeddedStream
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.topology import TABLE
 from ojs_aws.transport.events.stream import build_stream
 

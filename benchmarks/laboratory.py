@@ -24,7 +24,8 @@ from ojs_aws.local.patches import fast_queues
 from ojs_aws.ports import Clock
 from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.workflows.job_end import JobEnd
 from ojs_aws.transport.http.jobs.envelope import read_job
 

@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.changes import Changes
 from ojs_aws.testing.memory import FakeClock
 from ojs_aws.testing.stores import MemoryStores

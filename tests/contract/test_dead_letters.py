@@ -19,7 +19,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws, embedded
 

@@ -94,6 +94,65 @@ def test_a_row_that_is_later_than_the_due_time_is_moved(store: JobStore) -> None
     assert rows(store) == [LATER + SILENCE]
 
 
+def test_a_heartbeat_may_move_the_end_of_the_reservation(store: JobStore) -> None:
+    """The worker names how long, and its reservation would end before it counts as dead."""
+    held = hold(store, expires_at=Instant(NOW + 30_000), alive_until=None)
+    ends = Instant(LATER + 30_000)
+    stays = asked(expires_at=ends, moves_row=False)
+    after = store.extend(held.id, stays)
+    assert after == store.load(held.id) == held_job.extended(held, stays)
+    assert after.reservation is not None
+    assert (after.reservation.expires_at, after.reservation.due_at) == (ends, ends)
+    assert after.reservation.alive_until == LATER + SILENCE
+    assert rows(store) == [NOW + 30_000]
+    moved = asked(expires_at=Instant(ends + 1), alive_until=Instant(LATER + SILENCE + 1))
+    assert store.extend(held.id, moved) == held_job.extended(after, moved)
+    assert rows(store) == [ends + 1]
+
+
+def test_the_death_of_a_worker_may_come_before_the_end_that_it_asks_for(store: JobStore) -> None:
+    """It promised to beat more often than its extensions last."""
+    held = hold(store, expires_at=Instant(NOW + 60_000))
+    after = store.extend(held.id, asked(expires_at=Instant(LATER + 60_000)))
+    assert after.reservation is not None
+    assert after.reservation.expires_at == LATER + 60_000
+    assert rows(store) == [LATER + SILENCE]
+
+
+@pytest.mark.parametrize(
+    ("kept", "wanted"),
+    [
+        ({"expires_at": Instant(LATER + 30_001)}, {}),
+        ({"expires_at": LATER}, {}),
+        ({"execution_ends_at": Instant(LATER + 29_999)}, {}),
+        ({}, {"now": Instant(NOW + SILENCE), "alive_until": Instant(NOW + 2 * SILENCE)}),
+    ],
+    ids=["shorter", "over", "beyond its execution", "worker dead"],
+)
+def test_an_end_that_must_not_move_is_refused(
+    store: JobStore, kept: dict[str, object], wanted: dict[str, object]
+) -> None:
+    """No heartbeat shortens a reservation, and none that is over comes back."""
+    usual = {"expires_at": Instant(NOW + 30_000), **kept}
+    held = hold(store, **usual)
+    beat = asked(**{"expires_at": Instant(LATER + 30_000), **wanted})
+    assert held_job.extended(held, beat) is None
+    with pytest.raises(StaleJobError) as stale:
+        store.extend(held.id, beat)
+    assert stale.value.current == held == store.load(held.id)
+
+
+def test_a_claim_may_list_the_job_before_it_is_due(store: JobStore) -> None:
+    """Then the first heartbeat of a worker that promised nothing leaves the row."""
+    held = hold(store, alive_until=None, listed_at=Instant(NOW + SILENCE))
+    assert held == store.load(held.id)
+    assert rows(store) == [NOW + SILENCE]
+    after = store.extend(held.id, asked(moves_row=False))
+    assert rows(store) == [NOW + SILENCE]
+    assert after.reservation is not None
+    assert after.reservation.due_at == LATER + SILENCE
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -14,7 +14,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
 from tests.job_steps import fetched_ids

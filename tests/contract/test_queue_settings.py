@@ -22,7 +22,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
 

@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.testing.memory import FakeClock
 from tests.api import OJS, Api

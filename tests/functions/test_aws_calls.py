@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.names import instant_key
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
@@ -16,7 +17,8 @@ from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.limits.check import LOOK_EACH_MS
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.testing.memory import FakeClock
@@ -300,7 +302,7 @@ def test_a_heartbeat_costs_three_calls_and_mostly_two_units(
     request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=promise)
     backend.jobs.fetch(request)
     report = WorkerReport(interval_ms=promise)
-    moved = []
+    moved: list[bool] = []
     for _ in range(8):
         row = rows_of(aws, job.id)
         with aws.calls.counted() as calls:
@@ -310,7 +312,64 @@ def test_a_heartbeat_costs_three_calls_and_mostly_two_units(
         assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
         moved.append(rows_of(aws, job.id) != row)
         backend.clock.advance(s=15)  # type: ignore[attr-defined]
-    assert moved[1:] == [True, False, True, False, True, False, True]
+    assert moved == [False, True, False, True, False, True, False, True]
+
+
+@pytest.mark.parametrize("named", [20_000, 30_000, 60_000, 600_000])
+def test_a_heartbeat_that_names_an_extension_does_not_read_either(
+    aws: EmbeddedAws, backend: Backend, named: int
+) -> None:
+    """As the Python client does: the same length with FETCH and with each heartbeat."""
+    job = pushed(backend)
+    backend.jobs.fetch(FetchRequest(("default",), 1, "w", named))
+    rows = set()
+    for _ in range(12):
+        backend.clock.advance(s=5)  # type: ignore[attr-defined]
+        with aws.calls.counted() as calls:
+            beat = backend.workers.heartbeat("w", [job.id], named)
+        assert beat.extended == (job.id,)
+        assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
+        rows |= {*rows_of(aws, job.id)}
+    assert len(rows) <= 6
+
+
+@pytest.mark.parametrize(
+    ("at_fetch", "at_beat", "calls_made"),
+    [(None, 30_000, [4, 3, 3, 3, 3, 3]), (30_000, None, [4, 3, 4, 3, 3, 3])],
+)
+def test_an_extension_that_differs_from_the_reservation_is_refused_once_or_twice(
+    aws: EmbeddedAws,
+    backend: Backend,
+    at_fetch: int | None,
+    at_beat: int | None,
+    calls_made: list[int],
+) -> None:
+    """The backend learns how the worker's reservations end, and the second kind gets its row."""
+    job = pushed(backend)
+    backend.jobs.fetch(FetchRequest(("default",), 1, "w", at_fetch))
+    made = []
+    for _ in range(6):
+        backend.clock.advance(s=5)  # type: ignore[attr-defined]
+        with aws.calls.counted() as calls:
+            assert backend.workers.heartbeat("w", [job.id], at_beat).extended == (job.id,)
+        assert calls["GetItem"] == 0
+        made.append(calls.total())
+    assert made == calls_made
+
+
+def test_a_job_that_nobody_beats_for_is_listed_again_once(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """A worker gave its name, so it might have sent heartbeats: its row was early."""
+    job = pushed(backend)
+    backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    (early,) = rows_of(aws, job.id)
+    rows = set()
+    for _ in range(20):
+        backend.clock.advance(s=60)  # type: ignore[attr-defined]
+        assert backend.jobs.fetch(REQUEST) == []
+        rows |= {*rows_of(aws, job.id)}
+    assert rows == {instant_key(int(str(early)) + 1_755_000) + "#100"}
 
 
 def test_a_worker_that_beats_more_often_moves_its_rows_as_rarely(
@@ -380,7 +439,8 @@ def test_a_heartbeat_of_a_lambda_function_costs_two_calls(
     One write unit: the row of the index stays, since its time is far off.
     """
     pushed(backend)
-    (job,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="lambda_1"))
+    request = FetchRequest(("default",), 1, "lambda_1", visibility_timeout_ms=1_800_000)
+    (job,) = backend.jobs.fetch(request)
     extend = backend.workers.heartbeat.extend
     row = rows_of(aws, job.id)
     for _ in range(2):

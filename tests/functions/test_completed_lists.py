@@ -17,7 +17,8 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api

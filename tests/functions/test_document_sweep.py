@@ -16,7 +16,8 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

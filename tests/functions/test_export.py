@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.local.aws import create_bucket
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.transport.events.export import build_export
 from tests.api import Api

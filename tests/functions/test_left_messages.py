@@ -16,7 +16,8 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.local.streams import EmbeddedStream
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.messages import STILL_HELD_MS
 from ojs_aws.testing.memory import MemoryQueue
 from ojs_aws.testing.memory.item_writes import Watched

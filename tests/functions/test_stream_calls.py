@@ -20,7 +20,8 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

@@ -17,7 +17,8 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError, PayloadTooLargeError
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.aws import EmbeddedAws, embedded

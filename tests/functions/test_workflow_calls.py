@@ -11,7 +11,8 @@ import pytest
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws

@@ -126,6 +126,12 @@ MUTATIONS: Final = (
         ),
     ),
     Mutation(
+        "beat-unread-shortens",
+        "BEAT that reads no job may end its reservation earlier",
+        "ojs_aws.domain.jobs.held_job:_may_end",
+        (("asked.now < held.expires_at <= asked.expires_at", "asked.now < held.expires_at"),),
+    ),
+    Mutation(
         "late-reports",
         "a report counts for whichever attempt is running",
         "ojs_aws.domain.jobs.attempts:AttemptRef.is_running",

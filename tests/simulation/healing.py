@@ -12,7 +12,7 @@ from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.queues.totals import DAY_MS
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import JobList
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.list_walk import ListStop
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
 from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.services.jobs.fetch.service import PAGE, FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import PAGE
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')

@@ -19,7 +19,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.ports import Head, JobStore, MessageQueue, ReceivedMessage
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import Claimed, FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import Claimed
 from tests.simulation.processes import Gated
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.world import World

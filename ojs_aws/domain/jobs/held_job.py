@@ -29,7 +29,9 @@ class Extension:
 
     :ivar which: the attempt that the worker is at.
     :ivar alive_until: when the worker counts as dead unless it beats again.
-    :ivar moves_row: list the job at that instant; else its row must be where it may stay.
+    :ivar expires_at: when the reservation is to end; None to leave its end, which must come later
+        than that.
+    :ivar moves_row: list the job when it is due; else its row must be where it may stay.
     :ivar started_since: the attempt must have begun then or later; None for any time.
     """
 
@@ -37,13 +39,21 @@ class Extension:
     now: Instant
     alive_until: Instant
     which: AttemptRef = ANY_ATTEMPT
+    expires_at: Instant | None = None
     moves_row: bool = True
     started_since: Instant | None = None
 
     @property
+    def due_at(self) -> Instant:
+        """Return when the job is due unless its worker beats again."""
+        if self.expires_at is None:
+            return self.alive_until
+        return min(self.alive_until, self.expires_at)
+
+    @property
     def earliest_row(self) -> Instant:
         """Return the earliest instant at which a row may stay."""
-        return earliest_row(self.now, self.alive_until)
+        return earliest_row(self.now, self.due_at)
 
 
 def earliest_row(now: Instant, due: Instant) -> Instant:
@@ -53,24 +63,26 @@ def earliest_row(now: Instant, due: Instant) -> Instant:
 
 
 def extended(job: JobRecord, asked: Extension) -> JobRecord | None:
-    """Return the job with its worker alive for longer; None if that cannot be said by its record.
+    """Return the job with its worker alive for longer; None if this takes a look at its record.
 
-    It is not this worker's, or its time is over, or another deadline comes first, or its row must
-    be moved: :func:`extend` decides then.
+    It is not this worker's, or its time is over, or another deadline comes first, or the extension
+    would shorten it, or its row must be moved: :func:`extend` decides then.
     """
     held = job.reservation
     if job.state is not JobState.ACTIVE or held is None or not asked.which.is_running(job):
         return None
-    alive, until = held.alive_until, asked.alive_until
-    is_first = min(held.expires_at, held.execution_ends_at) >= until
-    is_later = alive is None or asked.now < alive < until
+    alive, due = held.alive_until, asked.due_at
+    is_later = alive is None or asked.now < alive < asked.alive_until
     is_early = asked.started_since is not None and (job.started_at or 0) < asked.started_since
-    if held.worker_id not in {"", asked.worker_id} or not is_first or not is_later or is_early:
+    if held.worker_id not in {"", asked.worker_id} or not is_later or is_early:
         return None
-    if not asked.moves_row and not asked.earliest_row <= held.row_at <= until:
+    if held.execution_ends_at < due or not _may_end(held, asked):
         return None
-    row = None if asked.moves_row or held.row_at == until else held.row_at
-    kept = replace(held, alive_until=until, listed_at=row)
+    if not asked.moves_row and not asked.earliest_row <= held.row_at <= due:
+        return None
+    row = None if asked.moves_row or held.row_at == due else held.row_at
+    ends = held.expires_at if asked.expires_at is None else asked.expires_at
+    kept = replace(held, expires_at=ends, alive_until=asked.alive_until, listed_at=row)
     return job.next_version(reservation=kept)
 
 
@@ -139,6 +151,13 @@ def clear_checkpoint(job: JobRecord) -> JobRecord:
     if job.checkpoint is None:
         return job
     return job.next_version(checkpoint=None)
+
+
+def _may_end(held: Reservation, asked: Extension) -> bool:
+    """Return whether the end of a reservation may stay, or move to where it is asked for."""
+    if asked.expires_at is None:
+        return held.expires_at >= asked.alive_until
+    return asked.now < held.expires_at <= asked.expires_at
 
 
 def _extended(

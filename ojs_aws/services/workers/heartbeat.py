@@ -14,6 +14,7 @@ from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ForeignWorkerError,
@@ -27,6 +28,7 @@ from ojs_aws.services.jobs.holder import Holder, check_holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers.drain_state import DrainState
 from ojs_aws.services.workers.liveness import (
+    LateEnds,
     VisibilityTimeouts,
     alive_until,
     check_heartbeat_interval,
@@ -116,6 +118,7 @@ class Heartbeat:
     job_messages: JobMessages
     visibility: VisibilityTimeouts
     draining: DrainState
+    late_ends: LateEnds = field(default_factory=LateEnds)
 
     def __call__(
         self,
@@ -156,7 +159,7 @@ class Heartbeat:
         result = _Sorted()
         asked = None
         if worker is not None and not caller.is_bound:  # bounds need what only the job says
-            asked = unread_extension(worker, visibility_timeout_ms, self.visibility.default_ms)
+            asked = self._unread(worker, visibility_timeout_ms)
         jobs = self._loaded(job_ids) if asked is None else dict.fromkeys(job_ids)
         for job_id, known_job in jobs.items():
             job, holder = known_job, Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
@@ -167,6 +170,7 @@ class Heartbeat:
                     continue
                 except StaleJobError as stale:
                     job = stale.current
+                    self.late_ends.note(asked.worker_id, job, now, visibility_timeout_ms)
             is_seen = job is not None and caller.may_touch(job.queue, job.type)
             extend = _Extend(self.visibility, holder, worker, visibility_timeout_ms)
             self._extend(job if is_seen else None, job_id, extend, result)
@@ -213,6 +217,11 @@ class Heartbeat:
             ) from None
         self.draining.note(worker)
         return worker
+
+    def _unread(self, worker: WorkerInfo, requested_ms: int | None) -> Extension | None:
+        ends_late = self.late_ends.are_of(worker.id)
+        default = self.visibility.default_ms
+        return unread_extension(worker, requested_ms, default, ends_late=ends_late)
 
     def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
         is_known = worker_id is not None and 0 < len(worker_id) <= MAX_WORKER_ID

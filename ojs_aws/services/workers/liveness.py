@@ -24,6 +24,9 @@ MISSED_HEARTBEATS: Final = 3
 ASSUMED_INTERVAL_MS: Final = 15_000
 """The interval of a worker that beats and does not say how often (core, section 7.5.1)."""
 
+ASSUMED_SILENCE_MS: Final = MISSED_HEARTBEATS * ASSUMED_INTERVAL_MS
+"""How long such a worker may be silent."""
+
 MIN_INTERVAL_MS: Final = 100
 MAX_INTERVAL_MS: Final = 3_600_000
 
@@ -102,31 +105,62 @@ def moves_rows(worker: WorkerInfo, silence: int) -> bool:
 
 
 def unread_extension(
-    worker: WorkerInfo, requested_ms: int | None, default_ms: int
+    worker: WorkerInfo, requested_ms: int | None, default_ms: int, *, ends_late: bool = False
 ) -> Extension | None:
     """Return what a heartbeat asks for jobs that nobody has read; None where they must be.
 
-    The worker's death must come before the end of the reservation, which only the job's record
-    says; the write itself checks that.
+    Only a job's record says when its reservation ends. So the write checks that the end that is
+    asked for is later, or, if none is, that the worker's death comes first.
 
-    :param requested_ms: the extension that it asks for, if it does.
+    :param requested_ms: the extension that it asks for; None to leave the reservation's end.
     :param default_ms: the extension of most jobs.
+    :param ends_late: the reservations of this worker end later than it asks for.
     """
-    silence = silence_ms(worker)
-    if (requested_ms or default_ms) < silence:
+    now, silence = worker.last_seen, silence_ms(worker)
+    if requested_ms is None and default_ms < silence:
         return None
     is_first = worker.interval_ms is None and worker.seen_before is None
     if worker.interval_ms is None:
         silence = max(silence, requested_ms or 0)
+    ends = None if requested_ms is None or ends_late else Instant(now + requested_ms)
+    lasts = min(silence, (ends or now + silence) - now)
     # Its pace would be measured from the start of a job that began earlier.
-    since = Instant(worker.last_seen - ASSUMED_INTERVAL_MS) if is_first else None
+    since = Instant(now - ASSUMED_INTERVAL_MS) if is_first else None
     return Extension(
         worker_id=worker.id,
-        now=worker.last_seen,
-        alive_until=Instant(worker.last_seen + silence),
-        moves_row=is_first or moves_rows(worker, silence),
+        now=now,
+        alive_until=Instant(now + silence),
+        expires_at=ends,
+        moves_row=moves_rows(worker, lasts) or (is_first and lasts > ASSUMED_SILENCE_MS),
         started_since=since,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LateEnds:
+    """Remembers in this process which workers ask for less than their reservations have left.
+
+    What they ask for moves no end then, and a heartbeat that tried to would be refused.
+    """
+
+    _workers: dict[str, None] = field(default_factory=dict)
+
+    def are_of(self, worker_id: str) -> bool:
+        """Return whether the last refused heartbeat of a worker was too short."""
+        return worker_id in self._workers
+
+    def note(
+        self, worker_id: str, job: JobRecord | None, now: Instant, requested_ms: int | None
+    ) -> None:
+        """Learn from a job whose extension was refused."""
+        held = job.reservation if job else None
+        if held is None or requested_ms is None:
+            return
+        self._workers.pop(worker_id, None)
+        if held.expires_at > now + requested_ms:
+            while len(self._workers) >= MAX_LEARNED:  # the oldest first
+                self._workers.pop(next(iter(self._workers)), None)
+            self._workers[worker_id] = None
 
 
 def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant:

@@ -18,7 +18,7 @@ from ojs_aws.cli.session import ExitCode, connect
 from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli

@@ -13,7 +13,7 @@ from ojs_aws.cli.failures import failure_lines
 from ojs_aws.cli.output import Output
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.middleware.builtin.backtraces import backtrace_of
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.test_commands import enqueue

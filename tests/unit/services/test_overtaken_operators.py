@@ -15,7 +15,7 @@ from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.limits import admin as limits
 from ojs_aws.services.queues.purge import Purge

@@ -16,7 +16,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueMissingError, WorkerInfo
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.services.workflows.job_end import job_end_of
 from tests.job_steps import active

@@ -23,7 +23,7 @@ def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) ->
     update.set(n.STATE, string(JobState.ACTIVE))
     update.set(n.STARTED, number(now))
     update.set(n.GPK, string(n.list_key(queue, JobList.WAITING)))
-    update.set(n.GSK, string(n.instant_key(reservation.due_at)))
+    update.set(n.GSK, string(n.instant_key(reservation.row_at)))
     update.set(n.DONE_LIST, string(n.list_key(queue, JobList.COMPLETED)))
     held = reservation_values(job_id, reservation)
     for name, value in held.items():
@@ -91,14 +91,20 @@ def completing(
 def extending(asked: Extension) -> Update:
     """Return the update that lets the worker of an active job count as alive for longer."""
     update = Update()
-    until = update.value(number(asked.alive_until))
+    now, until = update.value(number(asked.now)), update.value(number(asked.alive_until))
     update.set(n.ALIVE_UNTIL, number(asked.alive_until))
     update.add(n.VERSION, 1)
     update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
-    update.when(f"{update.name(n.RESERVED_UNTIL)} >= {until}")
-    update.when(f"{update.name(n.EXECUTION_ENDS)} >= {until}")
+    ends, due = update.name(n.RESERVED_UNTIL), update.value(number(asked.due_at))
+    update.when(f"{update.name(n.EXECUTION_ENDS)} >= {due}")
+    if asked.expires_at is None:
+        update.when(f"{ends} >= {until}")
+    else:
+        update.set(n.RESERVED_UNTIL, number(asked.expires_at))
+        last = update.value(number(asked.expires_at))
+        update.when(f"({ends} > {now} AND {ends} <= {last})")
     # Later than it was: so a repetition of this write fails, and finds its own token.
-    alive, now = update.name(n.ALIVE_UNTIL), update.value(number(asked.now))
+    alive = update.name(n.ALIVE_UNTIL)
     is_later = f"({alive} > {now} AND {alive} < {until})"
     update.when(f"(attribute_not_exists({alive}) OR {is_later})")
     _be_attempt(update, asked.which)
@@ -107,10 +113,10 @@ def extending(asked: Extension) -> Update:
         since = update.value(number(asked.started_since))
         update.when(f"{update.name(n.STARTED)} >= {since}")
     if asked.moves_row:
-        update.set(n.GSK, string(n.instant_key(asked.alive_until)))
+        update.set(n.GSK, string(n.instant_key(asked.due_at)))
     else:
         first = update.value(string(n.instant_key(asked.earliest_row)))
-        last = update.value(string(n.due_key(asked.alive_until, is_far=True)))
+        last = update.value(string(n.due_key(asked.due_at, is_far=True)))
         update.when(f"{update.name(n.GSK)} BETWEEN {first} AND {last}")
     return update
 

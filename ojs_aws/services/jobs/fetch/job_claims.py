@@ -49,6 +49,8 @@ class ClaimOptions:
     :ivar visibility_timeout_ms: reservation length where the job has none of its own.
     :ivar silence_ms: how long the worker may be silent before it counts as dead; None where it
         does not say how often it beats.
+    :ivar listed_ms: how long after the claim the waiting list shows a job as due, if that is before
+        it is; None to list it when it is due.
     :ivar timeout_ms: execution timeout where the index does not name one.
     :ivar message_visibility_s: visibility timeout that the messages in hand were received with.
     :ivar new_reservation_id: makes an id that no other claim of the job has.
@@ -61,6 +63,7 @@ class ClaimOptions:
     message_visibility_s: int
     new_reservation_id: Callable[[], str]
     silence_ms: int | None = None
+    listed_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -218,7 +221,7 @@ class JobClaims:
         visibility = candidate.visibility_timeout_ms or self.terms.visibility_timeout_ms
         timeout = candidate.timeout_ms or self.terms.timeout_ms
         silence = self.terms.silence_ms
-        return Reservation(
+        held = Reservation(
             worker_id=self.terms.worker_id,
             expires_at=Instant(self.now + visibility),
             execution_ends_at=Instant(self.now + timeout),
@@ -227,6 +230,8 @@ class JobClaims:
             message_handle=hand.handle if hand else "",
             message_job_id=hand.message.job_id if hand else "",
         )
+        listed = None if self.terms.listed_ms is None else Instant(self.now + self.terms.listed_ms)
+        return held if listed is None or listed >= held.due_at else replace(held, listed_at=listed)
 
     def _lost(self, candidate: Candidate, current: JobRecord | None) -> None:
         """Note that somebody was faster, the index late, or a message named an earlier place.

@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from ojs_aws.domain.attributes import check_queue
-from ojs_aws.domain.errors import InvalidRequestError, OjsError
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Head,
@@ -28,17 +26,15 @@ from ojs_aws.services.jobs.fetch.job_claims import (
     ClaimOptions,
     JobClaims,
 )
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.limits.check import LimitCheck, LimitedTypes
 from ojs_aws.services.workers.drain_state import DrainState
 from ojs_aws.services.workers.liveness import (
-    MISSED_HEARTBEATS,
     VisibilityTimeouts,
-    check_heartbeat_interval,
 )
 
 MAX_RECEIVE = 10
-MAX_QUEUES = 100
 HEAD_SPARE = 5
 """Rows looked at beyond the jobs wanted: some may just have been claimed by others."""
 
@@ -67,24 +63,6 @@ class Both(Protocol):
 def in_turn(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
     """Return the simplest :class:`Both`: one after the other."""
     return first(), second()
-
-
-@dataclass(frozen=True, slots=True)
-class FetchRequest:
-    """Says what a worker asks for.
-
-    :ivar queues: names, in the order in which they are to be emptied.
-    :ivar count: jobs wanted at most.
-    :ivar visibility_timeout_ms: reservation length for jobs that have none of their own.
-    :ivar heartbeat_interval_ms: how often the worker promises to beat; None for no promise, and
-        then its reservations end by their visibility timeout alone.
-    """
-
-    queues: tuple[str, ...]
-    count: int = 1
-    worker_id: str = ""
-    visibility_timeout_ms: int | None = None
-    heartbeat_interval_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +95,7 @@ class Fetch:
 
         :raises InvalidRequestError: no queue, a bad name, or a count out of range.
         """
-        self._check(request)
+        request.check(self.max_count)
         if self.draining.holds(request.worker_id, self.changer.clock.now()):
             return []
         claimed = self._once(request, wait_s=0)
@@ -248,7 +226,8 @@ class Fetch:
             queue=queue,
             worker_id=request.worker_id,
             visibility_timeout_ms=request.visibility_timeout_ms or self.visibility.of(queue),
-            silence_ms=_silence_ms(request),
+            silence_ms=request.silence_ms,
+            listed_ms=request.listed_ms,
             timeout_ms=self.default_timeout_ms,
             message_visibility_s=received_for_s,
             new_reservation_id=self.new_reservation_id,
@@ -263,35 +242,5 @@ class Fetch:
     def _visibility_s(self, queue: str, request: FetchRequest) -> int:
         """Return how long most reservations of this request last, to spare adjusting messages."""
         milliseconds = request.visibility_timeout_ms or self.visibility.of(queue)
-        milliseconds = min(milliseconds, _silence_ms(request) or milliseconds)
+        milliseconds = min(milliseconds, request.silence_ms or milliseconds)
         return -(-milliseconds // 1000)
-
-    def _check(self, request: FetchRequest) -> None:
-        if not 0 < len(request.queues) <= MAX_QUEUES:
-            raise InvalidRequestError(
-                f"The 'queues' attribute must name from 1 to {MAX_QUEUES} queues; received "
-                f"{len(request.queues)}.",
-                details={"field": "queues", "received": len(request.queues)},
-            )
-        for queue in request.queues:
-            check_queue(queue)
-        if not 0 < request.count <= self.max_count:
-            raise InvalidRequestError(
-                f"The 'count' attribute must be from 1 to {self.max_count}; received "
-                f"{request.count}.",
-                details={"field": "count", "received": request.count},
-            )
-        visibility = request.visibility_timeout_ms
-        if visibility is not None and not 0 < visibility <= MAX_VISIBILITY_MS:
-            raise InvalidRequestError(
-                "The 'visibility_timeout_ms' attribute must be from 1 to "
-                f"{MAX_VISIBILITY_MS}; received {visibility}.",
-                details={"field": "visibility_timeout_ms", "received": visibility},
-            )
-        check_heartbeat_interval(request.heartbeat_interval_ms)
-
-
-def _silence_ms(request: FetchRequest) -> int | None:
-    """Return how long this request's worker may be silent; None if it named no interval."""
-    interval = request.heartbeat_interval_ms
-    return None if interval is None else MISSED_HEARTBEATS * interval

@@ -39,7 +39,7 @@ MAX_ABOUT_BYTES: Final = 8192
 
 def fetch(call: Call) -> Answer[answers.FetchAnswer]:
     """Claim jobs (FETCH); without jobs, return an empty list."""
-    from ojs_aws.services.jobs.fetch.service import FetchRequest
+    from ojs_aws.services.jobs.fetch.request import FetchRequest
     from ojs_aws.transport.http.workers.bodies import FetchBody
 
     body = FetchBody.model_validate(reports.fetch_values(call.members()))

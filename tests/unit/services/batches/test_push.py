@@ -21,7 +21,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.ports import Backlog
 from ojs_aws.services.bulk.engine import BulkAction
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
 from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError

@@ -29,7 +29,7 @@ from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import StaleCronError
 from ojs_aws.services.cron.runs import job_of
 from ojs_aws.services.cron.service import Registration
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from tests.load import HUNG_S
 from tests.simulation.faults import Fault, ProcessDiedError

@@ -22,7 +22,7 @@ from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.ports import JobList
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs import list_walk, sift
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from tests.simulation.world import World
 

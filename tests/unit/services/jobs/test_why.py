@@ -13,7 +13,7 @@ from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.ports import QueueMissingError, WorkerReport
 from ojs_aws.ports.queues import LastTick
 from ojs_aws.services.jobs import why
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.why import Diagnosis
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes

@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 

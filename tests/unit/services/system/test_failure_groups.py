@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import BackendUnavailableError, InvalidRequestError
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 

@@ -19,7 +19,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
 from ojs_aws.domain.json_text import decode, parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import FetchRequest, in_turn
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.testing.memory import CountingIds, FakeClock
 from tests.aws import embedded

@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.uniqueness import parse_unique_policy
 from ojs_aws.ports import UniqueLock
 from ojs_aws.ports.for_each import in_order
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.unique.batches import KeyReservation
 from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError

@@ -60,6 +60,28 @@ def test_the_sweep_moves_early_rows_too(world: World) -> None:
     assert rows(world) == {9_000}
 
 
+def test_a_worker_that_never_beats_keeps_its_whole_reservation(world: World) -> None:
+    """Its job was listed early, as if it would beat; who finds that lists it when it is due."""
+    job = pushed(world.backend)
+    fetched(world.backend, worker_id="w1")
+    assert rows(world) == {45_000}
+    world.clock.advance(s=45)
+    assert fetched(world.backend, worker_id="w2") == []
+    assert rows(world) == {1_755_000}
+    world.clock.advance(s=1_754)
+    assert world.backend.jobs.ack(job.id, "w1", None).state is JobState.COMPLETED
+
+
+def test_rows_are_early_only_for_workers_that_may_beat(world: World) -> None:
+    """Not without a name, or where the length of the reservation was named."""
+    pushed(world.backend)
+    fetched(world.backend, worker_id="")
+    assert rows(world) == {1_800_000}
+    pushed(world.backend)
+    fetched(world.backend, worker_id="w1", visibility_timeout_ms=60_000)
+    assert rows(world) == {1_800_000, 60_000}
+
+
 def test_a_clock_that_is_behind_the_last_heartbeats_does_no_harm(world: World) -> None:
     """Another process answered that one, and its clock was ahead."""
     [job_id] = held(world, 1)

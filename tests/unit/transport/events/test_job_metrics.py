@@ -14,7 +14,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.job_metrics import (
     JobMetrics,
     MeasuredByQueue,
