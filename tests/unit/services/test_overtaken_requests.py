@@ -15,6 +15,7 @@ from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.ports import StaleSettingsError
 from ojs_aws.services.cron.scheduler import GRACE_MS
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from tests.job_steps import pushed
 from tests.simulation.world import World
 from tests.unit.services.cron.test_scheduler import NAME, at, fetch, jobs, pass_minutes, register
 
@@ -141,6 +142,15 @@ def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World
     report = world.backend.cron.scheduler.tick()
     assert (report.cron_fired, report.cron_failed) == (1, 0)
     assert [job.state for job in jobs(world)] == [JobState.AVAILABLE]
+
+
+# --------------------------------------------------------------------------------------------- jobs
+def test_a_job_that_is_removed_while_a_fetch_looks_at_it_is_no_error(world: World) -> None:
+    """It had expired, and between the refused claim and the write that says so it goes."""
+    job = pushed(world.backend, expires_at="+PT1M")
+    world.clock.advance(s=60)
+    before(world.store, "save", lambda: world.store.jobs.pop(job.id))
+    assert fetch(world) == []
 
 
 # ----------------------------------------------------------------------------------- queue settings

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation, ready_since
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.json_text import encode
@@ -241,7 +241,11 @@ class JobClaims:
         self.seen[candidate.id] = current
         if current is None:
             return
-        settled = self.changer.settled(current, self.now)
+        try:
+            settled = self.changer.settled(current, self.now)
+        except NotFoundError:  # it was removed meanwhile
+            self.seen[candidate.id] = None
+            return
         again = self.note(settled)
         if again is None:
             self.lost += candidate.is_listed
