@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, Unpack
 
 import typer
 
+from ojs_aws.cli.bulk_outcome import left_text, outcome_members
 from ojs_aws.cli.failures import show_job_with_failures
 from ojs_aws.cli.job_views import error_text
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
@@ -178,14 +179,16 @@ async def _many(
     total, as_of = await _counted(change, chosen)
     if not consent.agrees(session, action, total, "dead letters"):
         return
-    done = failed = 0
+    done, failed = 0, list[tuple[str, str]]()
     with session.out.progress(f"{action} ...", total) as step:
         async for part in pages(lambda cursor: change(cursor=cursor, as_of=as_of, **chosen)):
-            done, failed = done + part.done, failed + len(part.outcomes) - part.done
+            done += part.done
+            left = (each for each in part.outcomes if each.status != "done")
+            failed += [(each.job_id, each.reason or each.status) for each in left]
             step(len(part.outcomes))
     session.out.said(
-        f"{action}: {done} done, {failed} not.",
-        {"action": action, "succeeded": done, "failed": failed},
+        f"{action}: {done} done, {len(failed)} not." + left_text(failed, "dead letter"),
+        outcome_members(action, done, failed),
     )
     if failed:
         raise typer.Exit(ExitCode.FAILED)

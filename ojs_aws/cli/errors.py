@@ -46,7 +46,7 @@ async def errors(
         report.groups,
         nothing="No failures.",
     )
-    session.out.hint(f"Counted since {report.since}, the begin of an hour.")
+    session.out.hint(f"Counted since {report.since}, the beginning of an hour.")
     if report.ungrouped:
         session.out.hint(f"At least {report.ungrouped} failures belong to no group.")
     if report.has_more:

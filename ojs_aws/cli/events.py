@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import moment
+from ojs_aws.cli.options import moment, rates_of
 from ojs_aws.cli.session import Session, command
 
 if TYPE_CHECKING:
@@ -102,14 +102,14 @@ async def stats(
 
 
 def _numbers(session: Session, numbers: Mapping[str, JsonValue]) -> None:
-    jobs, rate = numbers.get("jobs"), numbers.get("throughput")
+    jobs = numbers.get("jobs")
     rows: list[tuple[str, object]] = [*jobs.items()] if isinstance(jobs, dict) else []
-    throughput = rate if isinstance(rate, dict) else {}
+    done, failed = rates_of(numbers.get("throughput"))
     rows += [
         ("queues", numbers.get("queues")),
         ("workers", numbers.get("workers")),
-        ("processed per minute", throughput.get("processed_per_minute")),
-        ("failed per minute", throughput.get("failed_per_minute")),
+        ("completed per minute, last 5 minutes", done),
+        ("failed attempts per minute, last 5 minutes", failed),
     ]
     session.out.table({**numbers}, ("", ""), rows, title=f"{numbers.get('computed_at')}")
     if numbers.get("is_exact") is False:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.options import DryRun, JobId, Yes, moment
+from ojs_aws.cli.bulk_outcome import MAX_NAMED, left_text, outcome_members
+from ojs_aws.cli.options import DryRun, JobId, Yes, counted, moment
 from ojs_aws.cli.session import ExitCode, Session, code_of, command, misuse
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Find jobs, read their history, and retry, cancel or delete them, one or many.",
 )
-
-MAX_NAMED: Final = 20
 
 MAX_BY_ID: Final = 1000
 """Counted jobs that are cancelled by their ids, and not by the filter again."""
@@ -141,7 +140,10 @@ async def retry_jobs(
 async def cancel_jobs(
     session: Session, wanted: ChosenJobs, consent: Consent, ids: Ids = None
 ) -> None:
-    """Cancel jobs that have not ended. Workers of active jobs learn it at their next heartbeat."""
+    """Cancel jobs that have not ended, for good: a cancelled job cannot be retried.
+
+    Workers of active jobs are informed at their next heartbeat.
+    """
     await _change(session, "cancel", ids, wanted.chosen, consent)
 
 
@@ -241,11 +243,10 @@ async def _change_chosen(
             done += len(part.succeeded)
             failed += [(each.job_id, each.reason or each.status) for each in part.failed]
             step(part.matched)
-    names: list[JsonValue] = [{"job_id": each, "error": why} for each, why in failed[:MAX_NAMED]]
     session.out.said(
-        f"{_PAST[action]} {done}{f' of {total}' if done < total else ''} jobs."
-        + "".join(f"\n  {each}: {why}" for each, why in failed[:MAX_NAMED]),
-        {"action": action, "succeeded": done, "failed": len(failed), "errors": names},
+        f"{_PAST[action]} {f'{done} of ' * (done < total)}{counted(total, 'job')}."
+        + left_text(failed, "job"),
+        outcome_members(action, done, failed),
     )
     if failed:
         raise typer.Exit(ExitCode.FAILED)

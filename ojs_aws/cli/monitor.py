@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.job_views import error_text
-from ojs_aws.cli.options import age_text, duration_text, spread_text, when_text
+from ojs_aws.cli.options import age_text, duration_text, rates_of, spread_text, when_text
 from ojs_aws.cli.session import Session, command
+from ojs_aws.cli.workers import places_text
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -115,7 +116,7 @@ def _summary(overview: Mapping[str, JsonValue]) -> Iterator[str]:
     totals = _object(overview.get("totals"))
     jobs, rate = _object(totals.get("jobs")), _object(totals.get("throughput"))
     yield "   ".join(f"{state} {jobs.get(state, 0)}" for state in _STATES)
-    done, failed = _rates(rate)
+    done, failed = rates_of(rate)
     yield f"{done} done and {failed} attempts failed a minute"
     if waits := spread_text(totals.get("latency_ms")):
         runs = spread_text(totals.get("duration_ms"))
@@ -134,15 +135,6 @@ def _summary(overview: Mapping[str, JsonValue]) -> Iterator[str]:
         yield f"The sweep is late: it last ended {when_text(sweep.get('last_run_at'))}."
 
 
-def _rates(rate: Mapping[str, JsonValue]) -> tuple[float, float]:
-    """Return how many jobs completed, and how many attempts failed, in a minute."""
-    ended, failed, retried = (
-        value if isinstance(value := rate.get(f"{name}_per_minute"), int | float) else 0.0
-        for name in ("processed", "failed", "retried")
-    )
-    return round(ended - failed, 2), round(failed + retried, 2)
-
-
 def _object(value: JsonValue) -> Mapping[str, JsonValue]:
     return value if isinstance(value, dict) else {}
 
@@ -154,14 +146,13 @@ def _queue_row(queue: Mapping[str, JsonValue]) -> Sequence[object]:
         f"{queue.get('name')}{' (paused)' if queue.get('paused') else ''}",
         *(counts.get(state, 0) for state in _STATES),
         age_text(oldest),
-        *_rates(_object(queue.get("throughput"))),
+        *rates_of(queue.get("throughput")),
         *(duration_text(_object(queue.get(name)).get("p95")) for name in times),
     )
 
 
 def _worker_row(worker: WorkerEntry) -> Sequence[object]:
-    jobs = worker.described.get("active_jobs")
-    return worker.id, worker.state, jobs, when_text(worker.last_heartbeat_at)
+    return worker.id, worker.state, places_text(worker), when_text(worker.last_heartbeat_at)
 
 
 def _failure_row(event: Mapping[str, JsonValue]) -> Sequence[object]:

@@ -170,6 +170,24 @@ def spread_text(percentiles: object) -> str:
     return ", ".join(filter(None, (duration_text(found.get(each)) for each in _SHARES)))
 
 
+def rates_of(throughput: object) -> tuple[float, float]:
+    """Return how many jobs completed, and how many attempts failed, in a minute.
+
+    The API counts jobs that failed for good among the processed ones, and other failures apart.
+    """
+    found = throughput if isinstance(throughput, dict) else {}
+    ended, failed, retried = (
+        value if isinstance(value := found.get(f"{name}_per_minute"), int | float) else 0.0
+        for name in ("processed", "failed", "retried")
+    )
+    return round(ended - failed, 2), round(failed + retried, 2)
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things, such as ``1 job`` and ``2 jobs``."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def when_text(text: object) -> str:
     """Return when an instant of an answer is, such as ``5 min ago`` or ``in 3 h``."""
     if not isinstance(text, str):

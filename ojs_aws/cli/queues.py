@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import DryRun, Yes, age_text, moment, pair_of, spread_text
+from ojs_aws.cli.options import DryRun, Yes, age_text, moment, pair_of, rates_of, spread_text
 from ojs_aws.cli.output import Columns
 from ojs_aws.cli.session import Session, command, misuse, pages
 
@@ -68,14 +68,16 @@ async def show_queue(session: Session, name: Name) -> None:
     numbers = await session.client.queues.stats(name)
     queue = await session.client.queues.get(name)
     oldest = queue.oldest_available_at
-    rates = {f"{each.replace('_', ' ')}": rate for each, rate in queue.throughput.items()}
+    completed, failed = rates_of(queue.throughput)
     jobs = {state: _at_least(queue, state) for state in queue.counts}
     pairs: dict[str, object] = {
         "state": queue.state,
         **jobs,
         "depth": queue.depth,
         "oldest available": f"{age_text(oldest)} ago" if oldest else "none waits",
-        **rates,
+        "enqueued per minute, last hour": queue.throughput.get("enqueued_per_minute"),
+        "completed per minute, last hour": completed,
+        "failed attempts per minute, last hour": failed,
         "time to empty": _time_to_empty(queue),
         "waited: p50, p95, p99": spread_text(queue.described.get("latency_ms")),
         "ran: p50, p95, p99": spread_text(queue.described.get("duration_ms")),

@@ -24,6 +24,9 @@ app = typer.Typer(
 MAX_SHOWN: Final = 20
 """Jobs of one worker that are read to show them."""
 
+_REPEATED: Final = {"worker", "worker_id", "active_job_ids", "last_heartbeat"}
+"""Members of a worker that others repeat, or that have a part of their own."""
+
 WorkerId = Annotated[str, typer.Argument(help="Id of the worker.")]
 
 
@@ -55,7 +58,7 @@ async def list_workers(session: Session) -> None:
             "Id": "id",
             "State": "state",
             "Directive": "directive",
-            "Jobs": _places,
+            "Jobs": places_text,
             "Queues": lambda each: ", ".join(each.queues),
             "Labels": lambda each: ", ".join(each.labels),
             "Host": "hostname",
@@ -67,7 +70,7 @@ async def list_workers(session: Session) -> None:
     )
 
 
-def _places(worker: WorkerEntry) -> str:
+def places_text(worker: WorkerEntry) -> str:
     """Return how many jobs a worker has, of how many it can have if it says that."""
     slots = worker.described.get("concurrency")
     return f"{worker.active_jobs} of {slots}" if slots else str(worker.active_jobs)
@@ -77,7 +80,7 @@ def _places(worker: WorkerEntry) -> str:
 async def show_worker(session: Session, worker_id: WorkerId) -> None:
     """Show a worker, with the jobs that it last reported."""
     described = (await session.client.workers.get(worker_id)).described
-    session.out.fields(described, hidden={"worker", "worker_id", "active_job_ids"})
+    session.out.fields(described, hidden=_REPEATED)
     from ojs_aws.domain.errors import NotFoundError
     from ojs_aws.domain.json_text import decode, encode
 

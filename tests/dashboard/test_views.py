@@ -78,7 +78,7 @@ def test_a_purge_counts_first_and_asks_for_the_name(tab: Tab, api: httpx.Client)
     tab.says("Jobs that match now: 1")
     command = tab.confirm("Purge", typed="purged")
     assert command == "ojs-aws queues purge purged --state available"
-    tab.says("Purged 1 jobs of purged.")
+    tab.says("Purged 1 job.")
     assert state_of(api, job_id) == "cancelled"
 
 
@@ -195,7 +195,7 @@ def test_what_could_not_be_changed_is_a_warning(tab: Tab, api: httpx.Client) -> 
     api.delete(f"jobs/{job_id}")
     page.get_by_role("button", name="Cancel chosen").click()
     tab.confirm("Cancel jobs")
-    tab.says("Cancelled 0 jobs. 1 job could not be changed: the state did not allow it.")
+    tab.says("Cancelled 0 jobs. 1 job could not be changed.")
     assert page.locator(".done.partial").count() == 1
 
 
@@ -248,7 +248,7 @@ def test_a_change_of_many_jobs_goes_on_after_a_reload(tab: Tab, api: httpx.Clien
     page.unroute("**/bulk/cancel")
     later = push(api, "long")
     page.reload()
-    tab.says("(cancel) was not finished; at least 100 jobs were changed.")
+    tab.says("(cancel, queue long) was not finished; at least 100 jobs were changed.")
     page.get_by_role("button", name="Go on").click()
     tab.confirm("Go on")
     tab.says("Cancelled at least 100 jobs.")

@@ -38,6 +38,12 @@ FAILING: Final = 0.5
 MIN_FAILED: Final = 10
 """A queue is failing if so many executions failed of late, and they are this share of all."""
 
+NONE_FAILING: Final = (
+    f"No queue fails at present: that would be at least {MIN_FAILED} failures in "
+    f"{RECENT_MS // 60_000} minutes, and {FAILING:.0%} of its executions."
+)
+"""What is normal about failures."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingsReport:
@@ -73,8 +79,9 @@ class Findings:
         checks: dict[str, str] = {}
         found = _paused(totals, now)
         found += self._old_jobs(totals, sees, now, checks)
-        found += _failing(totals)
-        found += self.deaths(sees, checks)
+        failing = _failing(totals)
+        found += failing
+        found += self.deaths(sees, checks, "" if failing else NONE_FAILING)
         if sees is None:
             found += self.workers(totals, checks)
         found += _dead_letters(checks, totals)
@@ -203,7 +210,7 @@ def _failing(totals: Totals) -> list[Finding]:
     return [
         Finding(
             code=FindingCode.JOBS_FAIL,
-            check="queues",
+            check="failures",
             message=f"In queue '{name}' {failed} of {ended} executions failed in the last "
             f"{minutes} minutes.",
             hint=f"ojs-aws errors -q {name}",

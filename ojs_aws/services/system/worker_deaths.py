@@ -36,11 +36,14 @@ class WorkerDeaths:
     failures: Callable[[], FailureStatistics]
     store: JobStore
 
-    def __call__(self, sees: Sees | None, checks: dict[str, str]) -> list[Finding]:
-        """Return what needs attention, and add a sentence about all failures to the checks."""
+    def __call__(self, sees: Sees | None, checks: dict[str, str], normal: str) -> list[Finding]:
+        """Return what needs attention, and add a sentence about all failures to the checks.
+
+        :param normal: says why so many failures are no finding; empty if they are one.
+        """
         report = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
         died = [each for each in report.groups if each.group.type == WORKER_DEATH]
-        checks["failures"] = _checked(report, sum(each.group.count for each in died))
+        checks["failures"] = _checked(report, sum(each.group.count for each in died), normal)
         oldest = report.until - RECENT_MS
         groups = [each.group for each in died if each.group.last_seen >= oldest]
         count = sum(each.count for each in groups)
@@ -96,11 +99,12 @@ def _deaths(job: JobRecord, since: Instant) -> int:
     )
 
 
-def _checked(report: FailureReport, died: int) -> str:
+def _checked(report: FailureReport, died: int, normal: str) -> str:
     """Return a sentence about the failures that were looked at."""
     failed = sum(each.group.count for each in report.groups) + report.ungrouped
     during = f"in the last {span_text(report.until - report.since)}"
     if not failed:
         return f"No attempt failed {during}."
     deaths = f"{died or 'none'} of them because a worker died or hung"
-    return f"{failed} failed attempt{'s' if failed > 1 else ''} {during}, {deaths}."
+    text = f"{failed} failed attempt{'s' if failed > 1 else ''} {during}, {deaths}."
+    return f"{text} {normal}".rstrip()

@@ -150,6 +150,7 @@ def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals)
     since = now - (first.started_at or now)
     others = f" and {len(longest) - 1} more" if len(longest) > 1 else ""
     names: list[JsonValue] = [job.id for job in longest[:MAX_NAMED]]
+    queues: list[JsonValue] = [*dict.fromkeys(job.queue for job in longest)]
     return Finding(
         code=FindingCode.JOBS_RUN_LONG,
         check="workers",
@@ -157,7 +158,7 @@ def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals)
         f"of the {places} places of its workers: '{first.type}' for {span_text(since)}{others}, "
         f"where {MOST:.0%} end within {span_text(usual_ms)}.",
         hint=f"ojs-aws jobs cancel {' '.join(map(str, names))}",
-        data={"queue": queue, "job_id": first.id, "job_ids": names},
+        data={"queue": queue, "queues": queues, "job_id": first.id, "job_ids": names},
     )
 
 

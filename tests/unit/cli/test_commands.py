@@ -15,6 +15,7 @@ from ojs_aws.cli.app import app
 from ojs_aws.cli.jobs import Consent
 from ojs_aws.cli.readiness import _template
 from ojs_aws.cli.session import ExitCode, connect
+from ojs_aws.client.areas.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
 from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
@@ -171,6 +172,48 @@ def test_jobs_that_retry_are_cancelled_although_they_went_on_since_the_count(
     states = {each.id: each.state for each in world.store.jobs.values()}
     assert {states.pop(each) for each in counted} == {"cancelled"}
     assert [*states.values()] == ["available"]
+
+
+def test_jobs_that_could_not_be_changed_are_named_with_why(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job may have ended between the count and the answer; the exit code says so."""
+    ended, other = enqueue(cli, "-q", "billing"), enqueue(cli, "-q", "billing")
+    agrees = Consent.agrees
+
+    def agree(*given: Any) -> bool:
+        world.backend.jobs.cancel(ended)
+        return agrees(*given)
+
+    monkeypatch.setattr(Consent, "agrees", agree)
+    ran = cli.run("jobs", "cancel", "-q", "billing", "-y")
+    assert ran.code == ExitCode.FAILED
+    assert ran.out.splitlines() == [
+        "Cancelled 1 of 2 jobs.",
+        "1 job could not be changed:",
+        f"  {ended}: Job is in cancelled state",
+    ]
+    assert world.store.jobs[other].state == "cancelled"
+
+
+def test_dead_letters_that_could_not_be_changed_are_named_with_why(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first twenty of them."""
+    ids = [die(cli, world) for _ in range(21)]
+    retry_many = DeadLetterJobs.retry_many
+
+    async def change(letters: DeadLetterJobs, *, dry_run: bool = False, **given: Any) -> BulkResult:
+        if dry_run:
+            return await retry_many(letters, dry_run=True, **given)
+        return BulkResult([BulkOutcome(each, "failed", "Not now.") for each in ids])
+
+    monkeypatch.setattr(DeadLetterJobs, "retry_many", change)
+    ran = cli.run("dead-letter", "retry", "--all", "-y")
+    assert ran.code == ExitCode.FAILED
+    head, *rest = ran.out.splitlines()
+    assert (head, rest[0]) == ("retry: 0 done, 21 not.", "21 dead letters could not be changed:")
+    assert rest[1:] == [*(f"  {each}: Not now." for each in ids[:20]), "  and 1 more"]
 
 
 def test_named_jobs_are_changed_one_by_one(cli: Cli, world: World) -> None:
@@ -407,7 +450,21 @@ def test_the_numbers_of_all_queues_are_shown(cli: Cli) -> None:
     count_changes(cli.world)
     enqueue(cli)
     assert cli.ask("stats")["jobs"]["available"] == 1
-    assert "processed per minute" in cli.run("stats").out
+    assert "completed per minute, last 5 minutes" in cli.run("stats").out
+
+
+def test_attempts_that_are_repeated_are_among_the_failures_shown(cli: Cli, world: World) -> None:
+    """Of all queues and of one: five minutes, and an hour."""
+    count_changes(world)
+    world.registry.ensure("email", world.clock.now())
+    for _ in range(6):
+        enqueue(cli, "-q", "email", "--max-attempts", "2")
+        (job,) = world.backend.jobs.fetch(FetchRequest(("email",), worker_id="w"))
+        world.backend.jobs.fail(job.id, "w", parse_object('{"type":"Broken","message":"m"}'))
+    numbers = " ".join(cli.run("stats").out.split())
+    assert "failed attempts per minute, last 5 minutes 1.2" in numbers
+    shown = " ".join(cli.run("queues", "show", "email").out.split())
+    assert "failed attempts per minute, last hour 0.1" in shown
 
 
 # ------------------------------------------------------------------------------------ errors

@@ -196,7 +196,7 @@ def test_errors_are_shown_by_group(cli: Cli, world: World) -> None:
     shown = cli.run("errors", "-q", "email").out
     assert "job-2" in shown
     assert "Broken: no user 2" in shown
-    assert "the begin of an hour" in cli.run("errors").err
+    assert "the beginning of an hour" in cli.run("errors").err
     assert cli.ask("errors", "--since", "2h")["groups"][0]["count"] == 3
 
 
@@ -207,6 +207,6 @@ def test_many_jobs_are_reprioritised_after_a_count(cli: Cli, world: World) -> No
     assert counted["matched"] == 1
     assert world.store.jobs[job_id].priority == 0
     ran = cli.run("jobs", "reprioritise", "50", "-q", "default", "--yes")
-    assert ran.out == "Reprioritised 1 jobs.\n"
+    assert ran.out == "Reprioritised 1 job.\n"
     assert world.store.jobs[job_id].priority == 50
     assert cli.run("jobs", "reprioritise", "50").code == ExitCode.USAGE

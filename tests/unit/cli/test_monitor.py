@@ -24,7 +24,9 @@ def furnish(cli: Cli, world: World) -> str:
         enqueue(cli, "-q", queue)
         world.registry.ensure(queue, world.clock.now())
     world.backend.queues.service.pause("reports")
-    world.backend.workers.heartbeat("w1", [], None, WorkerReport(active_jobs=2))
+    world.backend.workers.heartbeat(
+        "w1", [], None, WorkerReport(about='{"concurrency":5}', active_jobs=2)
+    )
     dead = die(cli, world, kind="SmtpError")
     error = '{"type":"SmtpError","message":"refused"}'
     failed = Event(
@@ -47,6 +49,7 @@ def test_one_look_shows_queues_workers_and_failures(cli: Cli, world: World) -> N
     assert "available 3   active 0" in shown
     assert shown.index("email") < shown.index("reports (paused)")
     assert "w1" in shown
+    assert "2 of 5" in shown
     assert dead in shown
     assert "SmtpError: refused" in shown
 

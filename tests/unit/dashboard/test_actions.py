@@ -15,7 +15,7 @@ from ojs_aws.dashboard import files
 SOURCES: Final = Path(files.__file__).parent / "web" / "src"
 PAGES: Final = {path.name: path.read_text() for path in sorted(SOURCES.rglob("*.ts*"))}
 CHANGES: Final = {
-    "job_actions.ts": ("retry", "cancel", "delete"),
+    "bulk_changes.ts": ("retry", "cancel", "delete"),
     "queue_actions.ts": ("pause", "resume", "drain"),
     "cron.tsx": ("pause", "resume"),
     "workers.tsx": ("quiet", "resume", "terminate"),
@@ -69,7 +69,7 @@ def test_every_change_asks_and_shows_its_command_line() -> None:
         for module, text in PAGES.items()
         if re.search(r'call(?:At)?(?:<[^(]*>)?\(\s*"(?:POST|PUT|PATCH|DELETE)"', text)
     }
-    assert {"job_actions.ts", "queue_actions.ts", "job_copy.tsx", "workers.tsx"} <= writing
+    assert {"bulk_changes.ts", "queue_actions.ts", "job_copy.tsx", "workers.tsx"} <= writing
     for module in writing:
         text = PAGES[module]
         actions = len(re.findall(r"^    run: ", text, re.MULTILINE))

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Code, ErrorNote, atLeast } from "./parts";
+import { Code, ErrorNote, JobLink, atLeast } from "./parts";
 import { refresh } from "./polling";
 
 export interface Progress {
@@ -21,10 +21,17 @@ export interface Count {
   readonly isExact: boolean;
 }
 
+/** A job that could not be changed, and why. */
+export interface Left {
+  readonly job_id: string;
+  readonly error: string;
+}
+
 /** What was done, and whether something of it could not be done. */
 export interface Outcome {
   readonly text: string;
   readonly isPartial: boolean;
+  readonly left?: readonly Left[];
 }
 
 export interface Action {
@@ -62,9 +69,30 @@ export function ask(action: Action): void {
   asked.value = action;
 }
 
-export function ActionButton({ action, label, isSmall = true }: { action: () => Action; label?: string; isSmall?: boolean }) {
+interface ActionButtonOptions {
+  readonly action: () => Action;
+  readonly label?: string;
+  readonly isSmall?: boolean;
+  readonly isDisabled?: boolean;
+}
+
+export function ActionButton({ action, label, isSmall = true, isDisabled = false }: ActionButtonOptions) {
   const shown = label ?? action().verb;
-  return <button type="button" class={isSmall ? "small" : ""} onClick={() => ask(action())}>{shown}</button>;
+  return <button type="button" class={isSmall ? "small" : ""} disabled={isDisabled} onClick={() => ask(action())}>{shown}</button>;
+}
+
+/** What was done last; it stays in sight however far somebody has scrolled. */
+export function Done() {
+  const { text, isPartial, left = [] } = done.value;
+  return (
+    <div class={isPartial ? "done partial" : "done"}>
+      <div role="status">
+        {text}
+        {left.length > 0 && <ul>{left.map(({ job_id: id, error }) => <li key={id}><JobLink id={id} /> {error}</li>)}</ul>}
+      </div>
+      {text && <button type="button" class="small" onClick={() => noteDone("")}>Close</button>}
+    </div>
+  );
 }
 
 /** The dialog; the shell has one. */

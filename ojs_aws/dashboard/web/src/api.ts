@@ -12,6 +12,8 @@ export class ApiError extends Error {
     readonly requestId: string,
     /** Seconds that the server asks to wait. */
     readonly retryAfterS: number,
+    /** What the server answered. */
+    readonly answer: unknown = null,
   ) {
     super(message);
   }
@@ -80,17 +82,18 @@ async function send(method: string, url: URL, body: unknown): Promise<Response> 
 }
 
 function refused(response: Response, text: string): ApiError {
-  let report: { message?: string; code?: string; request_id?: string } = {};
+  type Report = { message?: string; code?: string; request_id?: string };
+  let answer: (Report & { error?: Report }) | null = null;
   try {
-    const value = JSON.parse(text) as { error?: typeof report; message?: string };
-    report = value.error ?? value;
+    answer = JSON.parse(text) as Report & { error?: Report };
   } catch {
     // A gateway answers in a form of its own.
   }
+  const report = answer?.error ?? answer ?? {};
   const message = report.message ?? `The server answers ${response.status}.`;
   // The gateway's own refusals have no code: one of unsigned requests is a 403.
   if (response.status === 401 || (response.status === 403 && !report.code)) signInReason.value ||= message;
   const wait = Number(response.headers.get("Retry-After"));
   const id = report.request_id ?? response.headers.get("X-Request-Id") ?? "";
-  return new ApiError(message, response.status, report.code ?? "", id, Number.isFinite(wait) ? wait : 0);
+  return new ApiError(message, response.status, report.code ?? "", id, Number.isFinite(wait) ? wait : 0, answer);
 }

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
-import { ActionDialog, done, noteDone } from "./action";
+import { ActionDialog, Done, noteDone } from "./action";
 import { address, link, open } from "./address";
 import { Time } from "./parts";
 import { isIdle, refresh, updatedAt } from "./polling";
@@ -122,11 +122,10 @@ function CurrentView() {
     }
     isFirst.current = false;
   }, [path, id]);
-  const status = <p class={done.value.isPartial ? "done partial" : "done"} role="status">{done.value.text}</p>;
   if (!view || (id !== undefined && !view.one)) return <p>There is no such view. <a href={link([])}>Overview</a></p>;
   const One = view.one;
   const Page = view.page;
-  return <>{status}{id !== undefined && One ? <One key={id} id={id} /> : <Page />}</>;
+  return <><Done />{id !== undefined && One ? <One key={id} id={id} /> : <Page />}</>;
 }
 
 function Search() {

@@ -138,6 +138,25 @@ def test_a_queue_in_which_most_executions_fail_is_found(
         assert findings[0].message == f"{text} in the last 5 minutes."
 
 
+@pytest.mark.parametrize(("failed", "is_found"), [(9, False), (10, True)])
+def test_failures_that_are_no_finding_are_called_normal(
+    world: World, failed: int, is_found: bool
+) -> None:
+    """With what would be a finding; where one is, the failures are not said to be normal."""
+    for _ in range(failed):
+        push(world, retry={"max_attempts": 1})
+        (job,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+        world.backend.jobs.fail(job.id, "w", ERROR)
+        after = world.backend.jobs.info(job.id)
+        world.backend.failures.record(events_of(job, after, Commit(world.clock.now())))
+    report = world.backend.findings()
+    assert {each.check for each in report.findings} == ({"failures"} if is_found else set())
+    text = report.checks["failures"]
+    assert text.startswith(f"{failed} failed attempts in the last ")
+    normal = "No queue fails at present: that would be at least 10 failures in 5 minutes"
+    assert (normal in text) is not is_found
+
+
 def test_workers_that_stopped_sending_heartbeats_are_found(world: World) -> None:
     """By name."""
     world.clock.advance(s=600)
@@ -201,6 +220,7 @@ def test_jobs_that_run_long_and_keep_others_waiting_are_found(
             "places of its workers: 'demo.echo' for 1 min 1 s and 1 more, where 95% end within "
         )
         assert findings[0].hint == f"ojs-aws jobs cancel {' '.join(stuck)}"
+        assert findings[0].data["queues"] == ["default"]
 
 
 def let_its_worker_die(world: World, queue: str = "default") -> None:

@@ -56,15 +56,15 @@ export function ApiKeys() {
           { name: "Scopes", show: (key) => key.scopes.join(", ") },
           { name: "Queues", show: (key) => key.queues.join(", ") || "all" },
           { name: "Job types", show: (key) => key.types.join(", ") || "all" },
-          { name: "Made", show: (key) => <Time at={key.created_at} /> },
+          { name: "Created", show: (key) => <Time at={key.created_at} /> },
           { name: "Expires", show: (key) => <Time at={key.expires_at} /> },
           { name: "Old secret valid until", show: (key) => <Time at={key.secrets.find((secret) => secret.expires_at)?.expires_at} /> },
           { name: "Change", show: (key) => key.state === "valid" && <ActionButton action={() => revoke(key)} /> },
         ]}
       />
       {data.next_cursor && <p><a href={link(["api-keys"], { cursor: data.next_cursor })}>Next keys</a></p>}
-      <p class="quiet">Keys are made and rotated on the command line, which shows the secret once:</p>
-      <Code label="A command that makes a key" text="ojs-aws keys create checkout --scope producer" />
+      <p class="quiet">Keys are created and rotated on the command line, which shows the secret once:</p>
+      <Code label="A command that creates a key" text="ojs-aws keys create checkout --scope producer" />
     </>
   );
 }

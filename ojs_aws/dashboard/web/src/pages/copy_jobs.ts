@@ -1,6 +1,6 @@
 // Enqueues copies of cancelled jobs: the way back from a cancellation, which is final for the jobs themselves.
 
-import type { Action } from "../action";
+import type { Action, Left } from "../action";
 import { ApiError, JsonText, call } from "../api";
 import { copyIdOf } from "../job_id";
 import { type Source, at, readSource } from "../json_source";
@@ -19,7 +19,7 @@ export function copiesOf(ids: readonly string[]): Action {
     verb: "Enqueue copies",
     run: async ({ report, isStopped }) => {
       const found: Record<Outcome, number> = { copied: 0, "had one": 0, "left alone": 0 };
-      const problems: string[] = [];
+      const left: Left[] = [];
       let looked = 0;
       for (const id of ids) {
         if (isStopped()) break;
@@ -27,18 +27,19 @@ export function copiesOf(ids: readonly string[]): Action {
           found[await copyJob(id)] += 1;
         } catch (error) {
           if (!(error instanceof ApiError) || !isOfTheJob(error)) throw error;
-          problems.push(error.message);
+          left.push({ job_id: id, error: error.message });
         }
         looked += 1;
         report(`${looked} of ${counted(ids.length, "job")}`);
       }
-      return [
+      const text = [
         ...(looked < ids.length ? [`Stopped after ${counted(looked, "job")}.`] : []),
         `Enqueued ${found.copied === 1 ? "1 copy" : `${found.copied} copies`}.`,
         ...(found["had one"] ? [`${counted(found["had one"], "job")} had a copy already.`] : []),
-        ...(found["left alone"] ? [`${counted(found["left alone"], "job")} not cancelled, and left alone.`] : []),
-        ...(problems.length > 0 ? [`${counted(problems.length, "job")} could not be copied: ${problems[0]}`] : []),
+        ...(found["left alone"] ? [`${counted(found["left alone"], "job")} left alone: not cancelled.`] : []),
+        ...(left.length > 0 ? [`${counted(left.length, "job")} could not be copied.`] : []),
       ].join(" ");
+      return { text, isPartial: looked < ids.length || left.length > 0, left };
     },
   };
 }

@@ -41,7 +41,7 @@ export function Cron() {
         label="Cron jobs"
         rows={data.items}
         nameOf={(cron) => cron.name}
-        none="There are no cron jobs. ojs-aws cron register makes one."
+        none="There are no cron jobs. ojs-aws cron register creates one."
         columns={[
           { name: "Name", show: (cron) => <a href={link(["cron", cron.name])}>{cron.name}</a> },
           { name: "Schedule", show: (cron) => <code>{cron.expression}</code> },

@@ -65,7 +65,7 @@ export function CronJob({ id }: { id: string }) {
           { name: "Job", show: (run) => (run.job_id ? <JobLink id={run.job_id} /> : "-") },
           { name: "Began", show: (run) => <Time at={run.started_at} /> },
           { name: "Took", isNumber: true, show: (run) => between(run.started_at, run.completed_at) || "-" },
-          { name: "Why not", show: (run) => run.reason ?? "-" },
+          { name: "Why it did not run", show: (run) => run.reason ?? "-" },
         ]}
       />
       <Value title="The job that it enqueues" text={data.template} />
@@ -86,7 +86,7 @@ function NextRuns({ cron, runs }: { cron: CronRow; runs: readonly string[] }) {
         columns={[
           { name: "When", show: (at) => <Time at={at} /> },
           { name: `By the clocks of ${cron.timezone}`, show: (at) => clockTime(at, cron.timezone) },
-          { name: "For you", show: (at) => <ExactTime at={at} /> },
+          { name: "In your zone", show: (at) => <ExactTime at={at} /> },
         ]}
       />
     </>

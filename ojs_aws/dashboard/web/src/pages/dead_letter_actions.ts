@@ -27,9 +27,9 @@ function argsOf(answer: string): string {
 /** Say why a text is no JSON array; empty if it is one. */
 function arrayProblem(text: string): string {
   try {
-    return Array.isArray(JSON.parse(text)) ? "" : "Arguments are a JSON array.";
+    return Array.isArray(JSON.parse(text)) ? "" : "Arguments must be a JSON array.";
   } catch {
-    return "This is no JSON yet.";
+    return "This is not JSON yet.";
   }
 }
 

@@ -58,8 +58,8 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
   return (
     <>
       <p>
-        {atLeast(shown + found.ungrouped, found.is_exact)} failed attempts since <ExactTime at={found.since} />, the begin of an hour.{" "}
-        {found.ungrouped > 0 && <>{counted(found.ungrouped, "failure")} found no room in a group. </>}
+        {atLeast(shown + found.ungrouped, found.is_exact)} failed attempts since <ExactTime at={found.since} />, the beginning of an hour.{" "}
+        {found.ungrouped > 0 && <>{counted(found.ungrouped, "failure")} belong to no group. </>}
         {found.has_more && "There are more groups."}
       </p>
       <Table

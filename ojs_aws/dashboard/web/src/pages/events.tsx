@@ -118,7 +118,7 @@ function FilterForm({ filter }: { filter: Filter }) {
         </label>
       ))}
       <fieldset>
-        <legend>Also</legend>
+        <legend>Also show</legend>
         <label>
           <input type="checkbox" checked={draft.heartbeats === "true"} onChange={(event) => setDraft({ ...draft, heartbeats: event.currentTarget.checked ? "true" : "" })} /> heartbeats and progress
         </label>

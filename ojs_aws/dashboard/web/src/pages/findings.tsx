@@ -9,7 +9,7 @@ interface Finding {
   readonly severity: string;
   readonly message: string;
   readonly hint: string;
-  readonly data: { readonly queue?: string; readonly job_id?: string };
+  readonly data: { readonly queue?: string; readonly job_id?: string; readonly queues?: readonly string[] };
 }
 
 export interface Findings {
@@ -55,9 +55,12 @@ function Hint({ text }: { text: string }) {
 }
 
 function Where({ finding }: { finding: Finding }) {
-  const { job_id: job, queue } = finding.data;
+  const { job_id: job, queue, queues = [] } = finding.data;
   const view = VIEWS[finding.code];
-  if (view) return <a href={link([view[0]])}>{view[1]}</a>;
+  if (view) return <a href={link([view[0]], { queue })}>{view[1]}</a>;
+  if (finding.code === "jobs_run_long" && queue) {
+    return <>{(queues.length > 0 ? queues : [queue]).map((each) => <span key={each}><a href={link(["jobs"], { queue: each, state: "active" })}>Active jobs of {each}</a> </span>)}</>;
+  }
   if (job) return <JobLink id={job} />;
   if (queue) {
     const isFailing = finding.code === "jobs_fail";

@@ -151,7 +151,7 @@ function Usual({ job, usual }: { job: JobDetail; usual: Spread }) {
   return (
     <p>
       It has run for {between(job.started_at, new Date(now.value).toISOString())}{" "}
-      {isLong(ms, usual.p95) && <State name="slow" />}; of the executions of its queue that ended of late, half took {measured(usual.p50)} at most, and 95 % {measured(usual.p95)}.
+      {isLong(ms, usual.p95) && <State name="slow" />}; of the executions of its queue that ended recently, half took at most {measured(usual.p50)}, and 95 % at most {measured(usual.p95)}.
     </p>
   );
 }

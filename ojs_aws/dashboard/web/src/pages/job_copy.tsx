@@ -69,7 +69,7 @@ function Enqueue({ body, setBody }: { body: string; setBody: (text: string) => v
         <textarea value={body} spellcheck={false} onInput={(event) => setBody(event.currentTarget.value)} />
       </label>
       <p class="quiet">The same on the command line:</p>
-      <Code text={safely(body, commandOf) || "The envelope is no JSON object yet."} label="Command line" />
+      <Code text={safely(body, commandOf) || "The envelope is not a JSON object yet."} label="Command line" />
       <ErrorNote error={error} />
       <div class="buttons">
         <button type="button" onClick={() => setBody(safely(body, indentedOf) || body)}>Indent</button>

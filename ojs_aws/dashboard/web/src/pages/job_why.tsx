@@ -25,14 +25,18 @@ export async function readWhy(id: string): Promise<Why> {
   return (await call<Why>("GET", `admin/jobs/${encodeURIComponent(id)}/why`)).value;
 }
 
+function workersOf(queue: string) {
+  return <a href={link(["workers"], { queue })}>Workers</a>;
+}
+
 /** The view where somebody can do something about a reason. */
 const VIEWS: Readonly<Record<string, (queue: string) => ComponentChildren>> = {
   limit: () => <a href={link(["limits"])}>Limits</a>,
-  no_worker: () => <a href={link(["workers"])}>Workers</a>,
+  no_worker: workersOf,
   queue_paused: (queue) => <>Queue <QueueLink name={queue} /></>,
-  running: () => <a href={link(["workers"])}>Workers</a>,
-  worker_silent: () => <a href={link(["workers"])}>Workers</a>,
-  workers_quiet: () => <a href={link(["workers"])}>Workers</a>,
+  running: workersOf,
+  worker_silent: workersOf,
+  workers_quiet: workersOf,
 };
 
 /** The reasons, each with where to go on from there. */

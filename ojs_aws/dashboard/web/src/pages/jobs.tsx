@@ -10,7 +10,9 @@ import { instantOf } from "../times";
 import { type JobPage, type JobRow, STATES } from "../shapes";
 import { type Column, Table } from "../table";
 import { copiesOf } from "./copy_jobs";
-import { type JobFilter, TERMINAL, cancelOf, changeAll, changedSoFar, goOn, keepUnfinished, retryOf, unfinished } from "./job_actions";
+import { type JobFilter, TERMINAL, changeAll } from "./bulk_changes";
+import { Interrupted } from "./interrupted";
+import { cancelOf, retryOf } from "./job_actions";
 
 const FILTER = ["queue", "state", "type", "since", "until", "tag", "error"] as const;
 
@@ -94,12 +96,12 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
         {examined !== undefined && examined > page.items.length && <>{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</>}
       </p>
       <div class="buttons chosen" role="group" aria-label="Chosen jobs">
-        {all.length > 0 && <button type="button" class="small" onClick={() => choose(all, !isAll)}>{isAll ? "Choose none on this page" : "Choose all on this page"}</button>}
+        {!isAll && all.length > 0 && <button type="button" class="small" onClick={() => choose(all, true)}>Choose all on this page</button>}
+        {ids.length > 0 && <button type="button" class="small" onClick={() => setChosen(new Set())}>Choose none</button>}
         <span>
           {ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}
           {gone > 0 && `, of which ${gone} left this list since`}
         </span>
-        {gone > 0 && <button type="button" class="small" onClick={() => setChosen(new Set())}>Choose none</button>}
         {ids.length > 0 && <ActionButton action={() => retryOf(ids)} label="Retry chosen" />}
         {ids.length > 0 && <ActionButton action={() => cancelOf(ids)} label="Cancel chosen" />}
         {page.items.some((job) => job.state === "cancelled" && chosen.has(job.id)) && <ActionButton action={() => copiesOf(ids)} label="Enqueue copies" />}
@@ -136,26 +138,11 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
   );
 }
 
-/** A change that was stopped, or during which the page was loaded again. */
-function Interrupted() {
-  const state = unfinished.value;
-  if (!state) return null;
-  return (
-    <div class="note">
-      <p>A change of many jobs ({state.change}) was not finished; {changedSoFar(state)} were changed.</p>
-      <div class="buttons">
-        <ActionButton action={() => goOn(state)} label="Go on …" />
-        <button type="button" class="small" onClick={() => keepUnfinished(null)}>Leave it so</button>
-      </div>
-    </div>
-  );
-}
-
 function AllThatMatch({ filter }: { filter: JobFilter }) {
   const states = (filter.state ?? "").split(",").filter(Boolean);
   const isPossible = (fits: (state: string) => boolean): boolean => states.length === 0 || states.some(fits);
   if (Object.keys(filter).length === 0) {
-    return <p class="quiet">To change many jobs at once, filter them first: nobody means all jobs of all queues.</p>;
+    return <p class="quiet">To change many jobs at once, filter them first.</p>;
   }
   return (
     <>
@@ -165,7 +152,7 @@ function AllThatMatch({ filter }: { filter: JobFilter }) {
         {isPossible((state) => !TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Cancel all …" action={() => changeAll("cancel", filter)} />}
         {isPossible((state) => TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Delete all …" action={() => changeAll("delete", filter)} />}
       </div>
-      <p class="quiet">Each counts first and asks. Jobs that match only after the count are left alone.</p>
+      <p class="quiet">Each button counts the jobs first, and then asks. Jobs that match only after the count are left alone.</p>
     </>
   );
 }

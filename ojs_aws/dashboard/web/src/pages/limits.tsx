@@ -75,13 +75,13 @@ export function usedOf({ concurrency, rate, throttle }: LimitRow): string {
 
 function lift(key: string): Action {
   return {
-    title: `Remove what was set for ${key}?`,
+    title: `Remove the operator's limits of ${key}?`,
     explanation: "The limits that jobs and queues name apply again.",
     command: ojsAws("rate-limits", "remove", key),
     verb: "Remove",
     run: async () => {
       await call("DELETE", `rate-limits/${encodeURIComponent(key)}`);
-      return `What was set for ${key} is removed.`;
+      return `The operator's limits of ${key} are removed.`;
     },
   };
 }

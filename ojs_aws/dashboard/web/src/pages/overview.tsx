@@ -128,7 +128,7 @@ export function Overview() {
 /** The queue whose oldest job waits longest; the sweep finds it each minute. */
 function Oldest({ numbers }: { numbers: Numbers }) {
   const { oldest_available_at: at, oldest_available_queue: queue } = numbers;
-  return at && queue ? <><Time at={at} /> in <QueueLink name={queue} /></> : <>none that waits, at the last sweep</>;
+  return at && queue ? <><Time at={at} /> in <QueueLink name={queue} /></> : <>none, at the last sweep</>;
 }
 
 /** How late the sweep and the events are. */
@@ -146,7 +146,7 @@ function BusyQueues({ queues }: { queues: readonly BusyQueue[] }) {
       label="Queues"
       rows={queues}
       nameOf={(queue) => queue.name}
-      none="There are no queues yet. The first job of a queue makes it."
+      none="There are no queues yet. The first job of a queue creates it."
       columns={[
         { name: "Queue", show: (queue) => <QueueLink name={queue.name} /> },
         { name: "State", show: (queue) => <State name={queue.paused ? "paused" : "active"} /> },

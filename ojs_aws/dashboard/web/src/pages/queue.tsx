@@ -10,7 +10,9 @@ import { type Counts, type JobPage, type Pagination, STATES, type Spread, type T
 import { duration, spreadText } from "../times";
 import { type Why, Reasons, readWhy } from "./job_why";
 import { type LimitRow, usedOf } from "./limits";
-import { queueChange, queuePurge } from "./queue_actions";
+import { queuePurge } from "./bulk_changes";
+import { Interrupted } from "./interrupted";
+import { queueChange } from "./queue_actions";
 
 interface QueueDetail {
   readonly name: string;
@@ -96,6 +98,7 @@ export function Queue({ id }: { id: string }) {
         </div>
       </Heading>
       <StaleNote error={error} />
+      <Interrupted />
       <Facts
         facts={[
           ["State", <State name={data.state} />],
@@ -139,8 +142,8 @@ const NAMED = 5;
 /** The workers that serve a queue and send heartbeats. */
 function WorkersOf({ queue, page }: { queue: string; page: WorkerPage | null }) {
   const serving = (page?.items ?? []).filter((worker) => worker.queues?.includes(queue));
-  if (serving.length === 0) return <>none that sends heartbeats{page?.pagination.has_more ? " among the first 200" : ""}</>;
-  return <><a href={link(["workers"])}>{serving.slice(0, NAMED).map((worker) => worker.id).join(", ")}</a>{serving.length > NAMED && ` and ${serving.length - NAMED} more`}</>;
+  if (serving.length === 0) return <>none sends heartbeats{page?.pagination.has_more ? " among the first 200" : ""}</>;
+  return <><a href={link(["workers"], { queue })}>{serving.slice(0, NAMED).map((worker) => worker.id).join(", ")}</a>{serving.length > NAMED && ` and ${serving.length - NAMED} more`}</>;
 }
 
 /** The limits of a queue, with what is used of each. */

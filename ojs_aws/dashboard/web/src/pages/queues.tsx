@@ -33,7 +33,7 @@ function QueueTable({ counted }: { counted: CountedQueues }) {
         label="Queues"
         rows={page.items}
         nameOf={(queue) => queue.name}
-        none="There are no queues yet. The first job of a queue makes it."
+        none="There are no queues yet. The first job of a queue creates it."
         columns={[
           { name: "Queue", show: (queue) => <QueueLink name={queue.name} /> },
           { name: "State", show: (queue) => <State name={queue.state} /> },

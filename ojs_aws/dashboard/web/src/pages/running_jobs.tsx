@@ -84,14 +84,14 @@ export function RunningJobs({ running }: { running: Running }) {
           { name: "Type", show: (job) => job.type },
           { name: "Queue", show: (job) => <QueueLink name={job.queue} /> },
           { name: "Runs since", show: (job) => <><Time at={job.started_at} /> {isSlow(job, typical) && <State name="slow" />}</> },
-          { name: "95 % of its queue take", isNumber: true, show: (job) => measured(typical[job.queue]) },
+          { name: "95 % take at most", isNumber: true, show: (job) => measured(typical[job.queue]) },
           { name: "Attempt", isNumber: true, show: (job) => `${job.attempt} of ${job.max_attempts}` },
           { name: "Worker", show: (job) => <span class="id">{job.worker_id || "-"}</span> },
         ]}
       />
       <p class="quiet">
         {!isAll && `These are ${counted(jobs.length, "job")} of the ${QUEUES} queues with the most active jobs; more run. `}
-        Slow: {SLOW_TIMES} times as long as 95 % of the executions of its queue that completed of late, and longer than {duration(SLOW_MS)}.
+        Slow: {SLOW_TIMES} times as long as 95 % of the executions of its queue that completed recently, and longer than {duration(SLOW_MS)}.
       </p>
     </>
   );

@@ -46,7 +46,7 @@ export function Settings() {
           ["Server", `${manifest.implementation.name} ${manifest.implementation.version}`],
           ["Open Job Spec", manifest.specversion],
           ["Conformance level", manifest.conformance_level ?? "-"],
-          ["It can", Object.entries(manifest.capabilities).filter(([, has]) => has).map(([name]) => name.replaceAll("_", " ")).join(", ")],
+          ["Capabilities", Object.entries(manifest.capabilities).filter(([, has]) => has).map(([name]) => name.replaceAll("_", " ")).join(", ")],
         ]}
       />
       <h2>Who you are</h2>
@@ -62,7 +62,7 @@ export function Settings() {
       {settings
         ? <Facts facts={Object.entries(settings).map(([name, value]) => [name, textOf(value)] as const)} />
         : <p>Your credentials may not read the settings.</p>}
-      <p><a href="LICENSES.txt">Licences of what this page is made of</a></p>
+      <p><a href="LICENSES.txt">Licences of the software in this page</a></p>
     </>
   );
 }

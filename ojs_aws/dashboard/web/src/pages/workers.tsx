@@ -1,8 +1,7 @@
 // The workers that send heartbeats: what each runs and since when, and quiet, resume and terminate.
 
-import type { Action } from "../action";
 import { useState } from "preact/hooks";
-import { ActionButton } from "../action";
+import { type Action, ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
 import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
@@ -43,6 +42,7 @@ const SHOWN_JOBS = 5;
 
 export function Workers() {
   const cursor = address.value.query.get("cursor") ?? "";
+  const queue = address.value.query.get("queue") ?? "";
   const load = async (before: Everything | null, isAsked: boolean): Promise<Everything> => ({
     page: await read<WorkerPage>(`admin/workers?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`),
     running: await readRunning(before?.running ?? null, isAsked),
@@ -59,7 +59,7 @@ export function Workers() {
       <Heading text="Workers" />
       <StaleNote error={error} />
       <p>{atLeast(summary.total, summary.is_exact)} workers: {summary.running} running, {summary.quiet} quiet, {summary.terminate} terminating, {summary.stale} without heartbeats.</p>
-      <WholeQueue workers={data.page.items} />
+      <WholeQueue key={queue} named={queue} workers={data.page.items} />
       <Table
         label="Workers"
         rows={slowestFirst}
@@ -78,7 +78,7 @@ export function Workers() {
           { name: "Jobs, since", show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
         ]}
       />
-      {next && <p><a href={link(["workers"], { cursor: next })}>Next workers</a></p>}
+      {next && <p><a href={link(["workers"], { queue, cursor: next })}>Next workers</a></p>}
       {data.running && <RunningJobs running={data.running} />}
     </>
   );
@@ -118,21 +118,22 @@ function Asked({ worker }: { worker: WorkerRow }) {
 }
 
 /** Quiets or resumes all workers of a queue at once. */
-function WholeQueue({ workers }: { workers: readonly WorkerRow[] }) {
-  const queues = [...new Set(workers.flatMap((worker) => worker.queues ?? []))].sort();
-  const [chosen, setChosen] = useState("");
-  const queue = queues.includes(chosen) ? chosen : queues[0];
-  if (queue === undefined) return null;
+function WholeQueue({ workers, named }: { workers: readonly WorkerRow[]; named: string }) {
+  const [queue, setQueue] = useState(named);
+  // What is chosen stays on the list, also when the last of its workers has left the page.
+  const queues = [...new Set([queue, ...workers.flatMap((worker) => worker.queues ?? [])])].filter(Boolean).sort();
+  if (queues.length === 0) return null;
   return (
     <div class="filter">
       <label>
         All workers of the queue
-        <select value={queue} onChange={(event) => setChosen(event.currentTarget.value)}>
+        <select value={queue} onChange={(event) => setQueue(event.currentTarget.value)}>
+          <option value="">choose one</option>
           {queues.map((each) => <option key={each} value={each}>{each}</option>)}
         </select>
       </label>
-      <ActionButton isSmall={false} label="Quiet all" action={() => directQueue(queue, "quiet")} />
-      <ActionButton isSmall={false} label="Resume all" action={() => directQueue(queue, "resume")} />
+      <ActionButton isSmall={false} isDisabled={!queue} label="Quiet all" action={() => directQueue(queue, "quiet")} />
+      <ActionButton isSmall={false} isDisabled={!queue} label="Resume all" action={() => directQueue(queue, "resume")} />
     </div>
   );
 }
@@ -147,19 +148,20 @@ interface Directed {
 export function directQueue(queue: string, change: "quiet" | "resume"): Action {
   return {
     title: `${VERBS[change]} all workers of ${queue}?`,
-    explanation: `${change === "quiet" ? "With their next heartbeat they fetch no more, and finish their jobs." : "With their next heartbeat they fetch again."} This is also for their other queues, and not for workers that start later.`,
+    explanation: `${change === "quiet" ? "With their next heartbeat they fetch no more jobs, and finish those that they have." : "With their next heartbeat they fetch again."} This is so for their other queues, too, but not for workers that start later.`,
     command: ojsAws("workers", change, "--queue", queue),
     verb: VERBS[change],
     run: async () => {
-      let [updated, refused] = [0, 0];
+      let updated = 0;
+      const refused: string[] = [];
       let cursor: string | undefined;
       do {
         const { value } = await call<Directed>("POST", `admin/workers/${change}`, { queue, ...(cursor && { cursor }) });
         updated += value.updated;
-        refused += value.refused.length;
+        refused.push(...value.refused);
         cursor = value.next_cursor;
       } while (cursor);
-      return `Sent ${change} to ${counted(updated, "worker")} of ${queue}; it takes effect with the next heartbeat.${refused ? ` ${counted(refused, "worker")} terminate already.` : ""}`;
+      return `Sent ${change} to ${counted(updated, "worker")} of ${queue}; it takes effect with the next heartbeat.${refused.length > 0 ? ` Already terminating: ${refused.join(", ")}.` : ""}`;
     },
   };
 }
@@ -177,7 +179,7 @@ function Changes({ worker }: { worker: WorkerRow }) {
 const VERBS = { quiet: "Quiet", resume: "Resume", terminate: "Terminate" } as const;
 
 const EXPLANATIONS = {
-  quiet: "With its next heartbeat the worker fetches no more, and finishes its jobs.",
+  quiet: "With its next heartbeat the worker fetches no more jobs, and finishes those that it has.",
   resume: "With its next heartbeat the worker fetches again.",
   terminate: "With its next heartbeat the worker ends within its grace period. It cannot be resumed.",
 } as const;

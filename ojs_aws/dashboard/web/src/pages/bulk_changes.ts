@@ -1,0 +1,233 @@
+// Changes all jobs that a filter matches, or purges a queue: counts first, works step by step, and goes on after a reload.
+
+import { signal } from "@preact/signals";
+import { type Action, type Count, type Left, type Outcome, type Progress, THE_NUMBER } from "../action";
+import { call } from "../api";
+import { counted } from "../parts";
+import { SERVER, ojsAws } from "../quoting";
+
+export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until" | "tag" | "error", string>>>;
+
+export type Change = "retry" | "cancel" | "delete";
+
+/** A purge is of one queue and some states: it deletes the jobs that have ended, and cancels the others. */
+type BulkChange = Change | "purge";
+
+/** Jobs that one request changes. */
+const STEP = 100;
+
+export const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
+
+/** Nobody needs to know more exactly how many jobs match. */
+const MANY = 1000;
+
+/** Jobs that could not be changed, and are named. */
+const NAMED = 5;
+
+export const VERBS: Readonly<Record<BulkChange, string>> = { retry: "Retry", cancel: "Cancel jobs", delete: "Delete", purge: "Purge" };
+
+const DONE: Readonly<Record<BulkChange, string>> = { retry: "Retried", cancel: "Cancelled", delete: "Deleted", purge: "Purged" };
+
+export const EXPLANATIONS: Readonly<Record<BulkChange, string>> = {
+  retry: "Discarded jobs become available again with attempt 0. Their old errors are kept apart.",
+  cancel: "Jobs that have not ended are cancelled and stay so: they cannot be retried, but copies of them can be enqueued later. Workers are informed with their next heartbeat.",
+  delete: "Jobs that have ended are deleted for good, with their arguments and results.",
+  purge: "Jobs that have ended are deleted for good, the others are cancelled.",
+};
+
+/** The states in which a job can be changed so. */
+const POSSIBLE: Readonly<Record<Change, (state: string) => boolean>> = {
+  retry: (state) => state === "discarded",
+  cancel: (state) => !TERMINAL.includes(state),
+  delete: (state) => TERMINAL.includes(state),
+};
+
+/** Return what became of many jobs: those that could not be changed make it a warning, and the first ones are named. */
+export function outcomeOf(change: BulkChange, changed: string, failed: number, left: readonly Left[]): Outcome {
+  const first = failed > NAMED ? ` The first ${NAMED}:` : "";
+  const others = failed ? ` ${counted(failed, "job")} could not be changed.${first}` : "";
+  return { text: `${DONE[change]} ${changed}.${others}`, isPartial: failed > 0, left: failed ? left.slice(0, NAMED) : [] };
+}
+
+interface ByFilter {
+  readonly job_ids: readonly string[];
+  readonly matched: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly errors: readonly Left[];
+  readonly examined: number;
+  readonly next_cursor?: string;
+  readonly as_of?: string;
+}
+
+/** A change of many jobs that has not come to its end. */
+export interface Unfinished {
+  readonly change: BulkChange;
+  readonly filter: JobFilter;
+  readonly asOf?: string | undefined;
+  readonly cursor?: string | undefined;
+  /** The counted jobs that are left to change, where they are changed by their ids. */
+  readonly ids?: readonly string[];
+  readonly changed: number;
+  readonly failed: number;
+  /** The first of those that could not be changed. */
+  readonly left: readonly Left[];
+  /** True if an answer is missing: then more jobs may have been changed than was counted. */
+  readonly isLost: boolean;
+}
+
+/** Return how many jobs a change has changed, as far as is known. */
+export function changedSoFar({ changed, isLost }: Unfinished): string {
+  return `${isLost ? "at least " : ""}${counted(changed, "job")}`;
+}
+
+const STORED = `ojs-unfinished ${SERVER}`;
+
+/** The last change of many jobs, if it was stopped, or the page was loaded again meanwhile. */
+export const unfinished = signal<Unfinished | null>(JSON.parse(sessionStorage.getItem(STORED) ?? "null") as Unfinished | null);
+
+/** Keep how far a change has come for this tab, or forget it. */
+export function keepUnfinished(state: Unfinished | null): void {
+  unfinished.value = state;
+  if (state) sessionStorage.setItem(STORED, JSON.stringify(state));
+  else sessionStorage.removeItem(STORED);
+}
+
+/** Change the next jobs of a filter, or count them. */
+async function filterStep({ change, filter, asOf, cursor }: Unfinished, isDry: boolean): Promise<ByFilter> {
+  const states = statesOf(filter);
+  const sent = { [isDry ? "dry_run" : "confirm"]: true, cursor };
+  if (change === "purge") {
+    const { value } = await call<ByFilter & { readonly purged_count: number }>("DELETE", `admin/queues/${encodeURIComponent(filter.queue ?? "")}/jobs`, { ...sent, states });
+    const number = value.purged_count;
+    return { ...value, job_ids: [], matched: number, succeeded: number, examined: number, failed: 0, errors: [] };
+  }
+  const wanted = { ...filter, ...(states.length > 0 && { state: states }) };
+  return (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { ...sent, filter: wanted, limit: isDry ? MANY : STEP, as_of: asOf })).value;
+}
+
+/** Change the jobs with these ids. */
+export async function namedStep(change: BulkChange, ids: readonly string[]): Promise<ByFilter> {
+  return (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { job_ids: ids, confirm: true })).value;
+}
+
+/** Change the next hundred jobs, and return how far it has come then. */
+async function nextStep(state: Unfinished): Promise<Unfinished> {
+  const { change, ids } = state;
+  const part = ids ? await namedStep(change, ids.slice(0, STEP)) : await filterStep(state, false);
+  const further = ids ? { ids: ids.slice(STEP) } : { cursor: part.next_cursor };
+  const left = [...state.left, ...part.errors].slice(0, NAMED);
+  return { ...state, ...further, left, changed: state.changed + part.succeeded, failed: state.failed + part.failed };
+}
+
+function isOver(state: Unfinished): boolean {
+  return state.ids ? state.ids.length === 0 : !state.cursor;
+}
+
+function statesOf(filter: JobFilter): string[] {
+  return (filter.state ?? "").split(",").filter(Boolean);
+}
+
+/** Change page after page of the jobs that match, from where it stands; those that came later are left alone. */
+async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Promise<Outcome> {
+  const { change } = from;
+  let state = from;
+  do {
+    // Kept before it is sent: its answer may be lost, or the page loaded again meanwhile.
+    keepUnfinished({ ...state, isLost: true });
+    state = await nextStep(state);
+    keepUnfinished(isOver(state) ? null : state);
+    report(`${DONE[change]} ${changedSoFar(state)} so far`);
+  } while (!isOver(state) && !isStopped());
+  // After a lost answer, those that it was about have changed already.
+  const outcome = outcomeOf(change, changedSoFar(state), state.isLost ? 0 : state.failed, state.left);
+  return isOver(state) ? outcome : { ...outcome, text: `Stopped. ${outcome.text}`, isPartial: true };
+}
+
+function commandOf(change: BulkChange, filter: JobFilter): string {
+  const states = statesOf(filter).flatMap((state) => ["--state", state]);
+  if (change === "purge") return ojsAws("queues", "purge", filter.queue ?? "", ...states);
+  const words = Object.entries(filter).flatMap(([name, value]) => (name === "state" || !value ? [] : [`--${name}`, value]));
+  return ojsAws("jobs", change, ...words, ...states);
+}
+
+interface Counted extends Count {
+  /** What changes these jobs, and no others. */
+  readonly start: Unfinished;
+}
+
+/** Count what a change of all that match would meet: to the end, until many match, or until it is stopped. */
+async function countAll(change: BulkChange, filter: JobFilter, { report, isStopped }: Progress): Promise<Counted> {
+  const start: Unfinished = { change, filter, changed: 0, failed: 0, left: [], isLost: false };
+  let [number, examined] = [0, 0];
+  let { asOf, cursor } = start;
+  const ids: string[] = [];
+  do {
+    const part = await filterStep({ ...start, asOf, cursor }, true);
+    number += part.matched;
+    ids.push(...part.job_ids);
+    examined += part.examined;
+    asOf ??= part.as_of;
+    cursor = part.next_cursor;
+    report(`Looked at ${counted(examined, "job")}; ${number.toLocaleString("en")} match`);
+  } while (cursor && number < MANY && !isStopped());
+  // Jobs that retry leave their state again and again: the counted ones are cancelled by their ids.
+  return { number, isExact: !cursor, start: { ...start, asOf, ...(change === "cancel" && !cursor && { ids }) } };
+}
+
+type Question = Pick<Action, "title" | "explanation" | "typed">;
+
+/** Change all jobs that a filter matches, after counting them. */
+function bulkChange(change: BulkChange, filter: JobFilter, question: Question): Action {
+  let start: Unfinished | undefined;
+  let hasBegun = false;
+  return {
+    ...question,
+    command: commandOf(change, filter),
+    verb: VERBS[change],
+    dryRun: async (progress) => {
+      const found = await countAll(change, filter, progress);
+      start = found.start;
+      return found;
+    },
+    run: (progress) => {
+      // After an error it goes on where it was.
+      const from = (hasBegun && unfinished.value) || start;
+      if (!from) throw new Error("The jobs are not counted yet.");
+      hasBegun = true;
+      return changeFrom(from, progress);
+    },
+  };
+}
+
+/** Retry, cancel or delete all jobs that a filter matches; those in other states stay as they are. */
+export function changeAll(change: Change, whole: JobFilter): Action {
+  const named = statesOf(whole);
+  const left = named.filter((state) => !POSSIBLE[change](state));
+  const filter = { ...whole, ...(left.length > 0 && { state: named.filter(POSSIBLE[change]).join(",") }) };
+  return bulkChange(change, filter, {
+    title: `${VERBS[change].split(" ")[0]} all jobs that match?`,
+    explanation: `${EXPLANATIONS[change]}${left.length > 0 ? ` Those that are ${left.join(" or ")} stay as they are.` : ""}`,
+    ...(change === "delete" ? { typed: THE_NUMBER } : change === "cancel" && { typed: change }),
+  });
+}
+
+/** Purge the jobs of a queue in some states. */
+export function queuePurge(queue: string, states: readonly string[]): Action {
+  return bulkChange("purge", { queue, state: states.join(",") }, {
+    title: `Purge the queue ${queue}?`,
+    explanation: `Jobs that are ${states.join(", ")}: ${EXPLANATIONS.purge}`,
+    typed: queue,
+  });
+}
+
+/** Go on with a change that was not finished: with the jobs that were counted then, and no others. */
+export function goOn(from: Unfinished): Action {
+  return {
+    title: "Go on with this change?",
+    explanation: `${EXPLANATIONS[from.change]} ${DONE[from.change]} so far: ${changedSoFar(from)}.`,
+    command: commandOf(from.change, from.filter),
+    verb: "Go on",
+    run: (progress) => changeFrom(from, progress),
+  };
+}
