@@ -337,7 +337,7 @@ def test_a_heartbeat_that_names_an_extension_does_not_read_either(
     ("at_fetch", "at_beat", "calls_made"),
     [(None, 30_000, [4, 3, 3, 3, 3, 3]), (30_000, None, [4, 3, 4, 3, 3, 3])],
 )
-def test_an_extension_that_differs_from_the_reservation_is_refused_once_or_twice(
+def test_an_extension_unlike_the_reservation_is_refused_at_most_twice(
     aws: EmbeddedAws,
     backend: Backend,
     at_fetch: int | None,
