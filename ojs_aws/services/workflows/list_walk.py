@@ -27,6 +27,9 @@ PART: Final = 25
 MAX_EXAMINED: Final = 1_000
 """Workflows that one request looks at."""
 
+MAX_READS: Final = 20
+"""Pages that it reads: those of a state that few workflows are in are short, or empty."""
+
 MAX_JOBS: Final = 20_000
 """Jobs of their plans that it looks at, but for those of the last part."""
 
@@ -62,7 +65,7 @@ class WorkflowWalk:
             caller's.
         """
         size = min(self.limit + self.skip, PAGE)
-        while True:
+        for _ in range(MAX_READS):
             page = self.workflows.page(state, size, cursor)
             for at in range(0, len(page.workflows), PART):
                 if self._is_over:
@@ -72,6 +75,7 @@ class WorkflowWalk:
             if not page.cursor:
                 return WorkflowPage(tuple(self.found))
             cursor, size = page.cursor, PAGE
+        return self._end()
 
     @property
     def _is_over(self) -> bool:

@@ -13,7 +13,7 @@ from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import unknown_workflow
+from ojs_aws.domain.error_details import field_error, unknown_workflow
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     DuplicateError,
@@ -28,7 +28,7 @@ from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
 from ojs_aws.services.workflows.advance import MAX_CONFLICTS, WorkflowAdvance
 from ojs_aws.services.workflows.enqueue import check_jobs, pass_middleware
-from ojs_aws.services.workflows.list_walk import WorkflowWalk, jobs_of
+from ojs_aws.services.workflows.list_walk import MAX_READS, WorkflowWalk, jobs_of
 
 if TYPE_CHECKING:
     from ojs_aws.ports import IdGenerator, Workflows
@@ -194,7 +194,7 @@ class WorkflowService:
         :param state: only those in this state; empty for all.
         :param skip: workflows to leave out first; a cursor costs less.
         :param view: what the caller may see: a workflow is seen if all of its jobs are.
-        :raises InvalidRequestError: there is no such state; or a bad cursor.
+        :raises InvalidRequestError: there is no such state; or a bad cursor; or too many to skip.
         """
         wanted = None
         if state == "pending":  # a state of the specification that no workflow is ever in here
@@ -208,12 +208,23 @@ class WorkflowService:
             wanted = WorkflowState(state)
         if view != UNBOUND:
             return WorkflowWalk(self.workflows, view, skip, limit).page(wanted, cursor)
-        while skip > 0:
+        place = self._behind(wanted, skip, cursor) if skip else cursor
+        return WorkflowPage(()) if place is None else self.workflows.page(wanted, limit, place)
+
+    def _behind(self, wanted: WorkflowState | None, skip: int, cursor: str) -> str | None:
+        """Return the cursor behind so many workflows; None if no more follow.
+
+        :raises InvalidRequestError: they are too far apart for one request.
+        """
+        for _ in range(MAX_READS):
             before = self.workflows.page(wanted, min(skip, SKIPPED_AT_ONCE), cursor)
             cursor, skip = before.cursor, skip - len(before.workflows)
             if not cursor:
-                return WorkflowPage(())
-        return self.workflows.page(wanted, limit, cursor)
+                return None
+            if skip <= 0:
+                return cursor
+        message = "Too few workflows are in this state to skip so many of them in one request."
+        raise field_error("offset", message, "Go on with 'cursor' instead.")
 
     def _found(self, workflow_id: str) -> Workflow:
         workflow = self.workflows.load(workflow_id) if _ID.fullmatch(workflow_id) else None
