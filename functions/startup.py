@@ -14,8 +14,13 @@ T = TypeVar("T")
 gc.disable()
 
 
-def started(handler: T) -> T:
-    """Collect garbage from now on, but never what the start has made."""
+def started(handler: T, *loaded: object) -> T:
+    """Collect garbage from now on, but never what the start has made.
+
+    :param loaded: what is created on its first use, and must be there before the first request:
+        a function whose middleware cannot be loaded must not start.
+    """
+    del loaded
     gc.freeze()
     gc.enable()
     return handler

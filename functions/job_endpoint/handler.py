@@ -20,9 +20,10 @@ from ojs_aws.transport.http.routes import JOB_ENDPOINT
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
 backend = build_backend(settings, clients)
-backend.jobs.push  # noqa: B018 - as in the producer: what cannot be loaded must not start
 authorize = None
 if settings.auth == "api-key":
     known = build_remembered_authentication(settings, clients.dynamodb)
     authorize = authorizing_events(build_authorizer(known, tracing=function_tracing(settings)))
-handler: Final[Resolver] = started(build_resolver(backend, *JOB_ENDPOINT, authorize=authorize))
+handler: Final[Resolver] = started(
+    build_resolver(backend, *JOB_ENDPOINT, authorize=authorize), backend.jobs.push
+)

@@ -17,6 +17,7 @@ from ojs_aws.transport.http.routes import Group
 
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
-if settings.enqueue_middleware or settings.hooks:
-    backend.jobs.push  # noqa: B018 - as in the producer; here cron jobs are triggered by hand
-handler: Final[Resolver] = started(build_resolver(backend, Group.OPERATOR))
+enqueues = settings.enqueue_middleware or settings.hooks  # when cron jobs are triggered by hand
+handler: Final[Resolver] = started(
+    build_resolver(backend, Group.OPERATOR), backend.jobs.push if enqueues else None
+)

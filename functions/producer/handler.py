@@ -16,5 +16,4 @@ from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import Group
 
 backend = build_backend(Settings.from_env(os.environ))
-backend.jobs.push  # noqa: B018 - loads the user's middleware: what cannot be loaded must not start
-handler: Final[Resolver] = started(build_resolver(backend, Group.PRODUCER))
+handler: Final[Resolver] = started(build_resolver(backend, Group.PRODUCER), backend.jobs.push)

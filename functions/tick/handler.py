@@ -16,8 +16,8 @@ from ojs_aws.transport.events.tick import Handler, build_tick
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
 hooks = configuration.hooks(settings.hooks)
-if settings.enqueue_middleware or settings.hooks:
-    backend.jobs.push  # noqa: B018 - as in the producer; here cron enqueues
+enqueues = settings.enqueue_middleware or settings.hooks  # when cron jobs are due
 handler: Final[Handler] = started(
-    build_tick(backend, start_cron=lambda: start_periodic(hooks, backend))
+    build_tick(backend, start_cron=lambda: start_periodic(hooks, backend)),
+    backend.jobs.push if enqueues else None,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ LATER = Instant(NOW + 15_000)
 store = make_store
 
 
-def hold(store: JobStore, **changes: object) -> JobRecord:
+def hold(store: JobStore, **changes: Any) -> JobRecord:
     """Store a job and claim it for a worker that promised to beat every 15 seconds."""
     held = Reservation(
         worker_id="w1",
@@ -31,13 +32,13 @@ def hold(store: JobStore, **changes: object) -> JobRecord:
     )
     job = a_job()
     store.insert(job)
-    return store.claim("default", job.id, replace(held, **changes), NOW)  # type: ignore[arg-type]
+    return store.claim("default", job.id, replace(held, **changes), NOW)
 
 
-def asked(**changes: object) -> Extension:
+def asked(**changes: Any) -> Extension:
     """What the worker asks for 15 seconds after it was given the job."""
     usual = Extension(worker_id="w1", now=LATER, alive_until=Instant(LATER + SILENCE))
-    return replace(usual, **changes)  # type: ignore[arg-type]
+    return replace(usual, **changes)
 
 
 def rows(store: JobStore) -> list[Instant]:

@@ -18,6 +18,7 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
+from tests.clocks import advance
 from tests.job_steps import fetched_ids
 from tests.simulation.world import World
 
@@ -63,7 +64,7 @@ def test_a_place_is_taken_and_given_back_with_the_job(backend: Backend) -> None:
     assert fetched_ids(backend, count=10) == jobs[2:]
     backend.jobs.cancel(jobs[2])
     assert active(backend) == 1
-    backend.clock.advance(s=1801)  # type: ignore[attr-defined]
+    advance(backend, s=1801)
     backend.jobs.info(jobs[3])
     assert active(backend) == 0
 
@@ -104,7 +105,7 @@ def test_a_job_gives_back_its_places_in_all_its_buckets(backend: Backend, end: s
         case "replaced":
             backend.jobs.push(Job("demo.echo", [], unique=unique))
         case _:
-            backend.clock.advance(s=1801)  # type: ignore[attr-defined]
+            advance(backend, s=1801)
             backend.jobs.info(held)
     assert taken() == [0, 0, 0]
 
@@ -201,10 +202,10 @@ def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
         with pytest.raises(OjsError):
             fetched_ids(backend, count=10)
     assert active(backend) == 1
-    backend.clock.advance(s=1801)  # type: ignore[attr-defined]
+    advance(backend, s=1801)
     backend.jobs.info(job)
     assert active(backend) == 0
-    backend.clock.advance(s=600)  # type: ignore[attr-defined]
+    advance(backend, s=600)
     assert fetched_ids(backend, count=10) == [job]
     assert active(backend) == 1
 

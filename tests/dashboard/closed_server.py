@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from unittest import mock
 
 from ojs_aws.bootstrap import build_key_book
 from ojs_aws.cli import local, main
@@ -31,5 +32,5 @@ class ServerWithBounds(LocalServer):
 
 
 if __name__ == "__main__":
-    setattr(local, "LocalServer", ServerWithBounds)  # noqa: B010 - it is that module's own name
-    main()
+    with mock.patch.object(local, "LocalServer", ServerWithBounds):
+        main()

@@ -185,7 +185,7 @@ def test_an_answer_that_nobody_asked_for_signs_nobody_in(tab: Tab, issuer: Issue
     assert issuer.asked == []
 
 
-def test_somebody_who_declines_is_told_so(tab: Tab) -> None:
+def test_a_declined_sign_in_says_so(tab: Tab) -> None:
     """In the issuer's words, which are text and no markup."""
     tab.open("queues")
     sign_in(tab, "Decline")

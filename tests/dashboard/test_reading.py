@@ -97,7 +97,7 @@ def test_times_follow_the_server_and_not_the_browsers_clock(tab: Tab, api: httpx
     """A clock that is hours ahead makes no job old, in local time and in UTC."""
     job_id = push(api, "clock")
     page = tab.page
-    page.clock.install(time=dt.datetime.now() + dt.timedelta(hours=5))  # noqa: DTZ005
+    page.clock.install(time=dt.datetime.now(dt.UTC) + dt.timedelta(hours=5))
     tab.open(f"jobs/{job_id}", "report.build")
     page.get_by_text("Updated ").wait_for()
     page.clock.run_for(1_100)

@@ -23,6 +23,7 @@ from ojs_aws.services.limits.check import LOOK_EACH_MS
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
+from tests.clocks import advance
 from tests.job_steps import pushed
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
@@ -311,7 +312,7 @@ def test_a_heartbeat_costs_three_calls_and_mostly_two_units(
         assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
         assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
         moved.append(rows_of(aws, job.id) != row)
-        backend.clock.advance(s=15)  # type: ignore[attr-defined]
+        advance(backend, s=15)
     assert moved == [False, True, False, True, False, True, False, True]
 
 
@@ -324,7 +325,7 @@ def test_a_heartbeat_that_names_an_extension_does_not_read_either(
     backend.jobs.fetch(FetchRequest(("default",), 1, "w", named))
     rows = set()
     for _ in range(12):
-        backend.clock.advance(s=5)  # type: ignore[attr-defined]
+        advance(backend, s=5)
         with aws.calls.counted() as calls:
             beat = backend.workers.heartbeat("w", [job.id], named)
         assert beat.extended == (job.id,)
@@ -349,7 +350,7 @@ def test_an_extension_unlike_the_reservation_is_refused_at_most_twice(
     backend.jobs.fetch(FetchRequest(("default",), 1, "w", at_fetch))
     made = []
     for _ in range(6):
-        backend.clock.advance(s=5)  # type: ignore[attr-defined]
+        advance(backend, s=5)
         with aws.calls.counted() as calls:
             assert backend.workers.heartbeat("w", [job.id], at_beat).extended == (job.id,)
         assert calls["GetItem"] == 0
@@ -366,7 +367,7 @@ def test_a_job_that_nobody_beats_for_is_listed_again_once(
     (early,) = rows_of(aws, job.id)
     rows = set()
     for _ in range(20):
-        backend.clock.advance(s=60)  # type: ignore[attr-defined]
+        advance(backend, s=60)
         assert backend.jobs.fetch(REQUEST) == []
         rows |= {*rows_of(aws, job.id)}
     assert rows == {instant_key(int(str(early)) + 1_755_000) + "#100"}
@@ -380,7 +381,7 @@ def test_a_worker_that_beats_more_often_moves_its_rows_as_rarely(
     backend.jobs.fetch(FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=15_000))
     rows = set()
     for _ in range(20):
-        backend.clock.advance(s=5)  # type: ignore[attr-defined]
+        advance(backend, s=5)
         with aws.calls.counted() as calls:
             backend.workers.heartbeat("w", [job.id], report=BEAT)
         assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
@@ -393,7 +394,7 @@ def test_a_heartbeat_of_several_jobs_reads_none(aws: EmbeddedAws, backend: Backe
     jobs = [pushed(backend) for _ in range(3)]
     request = FetchRequest(("default",), 3, worker_id="w", heartbeat_interval_ms=15_000)
     backend.jobs.fetch(request)
-    backend.clock.advance(s=1)  # type: ignore[attr-defined]
+    advance(backend, s=1)
     names = [job.id for job in jobs]
     rows = rows_of(aws, *names)
     with aws.calls.counted() as calls:
@@ -423,9 +424,9 @@ def test_a_row_out_of_step_costs_a_refused_write(aws: EmbeddedAws, backend: Back
     job = pushed(backend)
     backend.workers.heartbeat("w", [], report=BEAT)
     backend.jobs.fetch(FetchRequest(("default",), 1, "w", heartbeat_interval_ms=15_000))
-    backend.clock.advance(s=13)  # type: ignore[attr-defined]
+    advance(backend, s=13)
     backend.workers.heartbeat("w", [], report=BEAT)
-    backend.clock.advance(s=15)  # type: ignore[attr-defined]
+    advance(backend, s=15)
     with aws.calls.counted() as calls:
         assert backend.workers.heartbeat("w", [job.id], report=BEAT).extended == (job.id,)
     assert calls == {"UpdateItem": 3, "ChangeMessageVisibility": 1}
@@ -444,7 +445,7 @@ def test_a_heartbeat_of_a_lambda_function_costs_two_calls(
     extend = backend.workers.heartbeat.extend
     row = rows_of(aws, job.id)
     for _ in range(2):
-        backend.clock.advance(s=1)  # type: ignore[attr-defined]
+        advance(backend, s=1)
         with aws.calls.counted() as calls:
             answer, after = extend("lambda_1", job.id, None, which=attempt_of(job), start=job)
         assert calls == {"UpdateItem": 1, "ChangeMessageVisibility": 1}
@@ -463,7 +464,7 @@ def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
     """One registry write of one unit, no read, SQS in tens; a heartbeat without jobs: one call."""
     jobs = [pushed(backend) for _ in range(50)]
     backend.jobs.fetch(FetchRequest(("default",), 50, "w", heartbeat_interval_ms=15_000))
-    backend.clock.advance(s=1)  # type: ignore[attr-defined]
+    advance(backend, s=1)
     with aws.calls.counted() as calls:
         beat = backend.workers.heartbeat("w", [job.id for job in jobs], report=BEAT)
         assert len(beat.extended) == 50
@@ -528,7 +529,7 @@ def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
     def cost() -> dict[str, int]:
         with aws.calls.counted() as calls:
             backend.upkeep.sweep.tick()
-        backend.clock.advance(s=300)  # type: ignore[attr-defined]
+        advance(backend, s=300)
         return dict(calls)
 
     assert cost() == {"Query": 4, "UpdateItem": 1}
@@ -550,7 +551,7 @@ def test_a_declared_queue_is_registered_by_its_first_sweep_alone(
         with aws.calls.counted() as calls:
             backend.upkeep.sweep.tick()
         writes.append(calls["UpdateItem"])
-        backend.clock.advance(s=300)  # type: ignore[attr-defined]
+        advance(backend, s=300)
     assert writes == [2, 1, 1]
 
 
@@ -561,7 +562,7 @@ def test_arming_a_hundred_timers_costs_what_their_messages_do(
     count_lists(backend)
     for _ in range(100):
         pushed(backend, scheduled_at="+PT20M")
-    backend.clock.advance(s=600)  # type: ignore[attr-defined]
+    advance(backend, s=600)
     with aws.calls.counted() as calls:
         assert backend.upkeep.sweep.tick().armed == 100
     assert calls["SendMessageBatch"] == 10
@@ -580,7 +581,7 @@ def test_a_busy_queue_costs_the_sweep_three_queries(aws: EmbeddedAws, backend: B
     with aws.calls.counted() as calls:
         backend.upkeep.sweep.tick()
     assert calls == {"Query": 2 + 3, "UpdateItem": 2}
-    backend.clock.advance(s=60)  # type: ignore[attr-defined]
+    advance(backend, s=60)
     with aws.calls.counted() as calls:
         backend.upkeep.sweep.tick()
     assert calls == {"Query": 2 + 3, "UpdateItem": 1}
@@ -592,7 +593,7 @@ def test_an_idle_queue_costs_the_sweep_nothing_for_some_minutes(
     """One query for all queues, one for open batches, one write for the end of the tick."""
     count_lists(backend)
     backend.upkeep.sweep.tick()
-    backend.clock.advance(s=60)  # type: ignore[attr-defined]
+    advance(backend, s=60)
     with aws.calls.counted() as calls:
         assert backend.upkeep.sweep.tick().queues == 0
     assert calls == {"Query": 2, "UpdateItem": 1}

@@ -21,6 +21,7 @@ from ojs_aws.services.jobs.render import render_job
 from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws
+from tests.clocks import advance
 from tests.functions.test_retention import items_of
 from tests.job_steps import active
 
@@ -166,7 +167,7 @@ def test_a_small_checkpoint_stays_with_the_job(aws: EmbeddedAws, backend: Backen
         backend.outcomes.checkpoints.save(job.id, "w", RawJson('{"row": 14000}'))
     assert calls == {"GetItem": 1, "UpdateItem": 1}
     backend.jobs.fail(job.id, "w", parse_object('{"type": "Broken", "message": "x"}'))
-    backend.clock.advance(s=2)  # type: ignore[attr-defined]
+    advance(backend, s=2)
     with aws.calls.counted() as calls:
         (again,) = backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
     assert calls["GetItem"] <= 1, "of the job that its backoff is over for, not of its checkpoint"
@@ -184,9 +185,9 @@ def test_a_large_checkpoint_is_kept_elsewhere_and_removed_by_the_stream(
     """DUR-005: one that is replaced, and the last one when the job is over; repeats do no harm."""
     consume = build_stream(backend, read_image)
 
-    def tell(before: dict[str, Any]) -> None:
-        change = {"SequenceNumber": str(tell.__dict__.setdefault("n", 1)), "OldImage": before}
-        tell.__dict__["n"] += 1
+    def publish(before: dict[str, Any]) -> None:
+        change = {"SequenceNumber": str(publish.__dict__.setdefault("n", 1)), "OldImage": before}
+        publish.__dict__["n"] += 1
         change |= {"NewImage": hot(aws, job), "Keys": {"pk": before["pk"], "sk": before["sk"]}}
         for _ in range(2):
             record = {"eventName": "MODIFY", "dynamodb": change}
@@ -204,12 +205,12 @@ def test_a_large_checkpoint_is_kept_elsewhere_and_removed_by_the_stream(
     before = hot(aws, job)
     backend.outcomes.checkpoints.save(job.id, "w", state)
     assert kept() == 2, "the same text again does not take the place of the one before"
-    tell(before)
+    publish(before)
     assert kept() == 1
     assert backend.outcomes.checkpoints.get(job.id).checkpoint.state == state
     before = hot(aws, job)
     backend.jobs.ack(job.id, "w", None)
-    tell(before)
+    publish(before)
     assert kept() == 0
 
 

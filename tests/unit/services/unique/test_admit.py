@@ -24,6 +24,7 @@ from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.testing.memory import CountingIds, FakeClock
 from tests.aws import embedded
+from tests.clocks import advance
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
@@ -157,7 +158,7 @@ def test_replace_except_schedule_is_replace_for_other_jobs(backend: Backend) -> 
     """Section 5.3; one whose schedule is over is no scheduled job."""
     for options in ({}, {"scheduled_at": "+PT1S"}):
         first = push(backend, on_conflict="replace", **options)
-        backend.clock.advance(s=2)  # type: ignore[attr-defined]
+        advance(backend, s=2)
         second = push(backend, [2], on_conflict="replace_except_schedule")
         assert second.is_new
         assert state(backend, id_of(first)) == "cancelled"
@@ -168,7 +169,7 @@ def test_an_update_that_is_repeated_finds_the_job_it_changed(backend: Backend) -
     first = push(backend, scheduled_at="+PT10S")
     policy = {"on_conflict": "replace_except_schedule"}
     push(backend, [2], id=ID, **policy)
-    backend.clock.advance(s=11)  # type: ignore[attr-defined]
+    advance(backend, s=11)
     fetch(backend)
     again = push(backend, [2], id=ID, **policy)
     assert (again.is_update, id_of(again)) == (True, id_of(first))
@@ -213,7 +214,7 @@ def test_a_retryable_job_does_until_it_is_discarded(backend: Backend) -> None:
     assert backend.jobs.fail(id_of(first), "w", ERROR).state == "retryable"
     with pytest.raises(DuplicateError):
         push(backend)
-    backend.clock.advance(s=5)  # type: ignore[attr-defined]
+    advance(backend, s=5)
     fetch(backend)
     backend.jobs.fail(id_of(first), "w", ERROR)
     assert push(backend).is_new
@@ -222,7 +223,7 @@ def test_a_retryable_job_does_until_it_is_discarded(backend: Backend) -> None:
 def test_time_counts_even_when_nobody_has_written_it_down(backend: Backend) -> None:
     """A job that expired is discarded, although its item does not say so yet."""
     push(backend, expires_at="+PT5S")
-    backend.clock.advance(s=6)  # type: ignore[attr-defined]
+    advance(backend, s=6)
     assert push(backend).is_new
 
 
@@ -262,14 +263,14 @@ def test_a_period_counts_from_the_existing_job(backend: Backend) -> None:
     """Section 7: attempts that are rejected do not make it longer; section 14, case 3."""
     push(backend, period="PT10S")
     for _ in range(3):
-        backend.clock.advance(s=3)  # type: ignore[attr-defined]
+        advance(backend, s=3)
         with pytest.raises(DuplicateError):
             push(backend, period="PT10S")
-    backend.clock.advance(s=1)  # type: ignore[attr-defined]
+    advance(backend, s=1)
     assert push(backend, period="PT10S").is_new
 
 
-def test_dimensions_tell_jobs_apart(backend: Backend) -> None:
+def test_jobs_that_differ_in_a_dimension_are_no_duplicates(backend: Backend) -> None:
     """Sections 3 and 14, cases 2 and 8."""
     by_queue = {"keys": ["type", "queue"]}
     push(backend, queue="a", **by_queue)
