@@ -118,7 +118,7 @@ def queue_rate(writes: Writes) -> float:
 def log_rate(writes: Writes) -> float:
     """Jobs a second that the event log can tell of: one partition, and one append at a time."""
     by_units = PARTITION_WRITES / writes.per_job("events")
-    by_appends = APPENDS * STREAM_BATCH / (writes.told / writes.jobs)
+    by_appends = APPENDS * STREAM_BATCH / (writes.consumed / writes.jobs)
     return min(by_units, by_appends)
 
 
@@ -140,7 +140,7 @@ def needs(load: Load, writes: Writes) -> Iterator[Need]:
     index = sum(writes.index.values()) / writes.jobs * rate
     stored = rate * load.retention_days * 86_400 * (load.size_bytes + 400) / GB
     partitions = max(math.ceil(table / PARTITION_WRITES), math.ceil(stored / PARTITION_GB))
-    records = writes.told / writes.jobs * rate
+    records = writes.consumed / writes.jobs * rate
     readers = math.ceil(records / STREAM_BATCH * STREAM_S)
     worked = rate * (load.job_s + CLAIM_S)
     yield Need("one queue's ready list", each * busiest(writes), PARTITION_WRITES, "writes/s", True)
@@ -255,7 +255,7 @@ def show(loads: Sequence[Load], writes: Writes, console: Console) -> None:
     counted = [(key, f"{writes.per_job(key):g}") for key in writes.hot()]
     counted += [
         ("everything of the job itself", f"{writes.per_job('job'):g}"),
-        ("records for the stream's consumer", f"{writes.told / writes.jobs:g}"),
+        ("records for the stream's consumer", f"{writes.consumed / writes.jobs:g}"),
     ]
     title = f"Write units of a job, counted over {writes.jobs} jobs"
     tell("capacity-keys", title, ("partition", "per job"), counted, console)

@@ -44,14 +44,14 @@ class Writes:
 
     :ivar table: write units by partition key of the table; all jobs' own together as ``job``.
     :ivar index: write units by partition key of the index.
-    :ivar told: records that invoke the stream's consumer.
+    :ivar consumed: records that invoke the stream's consumer.
     :ivar items: writes of the table.
     """
 
     jobs: int
     table: Counter[str] = field(default_factory=Counter)
     index: Counter[str] = field(default_factory=Counter)
-    told: int = 0
+    consumed: int = 0
     items: int = 0
 
     def per_job(self, key: str) -> float:
@@ -84,8 +84,8 @@ def observe(jobs: int) -> Writes:
         for _ in range(0, jobs, PUSHED):
             backend.jobs.push.all([Job("order.ship", ARGS) for _ in range(PUSHED)])
         _ack_all(lab)
-        told = _flow(stream, consume)
-        return _counted(_records(name)[begin:], jobs, told)
+        consumed = _flow(stream, consume)
+        return _counted(_records(name)[begin:], jobs, consumed)
 
 
 def _ack_all(lab: Laboratory) -> None:
@@ -96,17 +96,17 @@ def _ack_all(lab: Laboratory) -> None:
 
 
 def _flow(stream: EmbeddedStream, consume: Any) -> int:
-    told = 0
+    consumed = 0
     while True:
         records, done = stream()
         if records:
-            told += len(records)
+            consumed += len(records)
             if consume({"Records": records}, None)["batchItemFailures"]:
                 raise RuntimeError("The stream's consumer could not tell everything.")
         before = stream.position
         done()
         if stream.position == before:
-            return told
+            return consumed
 
 
 def _records(table: str) -> list[Any]:
@@ -116,8 +116,8 @@ def _records(table: str) -> list[Any]:
     return [record.record["dynamodb"] for record in held.stream_shard.items]
 
 
-def _counted(records: list[Any], jobs: int, told: int) -> Writes:
-    found = Writes(jobs=jobs, told=told, items=len(records))
+def _counted(records: list[Any], jobs: int, consumed: int) -> Writes:
+    found = Writes(jobs=jobs, consumed=consumed, items=len(records))
     for record in records:
         old, new = record.get("OldImage", {}), record.get("NewImage", {})
         size = max(item_bytes(old) if old else 0, item_bytes(new) if new else 0)

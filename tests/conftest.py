@@ -130,7 +130,7 @@ def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
 
 
 def has_node() -> bool:
-    """Tell whether the CDK's libraries, which run on Node, can be imported."""
+    """Return whether the CDK's libraries, which run on Node, can be imported."""
     return shutil.which("node") is not None
 
 

@@ -45,12 +45,12 @@ _CANCELLED_BY: Final = frozenset({"None", "ConditionalCheckFailed", "Transaction
 
 
 def is_installed() -> bool:
-    """Tell whether Java is here and `make dynamodb-local` has been run."""
+    """Return whether Java is here and `make dynamodb-local` has been run."""
     return shutil.which("java") is not None and (FOLDER / "lib").is_dir()
 
 
 def is_in_use() -> bool:
-    """Tell whether this process's DynamoDB clients go to DynamoDB Local."""
+    """Return whether this process's DynamoDB clients go to DynamoDB Local."""
     return ENDPOINTS[0] in os.environ
 
 

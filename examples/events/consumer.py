@@ -26,7 +26,7 @@ Failures = dict[str, list[dict[str, str]]]
 log = logging.getLogger(__name__)
 
 
-def tell(event: Event) -> None:
+def notify(event: Event) -> None:
     """Notify the people on call; here, write a line to the log that an alarm can watch."""
     data = event["data"]
     error = data.get("last_error", {}).get("message", "it expired")
@@ -73,4 +73,4 @@ def _seen() -> SeenIds:
 def handler(batch: Mapping[str, Any], context: object) -> Failures:
     """Handle a batch: the function's entry point."""
     del context
-    return consume(batch, _seen(), tell)
+    return consume(batch, _seen(), notify)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from examples.events.consumer import Event, SeenIds, consume, tell
+from examples.events.consumer import Event, SeenIds, consume, notify
 from ojs_aws import RetryPolicy
 from ojs_aws.testing import Ojs
 
@@ -33,7 +33,7 @@ async def gone(ojs: Ojs) -> list[Mapping[str, Any]]:
 
 
 async def test_a_discarded_job_is_reported(ojs: Ojs, caplog: pytest.LogCaptureFixture) -> None:
-    answer = consume(delivered(await gone(ojs)), cast("SeenIds", set()), tell)
+    answer = consume(delivered(await gone(ojs)), cast("SeenIds", set()), notify)
     assert answer == {"batchItemFailures": []}
     assert "(email.send) is gone: SMTP" in caplog.text
 

@@ -133,7 +133,7 @@ def build_authentication(
 def build_remembered_authentication(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> RememberedAuthentication:
-    """Return the same, with a memory in the place of the one that the gateway has."""
+    """Return what finds callers where no gateway remembers them: it has a memory of its own."""
     from ojs_aws.services.access.api_keys import RememberedAuthentication
 
     clock = clock or SystemClock()

@@ -165,20 +165,20 @@ class SyncWorkers:
         """
 
     def quiet(self, worker_id: str) -> None:
-        """Tell a worker to finish its jobs and fetch no more.
+        """Ask a worker to finish its jobs and fetch no more.
 
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.
         """
 
     def terminate(self, worker_id: str) -> None:
-        """Tell a worker to end within its grace period.
+        """Ask a worker to end within its grace period.
 
         :raises NotFoundError: it is not known.
         """
 
     def resume(self, worker_id: str) -> None:
-        """Tell a quiet worker to fetch again.
+        """Ask a quiet worker to fetch again.
 
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.

@@ -102,7 +102,7 @@ class EventStreams:
             self._stopping.wait(GATHER_S)
 
     def close(self) -> None:
-        """Tell all clients that the server stops, and end their streams."""
+        """Notify all clients that the server stops, and end their streams."""
         self._stopping.set()
         RECORDS.notify()
         with self._changed:

@@ -91,7 +91,7 @@ def _query(original: Any) -> Any:
 
 
 def _is_ours(table: Any) -> bool:
-    """Tell a table of the backend from one of the application, which may have any keys."""
+    """Return True for a table of the backend; one of the application may have any keys."""
     keys = (table.hash_key_attr, table.range_key_attr)
     indexes = [index.name for index in table.all_indexes()]
     return keys == (TABLE.partition_key, TABLE.sort_key) and indexes == [TABLE.index.name]

@@ -17,7 +17,7 @@ def check_id(job: Job, job_id: str, who: str, stored: Sequence[str] = ()) -> Non
     """Refuse an id that the job did not come with, and give the job its own id back.
 
     :param who: what changed the job, as the message names it.
-    :param stored: ids of the jobs that are stored all the same.
+    :param stored: ids of the jobs that are stored nevertheless.
     :raises IdChangedError: the job has another id; ``stored_job_ids`` names what is stored.
     """
     if job.id != job_id:

@@ -78,8 +78,8 @@ class BulkRequests(Protocol):
     def answer(self, request: BulkRequest) -> None:
         """Store the answer of a request that was begun."""
 
-    def tell(self, done: BulkDone) -> None:
+    def record_bulk(self, done: BulkDone) -> None:
         """Store a finished operation for the stream to publish; one write."""
 
-    def record(self, done: OperationDone) -> None:
+    def record_operation(self, done: OperationDone) -> None:
         """Store who did an operation for the stream to publish; one write."""

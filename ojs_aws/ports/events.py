@@ -53,7 +53,7 @@ def is_named(kind: str, name: str) -> bool:
 class EventPage:
     """Holds events in the order of the log, and the cursor to go on from.
 
-    :ivar has_more: there may be more right now; the page may be empty all the same, when what was
+    :ivar has_more: there may be more right now; the page may still be empty, when what was
         looked through for it held nothing wanted.
     :ivar places: of a page that was read forward: for each event the cursor behind it. They sort
         as texts in the order of the log.

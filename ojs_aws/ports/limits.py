@@ -39,7 +39,7 @@ class Limits(Protocol):
         :param exhausted: what the bucket says of it.
         """
 
-    def tell(self, key: str, exhausted: str, now: Instant) -> None:
+    def note_exhausted(self, key: str, exhausted: str, now: Instant) -> None:
         """Note that jobs have to wait for a bucket, unless that is noted already."""
 
     def policy_of_queue(self, key: str) -> str:

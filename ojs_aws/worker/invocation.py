@@ -53,7 +53,7 @@ def _new_future() -> asyncio.Future[Claimed]:
     return asyncio.get_running_loop().create_future()
 
 
-def _told(job: JobRecord) -> dict[str, str | int]:
+def _span_attributes(job: JobRecord) -> dict[str, str | int]:
     """Return what a span says of a job; its trace leads to the enqueueing span."""
     return {
         "job_id": job.id,
@@ -64,7 +64,7 @@ def _told(job: JobRecord) -> dict[str, str | int]:
     }
 
 
-def _tell(span: Span, outcome: Outcome | None) -> None:
+def _record_outcome(span: Span, outcome: Outcome | None) -> None:
     """Record how a job ended; one that is given up comes back, and is no failure."""
     if isinstance(outcome, Failed):
         kind, message = outcome.error.get("type"), outcome.error.get("message")
@@ -207,13 +207,13 @@ class Invocation:
             self.backend, self.worker_id, self._reservation_ms(), claimed.record
         )
         active = self._activate(claimed.record, held)
-        with self.tracing.span(EXECUTE_SPAN, **_told(claimed.record)) as span:
+        with self.tracing.span(EXECUTE_SPAN, **_span_attributes(claimed.record)) as span:
             keeping = asyncio.ensure_future(self._keep(active, held))
             try:
                 outcome = await active.execute(self.executor)
             finally:
                 keeping.cancel()
-            _tell(span, outcome)
+            _record_outcome(span, outcome)
         if outcome is None:
             await self._hide(record, claimed.record)
             return True

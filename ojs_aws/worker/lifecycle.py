@@ -85,7 +85,7 @@ class Lifecycle:
         if not self.is_forced:
             _log.warning("Ending at once, jobs are abandoned: %s", reason)
             self.is_forced = True
-            self._tell()
+            self._notify()
 
     def obey(self, directive: str) -> None:
         """Follow the directive of a heartbeat's answer.
@@ -115,9 +115,9 @@ class Lifecycle:
             _log.info("The worker is now %s: %s", _SHOWN[state], reason)
             self.state = state
             self._entered_at = self._monotonic()
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         """Wake everybody who waits for this change, and nobody who waits for the next."""
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

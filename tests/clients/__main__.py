@@ -61,19 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def kept(file: Path, results: Mapping[str, Mapping[str, list[Outcome]]]) -> Results:
     """Add results to those of a file; what was driven again takes the place of the earlier."""
-    told = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    found = json.loads(file.read_text("utf-8")) if file.exists() else {}
     for client, by_server in results.items():
         for server, outcomes in by_server.items():
-            told.setdefault(client, {})[server] = [asdict(outcome) for outcome in outcomes]
-    file.write_text(json.dumps(told, indent=1), "utf-8")
+            found.setdefault(client, {})[server] = [asdict(outcome) for outcome in outcomes]
+    file.write_text(json.dumps(found, indent=1), "utf-8")
     return {
         client.name: {
-            server: [Outcome(**each) for each in told[client.name][server]]
+            server: [Outcome(**each) for each in found[client.name][server]]
             for server in SERVERS
-            if server in told[client.name]
+            if server in found[client.name]
         }
         for client in CLIENTS
-        if client.name in told
+        if client.name in found
     }
 
 

@@ -83,7 +83,7 @@ def _python(copy: Path, folder: Path) -> tuple[list[str], Mapping[str, str]]:
 
 
 def _javascript(copy: Path, _: Path) -> tuple[list[str], Mapping[str, str]]:
-    """Its types do not check, but the compiler writes JavaScript all the same."""
+    """Its types do not check, but the compiler still writes JavaScript."""
     _run(["npm", "ci", "--silent", "--ignore-scripts"], copy)
     _run(["npx", "tsc", "-p", "tsconfig.json"], copy, may_fail=True)
     if not (copy / "dist" / "esm" / "index.js").exists():
@@ -121,7 +121,7 @@ def _cli(copy: Path, folder: Path) -> tuple[list[str], Mapping[str, str]]:
 
 
 def _admin_ui(copy: Path, folder: Path) -> tuple[list[str], Mapping[str, str]]:
-    """Its types do not check, but vite bundles it all the same; Chromium is this machine's."""
+    """Its types do not check, but vite still bundles it; Chromium is this machine's."""
     _run(["npm", "ci", "--silent", "--ignore-scripts"], copy)
     _run(["npx", "vite", "build"], copy)
     place = folder / "ui-venv"

@@ -41,10 +41,12 @@ def read_outcomes(lines: Iterable[str]) -> list[Outcome]:
     for line in lines:
         if not line.startswith('{"') or '"call"' not in line:
             continue
-        told = json.loads(line)
-        outcomes.append(Outcome(told["call"], told["ok"] is True, told.get("detail", "")))
+        reported = json.loads(line)
+        outcomes.append(
+            Outcome(reported["call"], reported["ok"] is True, reported.get("detail", ""))
+        )
     names = [outcome.call for outcome in outcomes]
     if not names or len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise BrokenDriverError(f"The driver told of {len(names)} calls; twice: {twice}.")
+        raise BrokenDriverError(f"The driver reported {len(names)} calls; twice: {twice}.")
     return outcomes

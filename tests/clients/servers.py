@@ -74,7 +74,7 @@ def _deployed(folder: Path, *, has_keys: bool) -> Iterator[tuple[str, str]]:
 def _without_path(url: str) -> Iterator[str]:
     """Serve an API of the emulator at an address without a path, as API Gateway's are.
 
-    The emulator tells APIs apart by a path before the API's own, which some clients drop.
+    The emulator knows APIs by a path before the API's own, which some clients drop.
     """
     api = urlsplit(url)
 

@@ -25,7 +25,7 @@ def test_drivers_print_a_line_for_each_call() -> None:
 
 
 @pytest.mark.parametrize("printed", [[], ["noise"], ['{"call": "a", "ok": true}'] * 2])
-def test_a_driver_that_told_nothing_or_twice_is_broken(printed: list[str]) -> None:
+def test_a_driver_that_reports_nothing_or_twice_is_broken(printed: list[str]) -> None:
     """Otherwise no calls at all would count as all passed."""
     with pytest.raises(BrokenDriverError):
         read_outcomes(printed)

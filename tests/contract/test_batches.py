@@ -166,7 +166,7 @@ def test_a_lost_batch_is_kept_for_people_to_look_at() -> None:
     assert int(kept[0]["ttl"]["N"]) > NOW // 1000
 
 
-def test_an_open_batch_tells_where_its_jobs_are(batches: Batches) -> None:
+def test_an_open_batch_says_where_its_jobs_are(batches: Batches) -> None:
     """Without reading its log."""
     jobs = staged(PART_JOBS + 2)
     batch = opened(batches, "one", jobs)

@@ -45,12 +45,12 @@ def test_the_first_request_of_a_key_stands_with_its_answer(requests: BulkRequest
     assert requests.begin(later, Instant(NOW + 10)) == later
 
 
-def test_an_operation_that_is_over_is_told_by_the_stream() -> None:
-    """Its item is read as what was written, and one that goes by its TTL tells nothing."""
+def test_the_stream_publishes_an_operation_that_is_over() -> None:
+    """Its item is read as what was written, and one that goes by its TTL makes no event."""
     done = BulkDone(id="r1", operation="cancel", total=9, done=4, is_atomic=False, at=Instant(NOW))
     with embedded() as aws:
         client, table = aws.clients.dynamodb, aws.settings.table
-        DynamoBulkRequests(client, table).tell(done)
+        DynamoBulkRequests(client, table).record_bulk(done)
         key = {"pk": {"S": "bulk"}, "sk": {"S": "r1"}}
         image = client.get_item(TableName=table, Key=key)["Item"]
     assert is_streamed("bulk", "r1")
@@ -72,7 +72,7 @@ def test_who_did_an_operation_is_published_once() -> None:
     )
     with embedded() as aws:
         client, table = aws.clients.dynamodb, aws.settings.table
-        DynamoBulkRequests(client, table).record(done)
+        DynamoBulkRequests(client, table).record_operation(done)
         key = {"pk": {"S": "operations"}, "sk": {"S": "r1"}}
         image = client.get_item(TableName=table, Key=key)["Item"]
     assert is_streamed("operations", "r1")

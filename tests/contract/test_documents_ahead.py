@@ -285,7 +285,7 @@ def test_one_missing_document_does_not_keep_others_from_being_read(aws: Embedded
     assert others == jobs[1:]
 
 
-def test_a_refusal_is_told_though_its_documents_cannot_be_removed(aws: EmbeddedAws) -> None:
+def test_a_push_is_refused_though_its_documents_cannot_be_removed(aws: EmbeddedAws) -> None:
     store = job_store(aws.settings, aws.clients)
     store.insert(a_job(1))
     failing(aws, "BatchGetItem", lambda: True)

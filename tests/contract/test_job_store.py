@@ -422,7 +422,7 @@ def test_every_transition_can_be_saved(store: JobStore) -> None:
         job = after
 
 
-def test_a_waiting_row_tells_the_priority_and_how_far_its_job_waits(store: JobStore) -> None:
+def test_a_waiting_row_has_the_priority_and_how_far_its_job_waits(store: JobStore) -> None:
     """Except of a job that was claimed without being read."""
     waiting = {"state": JobState.SCHEDULED, "enqueued_at": None}
     due = [Instant(NOW + 60_000), Instant(NOW + 60_001), Instant(NOW + 3_600_000)]

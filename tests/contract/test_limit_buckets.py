@@ -154,18 +154,18 @@ def test_a_later_block_outlasts_an_earlier_one(both: Both) -> None:
 def test_a_bucket_says_once_that_it_is_exhausted(both: Both) -> None:
     """Until a job begins; and then not before some time has passed."""
     limits = both[1]
-    limits.tell("k", "first", NOW)
-    limits.tell("k", "second", Instant(NOW + EXHAUSTED_EVERY_MS))
+    limits.note_exhausted("k", "first", NOW)
+    limits.note_exhausted("k", "second", Instant(NOW + EXHAUSTED_EVERY_MS))
     bucket = limits.load("k")
     assert bucket is not None
     assert (bucket.exhausted, bucket.exhausted_at) == ("first", NOW)
     both[0].insert(a_job())
     assert take(both, a_job(), look(both, "k"))
-    limits.tell("k", "third", Instant(NOW + EXHAUSTED_EVERY_MS - 1))
+    limits.note_exhausted("k", "third", Instant(NOW + EXHAUSTED_EVERY_MS - 1))
     bucket = limits.load("k")
     assert bucket is not None
     assert bucket.exhausted == ""
-    limits.tell("k", "fourth", Instant(NOW + EXHAUSTED_EVERY_MS))
+    limits.note_exhausted("k", "fourth", Instant(NOW + EXHAUSTED_EVERY_MS))
     bucket = limits.load("k")
     assert bucket is not None
     assert (bucket.exhausted, bucket.exhausted_at) == ("fourth", NOW + EXHAUSTED_EVERY_MS)

@@ -89,7 +89,7 @@ def test_a_batch_whose_answer_was_lost_is_stored_once(store: JobStore) -> None:
     assert len(store.load_many([job.id for job in jobs])) == 3
 
 
-def test_others_are_still_told_apart(store: JobStore) -> None:
+def test_writes_of_others_are_still_recognised(store: JobStore) -> None:
     """A second caller is not the same caller again."""
     job: JobRecord = a_job()
     store.insert(job)

@@ -81,7 +81,7 @@ def test_a_delayed_message_is_not_there_yet(messages: MessageQueue) -> None:
     assert messages.backlog(QUEUE).total == 3
 
 
-def test_a_queue_that_does_not_exist_is_told_apart(aws: EmbeddedAws) -> None:
+def test_a_queue_that_does_not_exist_has_its_own_error(aws: EmbeddedAws) -> None:
     """Sending says so; receiving finds nothing."""
     messages = over(aws)
     assert messages.receive("nowhere", 1, 30) == []
@@ -129,7 +129,7 @@ def test_a_message_survives_its_encoding() -> None:
         assert decode_message(encode_message(message)) == message
 
 
-def test_names_of_sqs_queues_fit_and_tell_queues_apart() -> None:
+def test_names_of_sqs_queues_fit_and_differ() -> None:
     """Dots, hyphens, and 128 characters (ENV-015)."""
     names = ["a", "a.b", "a-b", "a..b", "a" * 128, "a" * 127 + "b", "x." * 64]
     made = {sqs_queue_name("ojs-production", name) for name in names}

@@ -163,7 +163,7 @@ def test_an_ended_job_stays_as_long_as_its_queue_said(aws: EmbeddedAws, backend:
     assert ttl(cancelled) == 7200
 
 
-def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) -> None:
+def test_bp_004_the_stream_publishes_what_happens_to_a_queue(aws: EmbeddedAws) -> None:
     """Warnings, rejections and changes of settings, from the images of the items."""
     table, client = aws.settings.table, aws.clients.dynamodb
     pressures = DynamoPressures(client, table)
@@ -174,27 +174,27 @@ def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) 
         item = client.get_item(TableName=table, Key=key).get("Item")
         return read_image(item) if item else None
 
-    told: list[tuple[str, str]] = []
+    published: list[tuple[str, str]] = []
 
-    def told_of(partition: str, write: Any) -> None:
+    def publish(partition: str, write: Any) -> None:
         before = image(partition)
         write()
-        told.extend((e.type, e.data) for e in events_of(before, image(partition), COMMIT))
+        published.extend((e.type, e.data) for e in events_of(before, image(partition), COMMIT))
 
     def pressure(depth: int = 4, **more: Any) -> Pressure:
         return Pressure(queue="q", at=Instant(7), depth=depth, bound=4, **more)
 
-    told_of("pressure", lambda: pressures.warn(pressure(3, is_warned=True)))
-    told_of("pressure", lambda: pressures.warn(pressure(is_warned=True)))
-    told_of("pressure", lambda: pressures.reject(pressure(rejected=3, job_type="a.b")))
-    told_of("pressure", lambda: pressures.reject(pressure(rejected=2, job_type="a.b")))
-    told_of("pressure", lambda: pressures.warn(pressure(2)))
+    publish("pressure", lambda: pressures.warn(pressure(3, is_warned=True)))
+    publish("pressure", lambda: pressures.warn(pressure(is_warned=True)))
+    publish("pressure", lambda: pressures.reject(pressure(rejected=3, job_type="a.b")))
+    publish("pressure", lambda: pressures.reject(pressure(rejected=2, job_type="a.b")))
+    publish("pressure", lambda: pressures.warn(pressure(2)))
     created = QueueSettings(queue="q", revision=1, created_at=Instant(7), updated_at=Instant(7))
-    told_of("settings", lambda: book.save(QueueSettings(queue="q"), created))
-    told_of("settings", lambda: book.save(created, settings(2, max_size=5)))
+    publish("settings", lambda: book.save(QueueSettings(queue="q"), created))
+    publish("settings", lambda: book.save(created, settings(2, max_size=5)))
     gone = QueueSettings(queue="q", revision=3, state=QueueState.DELETED)
-    told_of("settings", lambda: book.save(settings(2), gone))
-    assert [kind for kind, _ in told] == [
+    publish("settings", lambda: book.save(settings(2), gone))
+    assert [kind for kind, _ in published] == [
         "backpressure.warning",
         "queue.full",
         "backpressure.rejected",
@@ -204,8 +204,8 @@ def test_bp_004_what_happens_to_a_queue_is_told_by_the_stream(aws: EmbeddedAws) 
         "queue.config_updated",
         "queue.deleted",
     ]
-    assert told[2][1] == '{"queue":"q","depth":4,"bound":4,"job_type":"a.b","count":3}'
-    assert '"count":2' in told[3][1]
+    assert published[2][1] == '{"queue":"q","depth":4,"bound":4,"job_type":"a.b","count":3}'
+    assert '"count":2' in published[3][1]
 
 
 def test_the_oldest_available_job_is_found_in_every_priority(

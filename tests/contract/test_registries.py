@@ -157,7 +157,7 @@ def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None
 
 
 def test_wrk_002_wrk_005_the_registry_keeps_what_a_worker_says(backend: Backend) -> None:
-    """Last heartbeat and the one before, state, jobs, promise, and what it tells of itself."""
+    """Last heartbeat and the one before, state, jobs, promise, and what it reports of itself."""
     workers = backend.ports.workers()
     ids = tuple(f"01990000-0000-7000-8000-{n:012d}" for n in range(40))
     report = WorkerReport(
@@ -211,7 +211,7 @@ def test_a_directive_reaches_its_worker_with_the_next_heartbeat(backend: Backend
     assert workers.direct("w", "quiet", Instant(NOW + 3_600_000)) is None
 
 
-def test_what_a_worker_was_told_ends_with_it(backend: Backend) -> None:
+def test_a_directive_ends_with_its_worker(backend: Backend) -> None:
     """A process that takes the id again is not ended by it."""
     workers = backend.ports.workers()
     workers.beat("w", WorkerReport(), NOW)
@@ -298,7 +298,7 @@ def test_triggers_are_noted_of_a_paused_queue_only(backend: Backend) -> None:
 
 
 def test_a_queue_without_an_item_cannot_be_resumed(backend: Backend) -> None:
-    """A declared one is known all the same."""
+    """A declared one is known nevertheless."""
     registry = backend.ports.queues
     assert registry.resume("never") is None
     assert registry.load("never") is None

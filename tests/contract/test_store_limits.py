@@ -247,7 +247,7 @@ class _ClaimsBetweenTries:
 
 
 def test_a_batch_is_recognised_though_one_of_its_jobs_runs_already(aws: EmbeddedAws) -> None:
-    """All or none: one item that is ours tells that all of them were stored."""
+    """All or none: one item that is ours shows that all of them were stored."""
     store = job_store(aws.settings, aws.clients)
 
     def claim() -> object:

@@ -247,7 +247,7 @@ def test_a_lock_with_a_period_expires_after_it() -> None:
 
 
 def test_a_lock_is_reserved_as_it_was_seen_or_not_at_all(stores: Stores) -> None:
-    """By a batch that is not committed; the lock tells which, and who had it before."""
+    """By a batch that is not committed; the lock says which, and who had it before."""
     job, rival = unique_job(1), unique_job(2)
     stores.unique.admit([new(job)])
     seen = stores.unique.lock(KEY)

@@ -79,7 +79,7 @@ def in_state(http: httpx.Client, job_id: str, state: str) -> dict[str, Any] | No
 
 
 def refusals(emulator: Emulator) -> str:
-    """Lines in which a function tells that it was refused something, or failed."""
+    """Lines in which a function logs that it was refused something, or failed."""
     lines = log_lines(emulator)
     refused = [line for line in lines if any(sign in line for sign in SIGNS_OF_REFUSAL)]
     return "\n".join(line[:600] for line in refused[:10])

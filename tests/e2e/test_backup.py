@@ -250,13 +250,17 @@ def test_what_was_completed_is_in_the_export(emulator: Emulator, rehearsal: Rehe
     assert key.endswith(".jsonl.gz")
     text = gzip.decompress(s3.get_object(Bucket=bucket, Key=key)["Body"].read()).decode()
     (line,) = text.splitlines()
-    told = json.loads(line)
-    assert (told["id"], told["state"], told["queue"]) == (job["id"], "completed", name(kind))
-    assert told["args"] == [incompressible(20_000)]
-    assert told["ended_at"] == job["completed_at"]
+    row = json.loads(line)
+    assert (row["id"], row["state"], row["queue"]) == (
+        job["id"],
+        "completed",
+        name(kind),
+    )
+    assert row["args"] == [incompressible(20_000)]
+    assert row["ended_at"] == job["completed_at"]
 
 
-def test_an_alarm_reaches_who_is_reported(emulator: Emulator, rehearsal: Rehearsal) -> None:
+def test_an_alarm_reaches_its_subscriber(emulator: Emulator, rehearsal: Rehearsal) -> None:
     """A dead letter in a declared queue rings, and what is sent names the runbook to read.
 
     The emulator makes no metrics of log lines: the test hands it the one that is in the log.
@@ -291,16 +295,16 @@ def test_an_alarm_reaches_who_is_reported(emulator: Emulator, rehearsal: Rehears
     cloudwatch = boto3.client("cloudwatch", **settings)
     cloudwatch.put_metric_data(Namespace=METRICS, MetricData=[metric])
 
-    told = "Jobs became dead letters. Runbook: docs/operations.md#dead-letters"
+    text = "Jobs became dead letters. Runbook: docs/operations.md#dead-letters"
 
     def has_rung() -> bool:
         found = sqs.receive_message(QueueUrl=heard, MaxNumberOfMessages=10).get("Messages", [])
         alarms = [json.loads(json.loads(each["Body"])["Message"]) for each in found]
-        return ("ALARM", told) in {
+        return ("ALARM", text) in {
             (each["NewStateValue"], each["AlarmDescription"]) for each in alarms
         }
 
-    eventually(has_rung, "what the topic tells of the alarm")
+    eventually(has_rung, "the topic's message about the alarm")
 
 
 def metric_in(lines: list[str]) -> Any:
@@ -308,13 +312,13 @@ def metric_in(lines: list[str]) -> Any:
     for line in lines:
         if DEAD_LETTERED_METRIC not in line or STACK not in line:
             continue
-        told = json.loads(line)
-        (described,) = told["_aws"]["CloudWatchMetrics"]
+        logged = json.loads(line)
+        (described,) = logged["_aws"]["CloudWatchMetrics"]
         (names,) = described["Dimensions"]
-        if DEAD_LETTERED_METRIC in told and QUEUE_DIMENSION not in told:
+        if DEAD_LETTERED_METRIC in logged and QUEUE_DIMENSION not in logged:
             return {
                 "MetricName": DEAD_LETTERED_METRIC,
-                "Dimensions": [{"Name": each, "Value": told[each]} for each in names],
+                "Dimensions": [{"Name": each, "Value": logged[each]} for each in names],
                 "Value": 1,
             }
     return None

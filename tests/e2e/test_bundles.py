@@ -51,16 +51,16 @@ def test_a_traced_handler_finds_the_tracer_in_its_bundle(module: str) -> None:
         "OJS_TRACING": "1",
         "LAMBDA_TASK_ROOT": "/var/task",
     }
-    told = ""
+    errors = ""
     for tracing in (True, False):
         folder = build(backend_bundle(Target.host(), tracing=tracing))
         program = f"import sys; sys.path.insert(0, {str(folder)!r}); import {module}"
         program += "; assert 'aws_xray_sdk' in sys.modules"
         command = [sys.executable, "-I", "-S", "-c", program]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        told = done.stderr
-        assert (done.returncode == 0) is tracing, told
-    assert "OJS_TRACING needs packages that are not installed" in told
+        errors = done.stderr
+        assert (done.returncode == 0) is tracing, errors
+    assert "OJS_TRACING needs packages that are not installed" in errors
 
 
 @pytest.mark.parametrize("tracing", [False, True])

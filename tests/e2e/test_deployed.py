@@ -214,7 +214,7 @@ def test_conformance(case: Case, conformance: ConformanceRunner) -> None:
 def test_the_deployed_backend_runs_the_users_middleware_and_hooks(
     http: httpx.Client, queue: str
 ) -> None:
-    """The construct brought their code along; the API tells what stands around PUSH."""
+    """The construct brought their code along; the API shows what surrounds PUSH."""
     body = {"type": "policies.checked", "options": {"queue": queue}}
     stored = http.post("jobs", content=json.dumps(body | {"args": ["keep", 2]}))
     assert stored.status_code == 201, stored.text
@@ -251,7 +251,7 @@ def test_event_hooks_run_in_the_stream_function(
     job = push(http, queue, type="policies.checked")
     assert http.delete(f"jobs/{job['id']}").status_code == 200
     eventually(
-        lambda: any(f"told of job.cancelled {job['id']}" in line for line in log_lines(emulator)),
+        lambda: any(f"saw job.cancelled {job['id']}" in line for line in log_lines(emulator)),
         "the hook's line in the log",
     )
 

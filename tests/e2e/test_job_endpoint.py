@@ -39,7 +39,7 @@ def endpoint(url: str) -> Iterator[httpx.Client]:
 def test_it_asks_for_the_same_keys(
     endpoint: httpx.Client, emulator: Emulator, deployment: Deployment, queue: str
 ) -> None:
-    """And for nothing before it says that it is well; operators are told where to go."""
+    """And for nothing before it says that it is well; the answer to operators names the API."""
     job = {"type": TYPE, "args": [], "options": {"queue": queue}}
     assert endpoint.get("health").status_code == 200
     assert endpoint.get("../manifest").status_code == 200

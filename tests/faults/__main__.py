@@ -15,7 +15,7 @@ from rich.progress import track
 
 from tests.faults.account import account
 from tests.faults.process import quiet
-from tests.faults.running import broken_by, some, unspoiled
+from tests.faults.running import broken_by, some, without_faults
 from tests.faults.scenarios import SCENARIOS
 
 
@@ -38,7 +38,7 @@ def main() -> int:
     begin, calls, run, broken = time.monotonic(), 0, Counter[str](), 0
     with account() as aws:
         for scenario in track(chosen, console=console, disable=not sys.stderr.isatty()):
-            wanted, faults = unspoiled(aws, scenario)
+            wanted, faults = without_faults(aws, scenario)
             calls += len({fault.at for fault in faults})
             for fault in some(faults, asked.sample):
                 if kinds and fault.kind.name not in kinds:

@@ -15,7 +15,7 @@ from ojs_aws.config import Settings
 from ojs_aws.local.aws import ACCOUNT, REGION, create_bucket, embedded_aws
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws, deployed
-from tests.faults.spoiling import Kind, Spoiler
+from tests.faults.fault_injection import FaultInjector, Kind
 
 BUS: Final = "ojs-events"
 FILES: Final = "exported"
@@ -42,18 +42,18 @@ class Account:
         """Watch the clients of a deployment."""
         self.aws = aws
         self.clock = clock
-        self.spoiler = Spoiler()
+        self.injector = FaultInjector()
         used = aws.clients
         for client in (used.dynamodb, used.sqs, used.s3(), used.events()):
-            self.spoiler.watch(client)
+            self.injector.watch(client)
         self._queues = set(self._sqs())
 
-    def empty(self) -> Spoiler:
+    def empty(self) -> FaultInjector:
         """Make everything as it was deployed; a fresh fault injector's state."""
-        spoiler = self.spoiler
-        spoiler.at, spoiler.kind, spoiler.is_on = None, Kind.FAILS, False
-        spoiler.made, spoiler.late, spoiler.announced = [], [], []
-        spoiler.deadly = ""
+        injector = self.injector
+        injector.at, injector.kind, injector.is_on = None, Kind.FAILS, False
+        injector.made, injector.late, injector.announced = [], [], []
+        injector.deadly = ""
         table = self.table()
         table.items.clear()
         table.__dict__.pop("_ojs_lists", None)
@@ -69,7 +69,7 @@ class Account:
         for bucket in self._buckets().values():
             bucket.keys.clear()
         self.clock.at, self.clock._last = FakeClock.at, 0
-        return spoiler
+        return injector
 
     def table(self) -> Any:
         """Moto's table."""

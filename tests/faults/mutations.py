@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.faults.account import Account
-from tests.faults.running import broken_by, unspoiled
+from tests.faults.running import broken_by, without_faults
 from tests.faults.scenarios import SCENARIOS
 from tests.simulation.breakages import Mutation
 from tests.simulation.mutations import applied
@@ -101,9 +101,9 @@ BREAKAGES: Final = (
     ),
     Breakage(
         Mutation(
-            "told-though-refused",
+            "announced-though-refused",
             "events that the bus refused count as published",
-            "ojs_aws.transport.events.stream_publication:Publication.tell_bus",
+            "ojs_aws.transport.events.stream_publication:Publication.announce",
             (("refused = set(self._announce(events))", "self._announce(events); refused = set()"),),
         ),
         "stream",
@@ -114,7 +114,7 @@ BREAKAGES: Final = (
 def noticed(account: Account, breakage: Breakage) -> str:
     """The first fault that shows a breakage, and how many were tried; empty when none does."""
     scenario = next(each for each in SCENARIOS if each.name == breakage.scenario)
-    wanted, faults = unspoiled(account, scenario)
+    wanted, faults = without_faults(account, scenario)
     with applied(breakage.mutation):
         for number, fault in enumerate(faults, 1):
             if any(broken_by(account, fault, wanted)):

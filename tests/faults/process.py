@@ -52,7 +52,7 @@ class Process:
 
 
 class Judge(Promises):
-    """The promises, where operators change priorities, and workers tell how far they are."""
+    """The promises, where operators change priorities, and workers report progress."""
 
     def _wrong_stay(self, before: JobRecord, after: JobRecord) -> Iterator[str]:
         if self.cause().kind != "patch":

@@ -22,7 +22,7 @@ from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import JobList
 from ojs_aws.services.jobs.list_walk import ListStop
 from tests.faults.account import FILES, Account
-from tests.faults.spoiling import Kind, kinds_of
+from tests.faults.fault_injection import Kind, kinds_of
 from tests.faults.world import World
 
 ROUNDS_S: Final = (31, 31, 61, 61, 121, 301, 301, 601, 601, 901, 901, 1801, 3601, 7201, 7201)
@@ -45,7 +45,7 @@ _NUMBER: Final = re.compile(r"\d{6,}")
 class Scenario:
     """One operation, and what it needs before.
 
-    :ivar before: what is done before, unspoiled.
+    :ivar before: what is done before, without faults.
     :ivar play: the operation, as who wants it does it; returns nothing.
     :ivar then: what is done after the first two ticks of healing.
     :ivar check: what must be true at the end, beside the promises.
@@ -112,13 +112,13 @@ def played(account: Account, scenario: Scenario, fault: Fault | None = None) -> 
     if scenario.settings:
         world.configure(**scenario.settings)
     scenario.before(world)
-    spoiler = world.spoiler
+    injector = world.injector
     if fault is not None:
-        spoiler.at, spoiler.kind = fault.at, fault.kind
-    spoiler.stale = world.snapshot()
-    spoiler.is_on = True
+        injector.at, injector.kind = fault.at, fault.kind
+    injector.stale = world.snapshot()
+    injector.is_on = True
     scenario.play(world)
-    spoiler.is_on = False
+    injector.is_on = False
     return world
 
 
@@ -204,7 +204,7 @@ def _judge(world: World, scenario: Scenario) -> None:
     items = [*world.account.items()]
     log = sorted((item for item in items if read_string(item, "pk") == "events"), key=_sort_key)
     judge.check_events("log", [event for item in log for event in chunk_events(read_values(item))])
-    on_bus = [_event(json.loads(entry["Detail"])) for entry in world.spoiler.announced]
+    on_bus = [_event(json.loads(entry["Detail"])) for entry in world.injector.announced]
     judge.check_events("bus", sorted(on_bus, key=lambda event: (event.subject, event.sequence)))
     for item in items:
         _judge_item(world, item)
@@ -315,7 +315,7 @@ def _plain(text: str) -> str:
 def broken_by(account: Account, fault: Fault, wanted: End) -> Iterator[str]:
     """What a fault has broken."""
     world = played(account, fault.scenario, fault)
-    if len(world.spoiler.made) <= fault.at:
+    if len(world.injector.made) <= fault.at:
         yield "the call was not made"
         return
     try:
@@ -334,13 +334,13 @@ def broken_by(account: Account, fault: Fault, wanted: End) -> Iterator[str]:
                 yield f"{name}: {was} instead of {should}"
 
 
-def unspoiled(account: Account, scenario: Scenario) -> tuple[End, list[Fault]]:
+def without_faults(account: Account, scenario: Scenario) -> tuple[End, list[Fault]]:
     """How a scenario ends without a fault; and every call of it, with every fault."""
     world = played(account, scenario)
     end = healed(world, scenario)
     assert world.judge.broken == [], f"{scenario.name} without a fault"
     return end, [
         Fault(scenario, at, made.operation, kind)
-        for at, made in enumerate(world.spoiler.made)
+        for at, made in enumerate(world.injector.made)
         for kind in kinds_of(made.operation, made.params)
     ]

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from tests.faults.account import Account
-from tests.faults.running import Scenario, broken_by, some, unspoiled
+from tests.faults.running import Scenario, broken_by, some, without_faults
 from tests.faults.scenarios import SCENARIOS
 
 LONG: Final = 300
@@ -33,7 +33,7 @@ SEED: Final = int(os.environ.get("OJS_FAULTS_SEED", "1"))
 )
 def test_no_single_fault_breaks_a_promise(aws: Account, scenario: Scenario, most: int) -> None:
     """Promises 1 to 6, and nothing is left behind."""
-    wanted, faults = unspoiled(aws, scenario)
+    wanted, faults = without_faults(aws, scenario)
     seed = SEED + zlib.crc32(scenario.name.encode())
     played = some(faults, 0 if IS_ALL else 1 if len(faults) > LONG else most, seed)
     print(f"{scenario.name}: {len(played)} of {len(faults)} faults; OJS_FAULTS=all for the others")

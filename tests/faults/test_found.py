@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from tests.faults.account import Account
-from tests.faults.running import Fault, broken_by, some, unspoiled
+from tests.faults.fault_injection import Kind
+from tests.faults.running import Fault, broken_by, some, without_faults
 from tests.faults.scenarios import SCENARIOS
-from tests.faults.spoiling import Kind
 from tests.faults.world import World
 
 FOUND: Final = (
@@ -26,7 +26,7 @@ FOUND: Final = (
 def first(aws: Account, name: str, operation: str, kind: Kind) -> tuple[Fault, list[str]]:
     """Inject a fault into the first call of an operation; return what breaks."""
     scenario = next(each for each in SCENARIOS if each.name == name)
-    wanted, faults = unspoiled(aws, scenario)
+    wanted, faults = without_faults(aws, scenario)
     fault = next(each for each in faults if (each.operation, each.kind) == (operation, kind))
     return fault, [*broken_by(aws, fault, wanted)]
 
@@ -64,7 +64,7 @@ def test_an_atomic_retry_by_a_slow_clock_comes_after_what_it_retries(
 def test_a_page_that_is_empty_and_goes_on_ends_no_sweep(aws: Account, most: int) -> None:
     """A query ends where it has read enough: it may have found nothing by then."""
     scenario = next(each for each in SCENARIOS if each.name == "tick-far")
-    wanted, faults = unspoiled(aws, scenario)
+    wanted, faults = without_faults(aws, scenario)
     empty = some([fault for fault in faults if fault.kind is Kind.EMPTY], most)
     assert empty
     assert [found for fault in empty for found in broken_by(aws, fault, wanted)] == []

@@ -11,7 +11,7 @@ from tests.faults.account import Account
 from tests.faults.mutations import BREAKAGES, Breakage, noticed
 from tests.simulation.mutations import patched
 
-QUICK: Final = ("own-write-unknown", "not-sent-again", "lost-update", "told-though-refused")
+QUICK: Final = ("own-write-unknown", "not-sent-again", "lost-update", "announced-though-refused")
 TRIED: Final = [
     each
     for each in BREAKAGES

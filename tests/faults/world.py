@@ -71,12 +71,12 @@ class World:
 
     def __post_init__(self) -> None:
         """Empty the account."""
-        self.spoiler = self.account.empty()
+        self.injector = self.account.empty()
         self.settings = self.account.aws.settings
         self.judge = Judge(
             now=lambda: self.clock.at, jobs=self.jobs, cause=lambda: self.cause, is_staged=True
         )
-        self.spoiler.seen, self.spoiler.postponed = self._observe, self._postpone
+        self.injector.seen, self.injector.postponed = self._observe, self._postpone
         self.start()
 
     @property
@@ -304,7 +304,7 @@ class World:
         records = [record.to_json() for record in shard[self._read :]][:100]
         if not records:
             return False
-        event = {"Records": [copy.deepcopy(each) for each in records if _is_told(each)]}
+        event = {"Records": [copy.deepcopy(each) for each in records if _is_streamed(each)]}
         failures: list[dict[str, str]] = []
         for _ in range(1 + twice):
             with suppress(ProcessDiedError, OjsError):
@@ -402,7 +402,7 @@ class World:
     def happen_late(self) -> None:
         """What timed out takes effect, on behalf of who wanted it then."""
         was, self.cause = self.cause, self._late
-        self.spoiler.happen_late()
+        self.injector.happen_late()
         self.cause = was
 
     def lose_messages(self) -> None:
@@ -416,13 +416,13 @@ class World:
 
     def die_at(self, operation: str) -> None:
         """Let the process die right after its next call of this operation."""
-        self.spoiler.deadly = operation
+        self.injector.deadly = operation
 
     def export(self) -> None:
         """The export's consumer gets everything."""
         shard = self.account.table().stream_shard.items
         event = {"Records": [copy.deepcopy(record.to_json()) for record in shard]}
-        event["Records"] = [each for each in event["Records"] if _is_told(each)]
+        event["Records"] = [each for each in event["Records"] if _is_streamed(each)]
 
         def work(process: Process) -> Any:
             clients = self.account.aws.clients
@@ -438,11 +438,11 @@ class World:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What AWS does by itself is no call of ours."""
-        was, self.spoiler.is_on = self.spoiler.is_on, False
+        was, self.injector.is_on = self.injector.is_on, False
         try:
             yield
         finally:
-            self.spoiler.is_on = was
+            self.injector.is_on = was
 
     # ------------------------------------------------------------------ what is seen
     def _observe(self) -> None:
@@ -499,6 +499,6 @@ class World:
 ERROR: Final = parse_object('{"type": "Broken", "message": "it broke"}')
 
 
-def _is_told(record: Mapping[str, Any]) -> bool:
+def _is_streamed(record: Mapping[str, Any]) -> bool:
     keys = record["dynamodb"]["Keys"]
     return is_streamed(keys["pk"]["S"], keys["sk"]["S"])

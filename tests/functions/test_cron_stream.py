@@ -66,9 +66,7 @@ def cron_events(backend: Backend) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def test_cron_events_tell_what_became_of_each_occurrence(
-    backend: Backend, clock: FakeClock
-) -> None:
+def test_cron_events_say_what_became_of_each_occurrence(backend: Backend, clock: FakeClock) -> None:
     """CRON-29, CRON-30: triggered and skipped, each once."""
     stream = Stream(backend)
     Api(backend).post("/cron", CRON)

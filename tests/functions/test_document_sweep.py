@@ -238,7 +238,7 @@ def test_it_costs_a_list_and_a_read_for_each_hundred_jobs(deployed: Deployment) 
     assert deployed.stored() == ["jobs/strange"]
 
 
-def test_the_command_counts_unless_it_is_told_to_delete(
+def test_the_command_only_counts_without_its_option_to_delete(
     deployed: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a minimum age; what it deleted, ``restore documents`` brings back."""
@@ -249,8 +249,8 @@ def test_the_command_counts_unless_it_is_told_to_delete(
     def run(*more: str) -> dict[str, object]:
         ran = CliRunner().invoke(app, [*command, *more])
         assert ran.exit_code == 0, ran.output
-        told: dict[str, object] = json.loads(ran.stdout)
-        return told
+        report: dict[str, object] = json.loads(ran.stdout)
+        return report
 
     assert run("--yes")["unreferenced"] == 0  # it was put just now
     now = SystemClock().now()

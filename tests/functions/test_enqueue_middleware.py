@@ -145,7 +145,7 @@ def test_a_duplicate_is_refused_and_a_repeated_push_is_not(
     assert len(items(aws)) == stored
 
 
-def test_a_job_beyond_the_rate_limit_is_429_and_told_when_to_come_again(
+def test_a_job_beyond_the_rate_limit_is_429_with_retry_after(
     aws: EmbeddedAws, chained: Chained
 ) -> None:
     """MW-ENQ-025, on the server's side."""

@@ -12,12 +12,12 @@ import pytest
 
 from examples.events.consumer import Event, SeenIds, consume, handler
 from ojs_aws.adapters.events.bus import EventBus
-from ojs_aws.domain.events import Event as Told
+from ojs_aws.domain.events import Event as OjsEvent
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import embedded
 
-DISCARDED = Told(
+DISCARDED = OjsEvent(
     id="evt_1",
     type="job.discarded",
     time=Instant(1_760_000_000_000),
@@ -41,7 +41,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield "seen"
 
 
-def delivered(*events: Told) -> dict[str, Any]:
+def delivered(*events: OjsEvent) -> dict[str, Any]:
     """What SQS hands to the function for what the bus was given."""
     entries: list[dict[str, Any]] = []
 
@@ -59,7 +59,7 @@ def delivered(*events: Told) -> dict[str, Any]:
     return {"Records": [{"messageId": str(n), "body": body} for n, body in enumerate(bodies)]}
 
 
-def test_an_event_of_the_bus_is_told_once_however_often_it_comes(
+def test_an_event_of_the_bus_is_handled_once_however_often_it_comes(
     table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the form in which the bus really gets it."""

@@ -35,7 +35,7 @@ class Server:
                 self.clock.advance(s=600)
 
     def live(self, job_type: str, queue: str) -> None:
-        """Push, fetch and complete a job, and tell its events."""
+        """Push, fetch and complete a job, and publish its events."""
         body = {"type": job_type, "args": [], "options": {"queue": queue}}
         job_id = self.api.post("/jobs", body).json["id"]
         self.jobs.append(job_id)

@@ -87,13 +87,13 @@ def test_every_ended_job_is_a_line_of_its_day_and_queue(aws: EmbeddedAws, backen
         "jobs/date=2025-10-09/queue=default",
         "jobs/date=2025-10-09/queue=email",
     }
-    told = {line["id"]: line for each in files.values() for line in each}
-    assert set(told) == set(ended)
-    assert {line["state"] for line in told.values()} == {"completed", "cancelled", "discarded"}
-    assert all(line["ended_at"].startswith("2025-10-09T") for line in told.values())
+    exported = {line["id"]: line for each in files.values() for line in each}
+    assert set(exported) == set(ended)
+    assert {line["state"] for line in exported.values()} == {"completed", "cancelled", "discarded"}
+    assert all(line["ended_at"].startswith("2025-10-09T") for line in exported.values())
     secret = {"args", "meta", "result"}
-    assert not any(secret & set(line) for line in told.values())
-    assert told[ended[3]]["error"] == {"type": "Broken", "message": "it broke"}
+    assert not any(secret & set(line) for line in exported.values())
+    assert exported[ended[3]]["error"] == {"type": "Broken", "message": "it broke"}
 
 
 def test_a_repeated_batch_writes_the_same_files_again(aws: EmbeddedAws, backend: Backend) -> None:
@@ -119,24 +119,24 @@ def test_documents_are_exported_where_that_is_asked_for(aws: EmbeddedAws, backen
     with aws.calls.counted() as calls:
         handler({"Records": changes}, None)
     assert calls == {"PutObject": 2, "GetItem": 1}
-    told = {line["id"]: line for each in lines(aws).values() for line in each}
-    assert told[ended[0]]["args"] == [0]
-    assert told[ended[0]]["result"] == {"n": 1}
-    assert told[ended[3]]["args"] == [LARGE]
+    exported = {line["id"]: line for each in lines(aws).values() for line in each}
+    assert exported[ended[0]]["args"] == [0]
+    assert exported[ended[0]]["result"] == {"n": 1}
+    assert exported[ended[3]]["args"] == [LARGE]
 
 
 def test_a_job_deleted_meanwhile_is_exported_without_its_documents(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
-    """What the stream still tells of it is kept."""
+    """What the stream still has of it is kept."""
     ended = play(backend)
     changes = records(aws)
     confirmed = {"queue": "email", "confirm": True}
     assert Api(backend).post("/admin/jobs/bulk/delete", confirmed).json["succeeded"] == 2
     export = Export(S3Files(aws.clients.s3(), BUCKET).put, backend.ports.store)
     build_export(export, read_image)({"Records": changes}, None)
-    told = {line["id"]: line for each in lines(aws).values() for line in each}
-    assert "args" not in told[ended[3]]
+    exported = {line["id"]: line for each in lines(aws).values() for line in each}
+    assert "args" not in exported[ended[3]]
 
 
 def test_unwritten_jobs_come_again_and_unreadable_ones_are_left_out(

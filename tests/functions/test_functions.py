@@ -87,8 +87,8 @@ def test_a_jobs_life_over_the_functions(invoke: Invoke) -> None:
     (job,) = json.loads(invoke("worker_api", fetch)["body"])["jobs"]
     assert (job["id"], job["args"]) == (job_id, body["args"])
     beat = {"worker_id": "w", "active_jobs": [job_id]}
-    told = invoke("worker_api", request("POST", "/ojs/v1/workers/heartbeat", beat))
-    assert json.loads(told["body"])["jobs_extended"] == [job_id]
+    answer = invoke("worker_api", request("POST", "/ojs/v1/workers/heartbeat", beat))
+    assert json.loads(answer["body"])["jobs_extended"] == [job_id]
     failure = {"job_id": job_id, "worker_id": "w", "error": {"type": "Broken", "message": "m"}}
     failed = invoke("worker_api", request("POST", "/ojs/v1/workers/nack", failure))
     assert json.loads(failed["body"])["state"] == "discarded"

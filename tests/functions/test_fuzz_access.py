@@ -271,12 +271,12 @@ def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
             for queue in (OWN_QUEUE, FOREIGN_QUEUE):
                 request = aimed(case, foreign, queue, chance)
                 answer = checked(request, headers)
-                told = answer.text
+                shown = answer.text
                 for word in (*NAMES, *foreign.jobs, foreign.workflow):
                     if word in said(request):
-                        told = told.replace(word, "")
-                assert CANARY not in told, f"{answer.status_code}: {told[:500]}"
-                assert not any(each in opened(told) for each in (CANARY, *foreign.jobs))
+                        shown = shown.replace(word, "")
+                assert CANARY not in shown, f"{answer.status_code}: {shown[:500]}"
+                assert not any(each in opened(shown) for each in (CANARY, *foreign.jobs))
                 if answer.status_code < 400:  # it was done, or read: then not of theirs
-                    assert not any(job in told for job in foreign.jobs)
+                    assert not any(job in shown for job in foreign.jobs)
     assert foreign.snapshot() == before

@@ -75,13 +75,13 @@ def messages(aws: EmbeddedAws, backend: Backend, queue: str) -> tuple[int, int]:
 
 
 def test_every_job_of_a_restored_table_runs_again(aws: EmbeddedAws) -> None:
-    """Ready, waiting, reserved, of a workflow whose step had ended untold, with documents in S3."""
+    """Ready, waiting, reserved, large, and of a workflow whose ended step has no event."""
     clock = FakeClock()
     lost = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
     chain = {"type": "chain", "steps": [{"type": t, "args": []} for t in ("a", "b")]}
     workflow_id = Api(lost).post("/workflows", chain).json["id"]
     (first,) = lost.jobs.fetch(FetchRequest(("default",), 1, "w0"))
-    lost.jobs.ack(first.id, "w0", None)  # the stream never tells the workflow
+    lost.jobs.ack(first.id, "w0", None)  # the stream never reports it to the workflow
     lost.jobs.push(LARGE)
     for delay in ("+PT5M", "+PT2H"):
         lost.jobs.push(Job("demo.echo", [1], queue="email", scheduled_at=delay))
@@ -131,16 +131,16 @@ def test_a_restored_table_gets_what_dynamodb_leaves_off(aws: EmbeddedAws) -> Non
     arguments = ["restore", "table", aws.settings.table, "restored", "--json"]
     first, second = (CliRunner().invoke(app, arguments) for _ in range(2))
     assert first.exit_code == second.exit_code == 0, first.output + second.output
-    told, again = json.loads(first.stdout), json.loads(second.stdout)
-    assert (told["table"], told["is_new"], again["is_new"]) == ("restored", True, False)
-    assert told["stream_arn"] == again["stream_arn"]
+    report, again = json.loads(first.stdout), json.loads(second.stdout)
+    assert (report["table"], report["is_new"], again["is_new"]) == ("restored", True, False)
+    assert report["stream_arn"] == again["stream_arn"]
     client = aws.clients.dynamodb
     table = client.describe_table(TableName="restored")["Table"]
     assert table["StreamSpecification"] == {
         "StreamEnabled": True,
         "StreamViewType": "NEW_AND_OLD_IMAGES",
     }
-    assert table["LatestStreamArn"] == told["stream_arn"]
+    assert table["LatestStreamArn"] == report["stream_arn"]
     assert table["DeletionProtectionEnabled"] is True
     ttl = client.describe_time_to_live(TableName="restored")["TimeToLiveDescription"]
     assert ttl == {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}

@@ -148,13 +148,13 @@ class Died(BaseException):
 class Troubled:
     """The log and the bus of one process, with troubles at chance's will.
 
-    :ivar told: what the bus took, over all processes.
+    :ivar published: what the bus took, over all processes.
     """
 
-    def __init__(self, backend: Backend, chance: random.Random, told: list[Event]) -> None:
+    def __init__(self, backend: Backend, chance: random.Random, published: list[Event]) -> None:
         self._log = backend.events
         self._chance = chance
-        self._told = told
+        self._published = published
 
     def append(self, events: Sequence[Event], now: Any) -> None:
         """Append, unless something happens before or after it took effect."""
@@ -169,7 +169,7 @@ class Troubled:
         refused = [event.id for event in events if self._chance.random() < 0.2]
         taken = [event for event in events if event.id not in refused]
         try:
-            self._trouble(lambda: self._told.extend(taken))
+            self._trouble(lambda: self._published.extend(taken))
         except BackendError:
             return [event.id for event in events]
         return refused
@@ -188,7 +188,7 @@ class Troubled:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_transition_is_told_in_order_through_any_trouble(aws: EmbeddedAws, seed: int) -> None:
+def test_every_transition_is_published_in_order_despite_faults(aws: EmbeddedAws, seed: int) -> None:
     """Promise 6.
 
     Records are shuffled between jobs, repeated, and cut into batches anyhow; processes die between
@@ -197,14 +197,14 @@ def test_every_transition_is_told_in_order_through_any_trouble(aws: EmbeddedAws,
     chance = random.Random(seed)
     jobs = lives(6)
     shard = _interleaved([list(life) for life in jobs], chance)
-    told: list[Event] = []
+    published: list[Event] = []
     hooked: list[Event] = []
     at = 0
     handler: Handler | None = None
     for _ in range(3000):
         if at >= len(shard):
             break
-        handler = handler or _process(aws, chance, told, hooked)
+        handler = handler or _process(aws, chance, published, hooked)
         batch = shard[at : at + chance.randint(1, 7)]
         if chance.random() < 0.1:
             batch = shard[max(0, at - 3) : at + len(batch)]  # Lambda repeats a batch now and then
@@ -222,7 +222,7 @@ def test_every_transition_is_told_in_order_through_any_trouble(aws: EmbeddedAws,
     logged = [event for item in _chunks(aws) for event in chunk_events(item)]
     expected = _expected(jobs)
     assert _first_of_each(logged) == expected
-    assert {event.id for event in told} == {each for ids in expected.values() for each in ids}
+    assert {event.id for event in published} == {each for ids in expected.values() for each in ids}
     assert _first_of_each(hooked) == expected
 
 
@@ -235,11 +235,11 @@ def _interleaved(lives: list[list[Record]], chance: random.Random) -> list[Recor
 
 
 def _process(
-    aws: EmbeddedAws, chance: random.Random, told: list[Event], hooked: list[Event]
+    aws: EmbeddedAws, chance: random.Random, published: list[Event], hooked: list[Event]
 ) -> Handler:
     """A consumer in a new process."""
     backend = build_backend(aws.settings, aws.clients, both=in_turn)
-    troubled: Any = Troubled(backend, chance, told)
+    troubled: Any = Troubled(backend, chance, published)
     ports = replace(backend.ports, events=lambda: troubled, announce=lambda: troubled)
 
     def hook(event: Event) -> None:
@@ -251,7 +251,7 @@ def _process(
 
 
 def _expected(jobs: list[list[Record]]) -> dict[str, list[str]]:
-    """Ids of the events of each job, in order: what an untroubled consumer tells."""
+    """Ids of the events of each job, in order: what a consumer without faults publishes."""
     world = World()
     build_stream(world.backend, read_image)({"Records": [r for life in jobs for r in life]}, None)
     return _first_of_each(world.events.log)

@@ -40,11 +40,11 @@ class Daemon:
         """Hear of a subsegment that has ended, with all that is in it."""
         self._take(json.loads(entity.serialize()))
 
-    def _take(self, told: dict[str, Any]) -> None:
-        for inner in told.pop("subsegments", []):
-            inner.setdefault("parent_id", told["id"])
+    def _take(self, segment: dict[str, Any]) -> None:
+        for inner in segment.pop("subsegments", []):
+            inner.setdefault("parent_id", segment["id"])
             self._take(inner)
-        self.heard.append(told)
+        self.heard.append(segment)
 
     def named(self, name: str) -> list[dict[str, Any]]:
         """Those of a name, in the order of their beginning."""
@@ -321,7 +321,7 @@ def test_outside_lambda_and_where_it_is_switched_off_there_is_none(
     name: str,
     value: str,
 ) -> None:
-    """The local server takes the same settings, and has nobody to tell."""
+    """The local server takes the same settings, and has nowhere to send traces."""
     monkeypatch.setenv(name, value)
     handler = function("producer")
     handler(request("POST", "/jobs", {"type": "a.b", "args": []}), LambdaContext("p", 29.0))

@@ -342,11 +342,11 @@ def test_no_fault_after_the_transaction_loses_the_message(fault: Fault, due: str
 
     clean = World()
     play(clean)
-    for spoiled in range(len(clean.faults.calls)):
+    for faulty in range(len(clean.faults.calls)):
         world = World()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         job_id = play(world)
-        world.faults.spoiled = None
+        world.faults.faulty = None
         while world.clock.at < clean.clock.at + 1_260_000:
             world.backend.upkeep.sweep.tick()
             world.clock.advance(s=60)

@@ -36,7 +36,7 @@ class ReturnsTheJobItKnows:
         return await call_next(jobs)
 
 
-async def test_the_client_tells_a_duplicate_from_its_own_job(backend: Backend) -> None:
+async def test_the_client_distinguishes_a_duplicate_from_its_own_job(backend: Backend) -> None:
     """Alone and in a batch, whatever the middleware returns."""
     client = Client.direct(backend=backend, middleware=[ReturnsTheJobItKnows()])
     first = await client.enqueue("a.b", [1], unique=BY_TYPE)

@@ -134,7 +134,7 @@ def test_jobs_that_end_together_cost_a_read_and_a_write(
     body: dict[str, Any],
     rounds: list[tuple[int, dict[str, int]]],
 ) -> None:
-    """And the steps that begin then a message; two puts tell of it all in the log of events.
+    """And the steps that begin then a message; two puts log all the events.
 
     What the queue did is counted by one more for each of the two batches, or two at a minute's end.
     """

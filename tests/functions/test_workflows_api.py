@@ -221,7 +221,9 @@ def test_a_refusal_names_the_field_and_the_reason(api: Api, body: Any, field: st
     assert api.get("/workflows").json["workflows"] == []
 
 
-def test_events_tell_the_whole_story_once(api: Api, backend: Backend, stream: Stream) -> None:
+def test_each_change_of_a_workflow_is_published_once(
+    api: Api, backend: Backend, stream: Stream
+) -> None:
     """Appendix B; ojs-events, section 4.4."""
     api.post("/workflows", BATCH)
     stream.flow()

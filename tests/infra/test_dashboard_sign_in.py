@@ -1,4 +1,4 @@
-"""Signing in to the deployed page at an issuer: what the page is told, and what is refused."""
+"""Tests signing in to the deployed page at an issuer: what the page gets, and what is refused."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SIGN = OidcSignIn(client_id="page", scopes=["openid", "ojs:operator"])
 
 
 def variables(template: Synthesised) -> dict[str, Any]:
-    """Return what the page's function is told."""
+    """Return the variables of the page's function."""
     found: dict[str, Any] = template.function(HANDLER)["Environment"]["Variables"]
     return found
 
 
-def test_the_page_is_told_the_issuer_and_no_secret() -> None:
+def test_the_page_gets_the_issuer_and_no_secret() -> None:
     """The issuer is the one whose tokens the gateway accepts."""
     chosen = OidcSignIn(
         client_id="page",
@@ -48,7 +48,7 @@ def test_the_page_is_told_the_issuer_and_no_secret() -> None:
     assert authorizer["JwtConfiguration"]["Issuer"] == JWT.issuer
 
 
-def test_the_page_is_told_nothing_without_an_issuer() -> None:
+def test_the_page_gets_no_sign_in_without_an_issuer() -> None:
     """Then it asks for a key or a token."""
     template = of_backend(access=JWT, has_web_dashboard=True)
     assert SIGN_IN not in variables(template)
@@ -68,9 +68,9 @@ def test_a_user_pool_of_the_same_app_can_be_the_issuer() -> None:
             web_dashboard_sign_in=OidcSignIn(client_id=client.user_pool_client_id),
         ),
     )
-    told = json.dumps(variables(of_stack(stack))[SIGN_IN])
-    assert "Fn::Join" in told
-    assert "ProviderURL" in told
+    given = json.dumps(variables(of_stack(stack))[SIGN_IN])
+    assert "Fn::Join" in given
+    assert "ProviderURL" in given
 
 
 def test_the_context_names_the_issuer_of_the_page() -> None:
@@ -84,10 +84,10 @@ def test_the_context_names_the_issuer_of_the_page() -> None:
         sign_in_scopes="openid,offline_access",
         sign_in_origins="https://tokens.example.com",
     )
-    told = json.loads(variables(template)[SIGN_IN])
-    assert (told["issuer"], told["client_id"]) == ("https://id.example.com", "page")
-    assert told["scopes"] == ["openid", "offline_access"]
-    assert told["origins"] == ["https://tokens.example.com"]
+    given = json.loads(variables(template)[SIGN_IN])
+    assert (given["issuer"], given["client_id"]) == ("https://id.example.com", "page")
+    assert given["scopes"] == ["openid", "offline_access"]
+    assert given["origins"] == ["https://tokens.example.com"]
 
 
 @pytest.mark.parametrize(

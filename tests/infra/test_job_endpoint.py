@@ -125,7 +125,7 @@ def test_by_iam_requests_are_signed_and_principals_granted() -> None:
 
 @pytest.mark.parametrize("access", [JWT, OwnAuthorizer(authorizer=authorizers.HttpIamAuthorizer())])
 def test_where_a_gateway_must_check_callers_there_is_none(access: Any) -> None:
-    """Nothing behind the URL could check a token; who asks for one there is told so."""
+    """Nothing behind the URL could check a token, and an error says so."""
     assert not has_endpoint(of_backend(access=access))
     with pytest.raises(ValueError, match="no gateway"):
         of_backend(access=access, job_endpoint=True)

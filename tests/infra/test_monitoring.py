@@ -97,7 +97,7 @@ def test_the_estimate_of_costs_knows_the_alarms_of_the_stack() -> None:
         assert len(of_backend(queues=queues).of("AWS::CloudWatch::Alarm")) == ALARMS
 
 
-def test_a_topic_is_told_of_every_alarm() -> None:
+def test_a_topic_gets_every_alarm() -> None:
     """When it rings, and when it is over; without a topic nobody is."""
     scope = Stack(App(context=NO_BUNDLING), "Mine")
     JobBackend(scope, "Jobs", JobBackendProps(alarm_topic=sns.Topic(scope, "Topic")))

@@ -16,9 +16,9 @@ from tests.infra.variants import VARIANTS
 def findings(stack: Stack) -> list[str]:
     """What the pack finds, warnings as well."""
     Aspects.of(stack).add(AwsSolutionsChecks(verbose=True))
-    told = Annotations.from_stack(stack)
+    noted = Annotations.from_stack(stack)
     every = Match.any_value()
-    found = [*told.find_error("*", every), *told.find_warning("*", every)]
+    found = [*noted.find_error("*", every), *noted.find_warning("*", every)]
     return [f"{each.id}: {each.entry.data}" for each in found]
 
 

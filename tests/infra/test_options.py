@@ -142,7 +142,7 @@ def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "told"),
+    ("context", "message"),
     [
         ({"tracing": "loud"}, "tracing"),
         ({"demo": "flase"}, "demo"),
@@ -157,9 +157,9 @@ def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:
         ({"encryption_key": "alias/mine"}, "encryption_key"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused(context: dict[str, str], told: str) -> None:
+def test_options_that_cannot_be_used_are_refused(context: dict[str, str], message: str) -> None:
     """In words that name the option."""
-    with pytest.raises(ContextError, match=told):
+    with pytest.raises(ContextError, match=message):
         make_app(App(context={**NO_BUNDLING, **context}))
 
 

@@ -107,9 +107,7 @@ def test_the_table_is_on_demand_encrypted_and_restorable(stack: Synthesised) -> 
     assert replica["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
 
 
-def test_jobs_outlive_their_stack_unless_told_otherwise(
-    stack: Synthesised, synthesise: Synthesise
-) -> None:
+def test_jobs_outlive_their_stack_by_default(stack: Synthesised, synthesise: Synthesise) -> None:
     """Deleting the stack does not delete jobs and documents."""
     kinds = {"AWS::DynamoDB::GlobalTable", "AWS::S3::Bucket"}
     resources = stack.document["Resources"].values()

@@ -36,7 +36,7 @@ def backend_with_options(app: App) -> Stack:
 def backend_with_extras(app: App) -> Stack:
     """What is off unless it is asked for: export, snapshots, backups, alarms, traces, the page."""
     stack = Stack(app, "Jobs", env=Environment(account="123456789012", region="eu-west-1"))
-    topic = sns.Topic(stack, "Told", enforce_ssl=True)
+    topic = sns.Topic(stack, "Notified", enforce_ssl=True)
     props = JobBackendProps(
         export=ExportOptions(documents=True),
         start=SnapStart(),

@@ -28,7 +28,7 @@ def condition_removals(source: Source) -> Iterator[Removal]:
 
 
 def _is_whole_text(source: Source, node: ast.AST) -> bool:
-    """Tell whether a node is a text, and neither a docstring nor a piece of an f-string."""
+    """Return whether a node is a text, and neither a docstring nor a piece of an f-string."""
     if isinstance(source.parents.get(node), ast.JoinedStr | ast.FormattedValue | ast.Expr):
         return False
     return isinstance(node, ast.JoinedStr) or (
@@ -93,7 +93,7 @@ def _key_conditions(source: Source) -> set[tuple[str, str]]:
 
 
 def _is_query(node: ast.AST) -> TypeGuard[ast.Call]:
-    """Tell whether a call runs a query of the table."""
+    """Return whether a call runs a query of the table."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     return node.func.attr in QUERIES and bool(node.args)

@@ -47,9 +47,9 @@ def table(mutants: Sequence[Mutant], noticed: Collection[str], reasons: Collecti
 
 
 def _numbers(names: Sequence[str], noticed: Collection[str], reasons: Collection[str]) -> str:
-    told = sum(name in reasons for name in names)
+    explained = sum(name in reasons for name in names)
     seen = sum(name in noticed and name not in reasons for name in names)
-    return f"{len(names)} | {seen} | {told} | {len(names) - seen - told}"
+    return f"{len(names)} | {seen} | {explained} | {len(names) - seen - explained}"
 
 
 def _where(mutant: Mutant) -> str:

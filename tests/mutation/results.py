@@ -52,7 +52,7 @@ class Result:
     test: str
 
     def is_valid_for(self, mutant: Mutant) -> bool:
-        """Tell whether module and killer are still the same; a survivor is always tried again."""
+        """Return whether module and killer are still the same; a survivor is always tried again."""
         return (
             bool(self.killer)
             and self.module == module_digest(mutant.module)
@@ -114,7 +114,7 @@ class Coverage:
         return cls(_read(TESTS))
 
     def is_fresh(self, file: str, modules: Iterable[str]) -> bool:
-        """Tell whether what its tests reach of some modules is still known.
+        """Return whether what its tests reach of some modules is still known.
 
         A module that changed is only looked at again by tests that have reached it before.
         """

@@ -41,7 +41,7 @@ def action_makers(sources: Iterable[Source]) -> frozenset[str]:
 
 
 def _is_action(node: ast.AST, makers: frozenset[str]) -> bool:
-    """Tell whether an expression is one element of a transaction."""
+    """Return whether an expression is one element of a transaction."""
     if isinstance(node, ast.Dict) and len(node.keys) == 1:
         key = node.keys[0]
         return isinstance(key, ast.Constant) and key.value in ACTIONS
@@ -92,7 +92,7 @@ def _short(node: ast.AST) -> str:
 def _is_transaction(
     node: ast.List, makers: frozenset[str], several: frozenset[str], sent: frozenset[ast.AST]
 ) -> bool:
-    """Tell whether a list display is the elements of a transaction."""
+    """Return whether a list display is the elements of a transaction."""
     for element in node.elts:
         if _is_action(element, makers):
             return True
@@ -192,7 +192,7 @@ def _writes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _is_new_attribute(node: ast.AST) -> bool:
-    """Tell whether a statement gives an item an attribute."""
+    """Return whether a statement gives an item an attribute."""
     return isinstance(node, ast.Assign) and any(
         isinstance(target, ast.Subscript)
         and isinstance(target.value, ast.Name)

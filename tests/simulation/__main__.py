@@ -19,7 +19,7 @@ from tests.simulation.search import (
     play,
     read,
     shortest,
-    told,
+    text_of,
 )
 
 TAIL: Final = 60
@@ -32,12 +32,14 @@ def explain(run: Run, outcome: Outcome, console: Console) -> None:
     with console.status("making it shorter") as status:
         short = shortest(run, outcome, lambda left: status.update(f"{left} actions are left"))
     found = play(short, is_traced=True)
-    console.print(f"{short.weather}", markup=False)
+    console.print(f"{short.profile}", markup=False)
     for line in found.trace[-TAIL:]:
         console.print(line, markup=False, highlight=False)
     console.print(f"{len(short.actions)} actions: {found.problem}", markup=False)
     console.print("again: python -m tests.simulation", markup=False, end=" ")
-    console.print(f"--run {run.name} --only '{told(short.actions)}'", markup=False, soft_wrap=True)
+    console.print(
+        f"--run {run.name} --only '{text_of(short.actions)}'", markup=False, soft_wrap=True
+    )
 
 
 def search(seed: int, steps: int, actions: int, console: Console) -> int:
@@ -66,7 +68,7 @@ def again(name: str, only: str, actions: int, console: Console) -> int:
     """One run once more, call by call; 1 when a promise was broken."""
     run = drawn(name, actions)
     if only:
-        run = Run(name, run.weather, read(only))
+        run = Run(name, run.profile, read(only))
     outcome = play(run, is_traced=True)
     for line in outcome.trace:
         console.print(line, markup=False, highlight=False)
@@ -81,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=1_000_000, help="calls to make, at least")
     parser.add_argument("--actions", type=int, default=ACTIONS, help="actions of each run")
     parser.add_argument(
-        "--run", default="", help="play this one run, as '1/27', and tell each call"
+        "--run", default="", help="play this one run, as '1/27', and print each call"
     )
     parser.add_argument("--only", default="", help="of that run, these actions alone")
     given = parser.parse_args(arguments)

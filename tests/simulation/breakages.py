@@ -233,7 +233,7 @@ MUTATIONS: Final = (
         ),
     ),
     Mutation(
-        "failures-untold",
+        "failures-unpublished",
         "the stream's consumer does not say what must come again",
         "ojs_aws.transport.events.stream:StreamConsumer.handle",
         (("[] if first is None else", "[] if True else"),),

@@ -11,7 +11,7 @@ from ojs_aws.ports import Message, QueueInfo, QueueMissingError, ReceivedMessage
 from ojs_aws.testing.memory import MemoryAlarms, MemoryQueue, MemoryRegistry, MemoryStore
 from ojs_aws.topology import MAX_RECEIVE_COUNT
 from tests.simulation.chains import Chain, longest
-from tests.simulation.weather import Weather
+from tests.simulation.fault_profile import FaultProfile
 
 MAX_DELAY_MS = 5_000
 
@@ -28,7 +28,7 @@ class SimulatedQueue(MemoryQueue):
     """
 
     chance: Callable[[], random.Random] = random.Random
-    weather: Callable[[], Weather] = Weather
+    profile: Callable[[], FaultProfile] = FaultProfile
     lost: list[Message] = field(default_factory=list)
     made: set[str] = field(default_factory=lambda: {"default"})
     sent: Callable[[str, str, int, int], None] = lambda *_: None
@@ -39,7 +39,7 @@ class SimulatedQueue(MemoryQueue):
         if queue not in self.made:
             raise QueueMissingError(queue)
         super().send(queue, message, delay_s)
-        if self.chance().random() < self.weather().delays:
+        if self.chance().random() < self.profile().delays:
             newest = next(reversed(self._of(queue)))
             self._of(queue)[newest].visible_at += self.chance().randrange(MAX_DELAY_MS)
         self.chains[f"{queue}/{next(reversed(self._of(queue)))}"] = self.chain()
@@ -52,14 +52,14 @@ class SimulatedQueue(MemoryQueue):
         assert limit <= 10
         if queue not in self.made:
             return []
-        chance, weather = self.chance(), self.weather()
+        chance, profile = self.chance(), self.profile()
         visible = [key for key, held in self._of(queue).items() if held.visible_at <= self.clock.at]
         chance.shuffle(visible)
         taken: list[ReceivedMessage] = []
         for key in visible:
             if len(taken) >= limit:
                 break
-            if chance.random() < weather.misses:
+            if chance.random() < profile.misses:
                 continue
             held = self._of(queue)[key]
             held.received += 1
@@ -67,7 +67,7 @@ class SimulatedQueue(MemoryQueue):
                 self.lost.append(self._of(queue).pop(key).message)
                 continue
             held.handle = f"{queue}/{key}:{held.received}"
-            if chance.random() >= weather.repeats:
+            if chance.random() >= profile.repeats:
                 held.visible_at = self.clock.at + visibility_s * 1000
             taken.append(ReceivedMessage(held.message, held.handle, held.received))
         return taken

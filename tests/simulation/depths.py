@@ -19,14 +19,14 @@ class SimulatedDepths(MemoryDepths):
     """Counters that are recounted from the index as it shows itself, which may lag.
 
     :ivar bounds: queues that had a bound from the beginning, and never a larger one.
-    :ivar untold: how many ends of a queue's jobs the stream has not published yet.
+    :ivar unpublished: how many ends of a queue's jobs the stream has not published yet.
     :ivar freed_early: such ends when the lists were counted; each frees its place a second time.
     :ivar misses: calls of the stream's consumer that failed, and were to count jobs.
     """
 
     promises: Promises = field(kw_only=True)
     bounds: dict[str, int] = field(default_factory=dict)
-    untold: Callable[[str], int] = lambda _: 0
+    unpublished: Callable[[str], int] = lambda _: 0
     freed_early: Counter[str] = field(default_factory=Counter)
     misses: int = 0
 
@@ -40,10 +40,10 @@ class SimulatedDepths(MemoryDepths):
         return min(most, sum(len(self.store._rows(queue, name)) for name in LIVE_LISTS))
 
     def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
-        """Set it, and note the ends that free a place now and when the stream tells of them."""
+        """Set it, and note the ends that free a place now and when the stream publishes them."""
         is_set = super().correct(queue, jobs, seen)
         if is_set:
-            self.freed_early[queue] += self.untold(queue)
+            self.freed_early[queue] += self.unpublished(queue)
         return is_set
 
     def check(self, repeated: Mapping[str, int]) -> None:
@@ -64,6 +64,6 @@ class SimulatedDepths(MemoryDepths):
         return job.is_counted and job.id not in self.promises.reopened
 
     def _unseen(self, jobs: Sequence[JobRecord]) -> int:
-        """Jobs whose coming may have been missed, and whose end freed a place all the same."""
+        """Jobs whose coming may have been missed, and whose end freed a place nevertheless."""
         ended = sum(job.state.is_terminal and not self._has_place(job) for job in jobs)
         return ended + len(self.promises.deleted)

@@ -29,7 +29,9 @@ OBSERVED = frozenset(
         "hide",
         "ensure",
         "note",
-        "tell",
+        "note_exhausted",
+        "record_bulk",
+        "record_operation",
         "block",
         "override",
         "lift",
@@ -81,7 +83,7 @@ class Faults:
     :ivar afterwards: gets the number of each call without a fault, once it is done.
     """
 
-    spoiled: int | None = None
+    faulty: int | None = None
     fault: Fault = Fault.FAILS_BEFORE
     calls: list[str] = field(default_factory=list)
     afterwards: Callable[[int], None] = lambda _: None
@@ -92,7 +94,7 @@ class Faults:
         def observed(*args: Any, **kwargs: Any) -> Any:
             self.calls.append(name)
             number = len(self.calls) - 1
-            if number != self.spoiled:
+            if number != self.faulty:
                 answer = call(*args, **kwargs)
                 self.afterwards(number)
                 return answer

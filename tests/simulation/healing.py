@@ -40,12 +40,12 @@ class Healing:
         self.users.workers, self.users.unanswered = [Worker("healer")], []
         for queue in QUEUES:
             self._now("pause", _resume, queue)
-            self._now("settings", _unlimited, queue, bool(sim.weather.bound))
+            self._now("settings", _unlimited, queue, bool(sim.profile.bound))
         self._now("settings", _lift, SLOW)
         sim.promises.lifted.add(SLOW)
         self._stop_crons()
         behind = {queue: HIDDEN for queue in QUEUES if sim.messages.backlog(queue).hidden}
-        is_polled = not sim.weather.heals_by_messages
+        is_polled = not sim.profile.heals_by_messages
         hidden_until = {
             queue: max((held.visible_at for held in messages.values()), default=0)
             for queue, messages in sim.messages.queues.items()
@@ -110,7 +110,7 @@ class Healing:
 
     def _work_off(self) -> None:
         """Execute what there is: fetched by a worker that polls, or brought by messages."""
-        if self.sim.weather.heals_by_messages:
+        if self.sim.profile.heals_by_messages:
             self._deliver()
         else:
             self._poll()

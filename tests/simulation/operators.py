@@ -101,7 +101,7 @@ class Operators(Asking):
         chance = self.sim.chance
         queue = chance.choice(QUEUES)
         bounds: tuple[int | None, ...] = (None, 2, 5, 20)
-        if queue == BOUNDED and (bound := self.sim.weather.bound):
+        if queue == BOUNDED and (bound := self.sim.profile.bound):
             bounds = (bound, max(1, bound // 2))
         patch: dict[str, Any] = chance.choice(
             (
@@ -122,5 +122,5 @@ class Operators(Asking):
 
     def do_delete_queue(self) -> None:
         """An operator deletes a queue, if it has no jobs left to run."""
-        if not self.sim.weather.bound:
+        if not self.sim.profile.bound:
             self._change("queue", BOUNDED, lambda p, each: p.backend.queues.config.delete(each, {}))

@@ -39,7 +39,7 @@ REMOVERS: Final = frozenset({"delete", "bulk", "purge"})
 FETCHERS: Final = frozenset({"fetch", "lambda"})
 
 SAME_STATE: Final = frozenset({"job.heartbeat", "job.progress"})
-"""Events that tell of no transition."""
+"""Events that no transition makes."""
 
 CANCELLERS: Final = frozenset(
     {"cancel", "bulk", "purge", "unique", "push", "tick", "alarm", "workflow", "stream"}
@@ -128,7 +128,7 @@ class Promises:
         for problem in problems:
             self.breach(f"job {job_id[-4:]}: {problem}; by {self.cause()}")
         if after is not None:
-            self._tell(before, after)
+            self._note_commit(before, after)
             self.touched.add(job_id)
         else:
             self.deleted.add(job_id)
@@ -294,7 +294,7 @@ class Promises:
     def _is_due(self, due: Instant | None) -> bool:
         return due is not None and due <= self.now() + self.tolerance_ms
 
-    def _tell(self, before: JobRecord | None, after: JobRecord) -> None:
+    def _note_commit(self, before: JobRecord | None, after: JobRecord) -> None:
         """Note what follows from a commit."""
         if before is None:
             self._note_occurrence(after)
@@ -437,7 +437,7 @@ class Promises:
     # ------------------------------------------------------------------ after healing
     def check_events(self, where: str, events: Sequence[Event]) -> None:
         """Each transition has its events, in order for each job; repeats have the same id."""
-        told: dict[str, list[str]] = defaultdict(list)
+        published: dict[str, list[str]] = defaultdict(list)
         ids: dict[str, list[str]] = defaultdict(list)
         seen: dict[str, Event] = {}
         for event in events:
@@ -447,13 +447,13 @@ class Promises:
                 continue
             seen[event.id] = event
             if event.type.startswith("job.") and event.type not in SAME_STATE:
-                told[event.subject].append(event.type)
+                published[event.subject].append(event.type)
                 ids[event.subject].append(event.id)
         for job_id, kinds in self.kinds.items():
-            if told[job_id] != kinds and job_id not in self.reborn:
+            if published[job_id] != kinds and job_id not in self.reborn:
                 self.breach(
                     f"{where}: job {job_id[-4:]} went through {kinds}, "
-                    f"but published {told[job_id]} ({', '.join(ids[job_id])})"
+                    f"but published {published[job_id]} ({', '.join(ids[job_id])})"
                 )
 
     def check_ended(self) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.simulation.fault_profile import FaultProfile, draw
 from tests.simulation.healing import Healing
 from tests.simulation.simulation import Action, Simulation
 from tests.simulation.users import Users
-from tests.simulation.weather import Weather, draw
 
 ACTIONS: Final = 400
 """Actions of one run; the world is made again for the next."""
@@ -65,7 +65,7 @@ class Run:
     """
 
     name: str
-    weather: Weather
+    profile: FaultProfile
     actions: tuple[Action, ...]
 
 
@@ -86,16 +86,16 @@ class Outcome:
 def drawn(seed: str, count: int = ACTIONS) -> Run:
     """The run of a seed; each does some things more, and others less, than the average."""
     chance = random.Random(seed)
-    weather = draw(chance)
+    profile = draw(chance)
     weights = {kind: weight * chance.choice((0.2, 1, 1, 3)) for kind, weight in WEIGHTS.items()}
     kinds = chance.choices([*weights], [*weights.values()], k=count)
-    return Run(seed, weather, tuple(Action(kind, chance.getrandbits(32)) for kind in kinds))
+    return Run(seed, profile, tuple(Action(kind, chance.getrandbits(32)) for kind in kinds))
 
 
 def play(run: Run, *, is_traced: bool = False) -> Outcome:
     """Do the actions, heal, and check."""
     done, problem = 0, ""
-    sim = Simulation(run.weather, is_traced=is_traced)
+    sim = Simulation(run.profile, is_traced=is_traced)
     try:
         with sim:
             users = Users(sim)
@@ -114,12 +114,12 @@ def kind_of(problem: str) -> str:
     return " ".join(word for word in words[:14] if not any(c.isdigit() for c in word))
 
 
-def shortest(run: Run, outcome: Outcome, tell: Callable[[int], None] = lambda _: None) -> Run:
+def shortest(run: Run, outcome: Outcome, progress: Callable[[int], None] = lambda _: None) -> Run:
     """The same failure with as few actions as can be found by leaving some out."""
     wanted = kind_of(outcome.problem)
 
     def fails(actions: Sequence[Action]) -> bool:
-        found = play(Run(run.name, run.weather, tuple(actions)))
+        found = play(Run(run.name, run.profile, tuple(actions)))
         return bool(found.problem) and kind_of(found.problem) == wanted
 
     actions = [*run.actions[: outcome.done + 1]]
@@ -132,9 +132,9 @@ def shortest(run: Run, outcome: Outcome, tell: Callable[[int], None] = lambda _:
                 actions = fewer
             else:
                 at += size
-            tell(len(actions))
+            progress(len(actions))
         if size == 1:
-            return Run(run.name, run.weather, tuple(actions))
+            return Run(run.name, run.profile, tuple(actions))
         size //= 2
 
 
@@ -160,7 +160,7 @@ class Search:
             yield self.steps
 
 
-def told(actions: Iterable[Action]) -> str:
+def text_of(actions: Iterable[Action]) -> str:
     """Actions as text, to be played again."""
     return " ".join(map(str, actions))
 

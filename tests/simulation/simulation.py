@@ -43,13 +43,13 @@ from ojs_aws.testing.memory.queue_settings import (
 from tests.simulation.chains import Chain
 from tests.simulation.channels import SimulatedAlarms, SimulatedQueue, SimulatedRegistry
 from tests.simulation.depths import SimulatedDepths
+from tests.simulation.fault_profile import FaultProfile, Mishap
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.processes import Model, OwnClock, Process, start
 from tests.simulation.promises import Cause, Promises
 from tests.simulation.sending import Sending
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.stream import SimulatedStream
-from tests.simulation.weather import Mishap, Weather
 from tests.simulation.world import World
 
 QUEUES: Final = ("default", "mail")
@@ -121,8 +121,8 @@ class Simulation:
     :ivar trace: what happened, call by call, as long as ``is_traced``.
     """
 
-    def __init__(self, weather: Weather, *, is_traced: bool = False) -> None:
-        self.weather = weather
+    def __init__(self, profile: FaultProfile, *, is_traced: bool = False) -> None:
+        self.profile = profile
         self.chance = random.Random(0)
         self.clock = FakeClock(START)
         self.steps = 0
@@ -138,10 +138,10 @@ class Simulation:
         self._causes: list[Cause] = []
         self.store = IndexedStore(clock=self.clock, changed=self._job_written, lag=self._lag)
         self.promises = Promises(
-            lambda: self.clock.at, self.store.jobs, lambda: self.cause, weather.skew_ms
+            lambda: self.clock.at, self.store.jobs, lambda: self.cause, profile.skew_ms
         )
         self.promises.is_held = self._is_held
-        self.promises.is_staged = weather.transaction < 100
+        self.promises.is_staged = profile.transaction < 100
         self.stream = SimulatedStream(self.clock, lambda: self.chance)
         self.sending = Sending(
             lambda: self.clock.at,
@@ -154,32 +154,32 @@ class Simulation:
         self.messages = SimulatedQueue(
             self.clock,
             chance=lambda: self.chance,
-            weather=lambda: self.weather,
+            profile=lambda: self.profile,
             sent=self.sending.sent,
             chain=self._chain,
         )
         self.alarms = SimulatedAlarms(self.clock, chain=self._chain)
         self.events = MemoryEvents()
-        self.bus = Bus(lambda: self.chance.random() < self.weather.mishaps)
+        self.bus = Bus(lambda: self.chance.random() < self.profile.mishaps)
         self.cron = MemoryCron(entries=Watched(self._cron_written))
         self.workflows = MemoryWorkflows(self.store, kept=Watched(self.stream.write))
         self.registry = SimulatedRegistry(
             store=self.store, messages=self.messages, count=lambda: self._count
         )
         # Lambda workers have declared queues; a poller's queue may be made on its first use.
-        self.registry.declare(QUEUES if weather.heals_by_messages else QUEUES[:1])
+        self.registry.declare(QUEUES if profile.heals_by_messages else QUEUES[:1])
         self.unique = MemoryUniqueJobs(self.store)
         self.ids = CountingIds()
         self.batches = MemoryBatches()
         self.settings = MemorySettings(self.store, kept=Watched(self.stream.write))
         self.tallies = MemoryTallies()
         self.depths = SimulatedDepths(
-            self.store, promises=self.promises, untold=self.stream.untold_ends
+            self.store, promises=self.promises, unpublished=self.stream.unpublished_ends
         )
-        if weather.bound:
-            members = {"max_size": weather.bound}
+        if profile.bound:
+            members = {"max_size": profile.bound}
             self.settings.kept[BOUNDED] = QueueSettings(queue=BOUNDED, members=members, revision=1)
-            self.depths.begin(BOUNDED, weather.bound)
+            self.depths.begin(BOUNDED, profile.bound)
         parts: dict[str, object] = {
             "store": self.store,
             "messages": self.messages,
@@ -213,21 +213,21 @@ class Simulation:
             mock.patch("ojs_aws.middleware.event_loop.run_in_loop", _run_here)
         )
         self._patches.enter_context(
-            mock.patch("ojs_aws.services.jobs.new_jobs.MAX_TRANSACTION", self.weather.transaction)
+            mock.patch("ojs_aws.services.jobs.new_jobs.MAX_TRANSACTION", self.profile.transaction)
         )
         self._patches.enter_context(_silence())
         return self
 
     def __exit__(self, *_: object) -> None:
         """End what is under way."""
-        self.weather = self.weather.healed()
+        self.profile = self.profile.healed()
         for operation in [*self.running]:
             self.say(f"left: {operation.cause.kind} at {operation.label}")
             self._kill(operation)
         self.strands.close()
         self._patches.close()
 
-    # ------------------------------------------------------------------ what the model tells
+    # ------------------------------------------------------------------ what the model reports
     @property
     def cause(self) -> Cause:
         """On whose behalf the present write is made."""
@@ -280,9 +280,9 @@ class Simulation:
             self.promises.cron_removed(name)
 
     def _lag(self) -> int:
-        if self.chance.random() >= self.weather.lags:
+        if self.chance.random() >= self.profile.lags:
             return 0
-        return self.chance.randint(1, self.weather.lag_ms)
+        return self.chance.randint(1, self.profile.lag_ms)
 
     def say(self, line: str) -> None:
         """Write down what happens."""
@@ -297,7 +297,7 @@ class Simulation:
             return free[0]
         if free and (len(self.processes) >= PROCESSES or self.chance.random() < 0.9):
             return self.chance.choice(free)
-        skew = self.weather.skew_ms
+        skew = self.profile.skew_ms
         self._names += 1
         process = start(
             f"p{self._names}",
@@ -305,8 +305,8 @@ class Simulation:
             self.model,
             self._gate,
             self._both,
-            leaves_messages=self.chance.random() < self.weather.leaves_messages,
-            lists_late=self.chance.random() < self.weather.lists_late,
+            leaves_messages=self.chance.random() < self.profile.leaves_messages,
+            lists_late=self.chance.random() < self.profile.lists_late,
         )
         self.processes.append(process)
         return process
@@ -400,9 +400,9 @@ class Simulation:
         if operation.is_killed or self.clock.at > operation.ends_at:
             raise ProcessDiedError
         self.steps += 1
-        if self.chance.random() >= self.weather.mishaps:
+        if self.chance.random() >= self.profile.mishaps:
             return self._made(operation, label, call)
-        return self._spoiled(operation, label, call)
+        return self._with_mishap(operation, label, call)
 
     def _made(self, operation: Operation, label: str, call: Callable[[], Any]) -> Any:
         self.say(f"{operation.number} {operation.cause.kind} {operation.process.name}: {label}")
@@ -414,8 +414,8 @@ class Simulation:
             self.sending.replaced(operation.process.name)
         return made
 
-    def _spoiled(self, operation: Operation, label: str, call: Callable[[], Any]) -> Any:
-        mishap = self.chance.choice(self.weather.kinds)
+    def _with_mishap(self, operation: Operation, label: str, call: Callable[[], Any]) -> Any:
+        mishap = self.chance.choice(self.profile.kinds)
         self.say(f"{operation.number} {operation.process.name}: {label} {mishap.value}")
         if mishap is Mishap.DIES_BEFORE:
             raise ProcessDiedError
@@ -472,7 +472,7 @@ class Simulation:
     def settle_down(self) -> None:
         """Nothing goes wrong any more, and what was under way ends."""
         self.say("--- the world heals")
-        self.weather = self.weather.healed()
+        self.profile = self.profile.healed()
         while self.running:
             self.go_on(self.running[0], FAR)
         while self._late:

@@ -78,7 +78,7 @@ class SimulatedStream:
         self._given[shard] = max(self._given[shard], begin + len(records))
         return records
 
-    def untold_ends(self, queue: str) -> int:
+    def unpublished_ends(self, queue: str) -> int:
         """Return how many ends of a queue's jobs were not reported yet, or not to the end."""
         changes = [
             record["dynamodb"]

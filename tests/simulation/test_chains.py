@@ -7,10 +7,10 @@ import pytest
 from ojs_aws.ports import Message
 from tests.simulation import chains
 from tests.simulation.chains import MAX_LINKS, SHORT_MS
+from tests.simulation.fault_profile import FaultProfile
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import FAR, BrokenPromiseError, Simulation
-from tests.simulation.weather import Weather
 
 
 def invoke(sim: Simulation, kind: str, times: int, every_ms: int = 1000) -> None:
@@ -34,7 +34,7 @@ def test_a_long_chain_of_a_function_that_may_not_loop_is_noticed(
 ) -> None:
     """At the link that Lambda would stop."""
     monkeypatch.setattr(chains, "LOOPS", frozenset({"tick"}))
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         invoke(sim, "lambda", MAX_LINKS, every_ms=SHORT_MS)
         with pytest.raises(BrokenPromiseError, match="Lambda stops the worker function after 17"):
             invoke(sim, "lambda", 1)
@@ -42,7 +42,7 @@ def test_a_long_chain_of_a_function_that_may_not_loop_is_noticed(
 
 def test_a_chain_of_invocations_that_change_nothing_is_noticed() -> None:
     """Nobody would stop it: its function may loop."""
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         invoke(sim, "lambda", MAX_LINKS)
         with pytest.raises(BrokenPromiseError, match="17 invocations of a chain changed nothing"):
             invoke(sim, "lambda", 1)
@@ -50,5 +50,5 @@ def test_a_chain_of_invocations_that_change_nothing_is_noticed() -> None:
 
 def test_a_slow_chain_of_a_function_that_may_loop_goes_on() -> None:
     """Messages of jobs that wait for a limit are sent again every quarter of an hour."""
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         invoke(sim, "lambda", 3 * MAX_LINKS, every_ms=SHORT_MS)

@@ -8,11 +8,11 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.timestamps import Instant
+from tests.simulation.fault_profile import FaultProfile
 from tests.simulation.lateness import NEW, REPAIRED, TICK_MS, Lateness
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import FAR, START, Simulation
-from tests.simulation.weather import Weather
 
 TOO_LATE = START + (NEW + 1) * TICK_MS
 
@@ -23,7 +23,7 @@ def ready_job() -> JobRecord:
     def push(process: Process) -> None:
         process.backend.jobs.push(Job("a.b", [], id=sim.ids.job_id()))
 
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         sim.begin(Cause(kind="push"), push, FAR)
         (job,) = sim.store.jobs.values()
         return job

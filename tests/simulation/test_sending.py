@@ -6,11 +6,11 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.services.jobs.messages import MAX_ASIDE_S
+from tests.simulation.fault_profile import FaultProfile
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.sending import AGAIN_MS, MOST_BY_OTHERS, READY_MS
 from tests.simulation.simulation import FAR, QUEUES, BrokenPromiseError, Simulation
-from tests.simulation.weather import Weather
 
 
 def ready_job(sim: Simulation) -> None:
@@ -36,7 +36,7 @@ def send(sim: Simulation, kind: str) -> None:
 
 def test_a_sweep_that_sends_again_too_soon_is_noticed() -> None:
     """Where the queue has more messages than jobs."""
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         ready_job(sim)
         send(sim, "tick")
         sim.advance(AGAIN_MS - 1)
@@ -46,7 +46,7 @@ def test_a_sweep_that_sends_again_too_soon_is_noticed() -> None:
 
 def test_a_sweep_that_waits_before_it_sends_again_is_right() -> None:
     """The message before may be in the hands of a worker that fails at its start."""
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         ready_job(sim)
         for _ in range(10):
             send(sim, "tick")
@@ -55,7 +55,7 @@ def test_a_sweep_that_waits_before_it_sends_again_is_right() -> None:
 
 def test_many_messages_for_one_job_by_others_are_noticed() -> None:
     """Each is one too many that a request sends without a reason."""
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         ready_job(sim)
         for _ in range(MOST_BY_OTHERS - 1):
             send(sim, "push")
@@ -84,7 +84,7 @@ def replace_messages(sim: Simulation, calls: int, *, is_deleting: bool = True) -
 
 def test_workers_that_die_while_they_replace_messages_double_them() -> None:
     """They delete the old ones last, so that none is lost."""
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         ready_job(sim)
         for _ in range(9):
             send(sim, "stream")
@@ -98,7 +98,7 @@ def test_workers_that_die_while_they_replace_messages_double_them() -> None:
 
 def test_a_worker_that_doubles_messages_is_noticed() -> None:
     """Without a fault it leaves as many as there were."""
-    with Simulation(Weather()) as sim:
+    with Simulation(FaultProfile()) as sim:
         ready_job(sim)
         for _ in range(9):
             send(sim, "stream")

@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from tests.simulation.fault_profile import draw
 from tests.simulation.healing import Healing
-from tests.simulation.search import WEIGHTS, Search, drawn, play, read, told
+from tests.simulation.search import WEIGHTS, Search, drawn, play, read, text_of
 from tests.simulation.simulation import Action, Simulation
 from tests.simulation.users import Users
-from tests.simulation.weather import draw
 
 SEEDS = st.integers(0, 2**32 - 1)
 CHANCE = st.randoms(use_true_random=False)
@@ -45,7 +45,7 @@ def test_a_run_repeats_exactly() -> None:
 def test_actions_can_be_written_down_and_read_again() -> None:
     """What a failing run prints is what plays it again."""
     actions = drawn("1/1").actions
-    assert read(told(actions)) == actions
+    assert read(text_of(actions)) == actions
 
 
 class Promises(RuleBasedStateMachine):

@@ -69,7 +69,7 @@ class Life:
         try:
             self._step()
         except (OjsError, ProcessDiedError):
-            self._spoil(None)
+            self._set_fault(None)
             self.world = World(
                 clock=self.world.clock,
                 store=self.world.store,
@@ -79,14 +79,14 @@ class Life:
             )
             self.stream.world = self.world
 
-    def _spoil(self, ahead: int | None) -> None:
+    def _set_fault(self, ahead: int | None) -> None:
         faults = self.world.faults
-        faults.spoiled = None if ahead is None else len(faults.calls) + ahead
+        faults.faulty = None if ahead is None else len(faults.calls) + ahead
         faults.fault = self.chance.choice([*Fault])
 
     def _step(self) -> None:
         if self.chance.random() < 0.15:
-            self._spoil(self.chance.randint(0, 6))
+            self._set_fault(self.chance.randint(0, 6))
         if "w" not in self.world.workflows.kept:
             create(self.world, self.body)
             return
@@ -118,7 +118,7 @@ class Life:
 
     def heal(self) -> None:
         """Nothing fails any more; everything that is left happens."""
-        self._spoil(None)
+        self._set_fault(None)
         for _ in range(400):
             if "w" not in self.world.workflows.kept:
                 create(self.world, self.body)

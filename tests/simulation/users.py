@@ -36,7 +36,7 @@ class Users(Clients, Operators, Workers):
         ringing = self.sim.alarms.ringing()
         if not ringing:
             return
-        if self.sim.chance.random() < self.sim.weather.repeats:
+        if self.sim.chance.random() < self.sim.profile.repeats:
             ringing += ringing
         self.sim.alarms.alarms += [(self.sim.clock.at + 60_000, name) for name in ringing]
         event = {"Records": [{"body": name} for name in ringing]}
@@ -59,7 +59,7 @@ class Users(Clients, Operators, Workers):
         if not pending:
             return
         shard = sim.chance.choice(pending)
-        records = sim.stream.take(shard, sim.weather.rewinds)
+        records = sim.stream.take(shard, sim.profile.rewinds)
         sim.stream.busy.add(shard)
 
         def work(process: Process) -> None:

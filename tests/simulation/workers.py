@@ -100,8 +100,8 @@ class Workers(Asking):
                 raise
             except OjsError:
                 return
-            told = {"ack": promises.acknowledged, "fail": promises.failed}
-            told.get(kind, promises.given_back)(job_id, worker.name)
+            reports = {"ack": promises.acknowledged, "fail": promises.failed}
+            reports.get(kind, promises.given_back)(job_id, worker.name)
 
         self._begin(kind, work, worker=worker.name, job_id=job_id, held=[held])
 

@@ -135,12 +135,12 @@ class World:
 def count_changes(world: World) -> None:
     """Count from now on what happens to jobs, as the stream's consumer does."""
 
-    def told(_: str, before: JobRecord | None, after: JobRecord | None) -> None:
+    def count(_: str, before: JobRecord | None, after: JobRecord | None) -> None:
         job = after or before
         if job is not None and (after is None or before is None or before.state is not after.state):
             number = f"{job.id}-{job.version}-{after is None}"
             world.backend.queues.counters([Changed(number, world.clock.now(), before, after)])
 
-    watched: Watched[JobRecord] = Watched(told)
+    watched: Watched[JobRecord] = Watched(count)
     watched |= world.store.jobs
     world.store.jobs = watched

@@ -49,7 +49,7 @@ def test_importing_the_package_loads_nothing_costly() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_build_reads_the_version_that_the_package_tells() -> None:
+def test_the_build_reads_the_version_of_the_package() -> None:
     """pyproject.toml states no version of its own, and takes it from the package's file."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
     source = CHECKOUT / project["tool"]["hatch"]["version"]["path"]

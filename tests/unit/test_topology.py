@@ -18,7 +18,7 @@ def test_every_kind_of_item_readable_from_the_stream_invokes_its_function() -> N
     assert set(READERS) <= {*STREAMED_PARTITIONS, QUEUE_PARTITION, LIMIT_PARTITION}
 
 
-def test_the_stream_is_told_of_jobs_and_of_items_with_events_only() -> None:
+def test_the_stream_gets_jobs_and_items_with_events_only() -> None:
     """Not of documents, chunks of the log, or what was set aside."""
     assert is_streamed("job#x", "job")
     assert is_streamed("workers", "w1")
@@ -27,6 +27,6 @@ def test_the_stream_is_told_of_jobs_and_of_items_with_events_only() -> None:
         assert not is_streamed(*key)
 
 
-def test_the_export_is_told_of_every_state_that_is_final() -> None:
+def test_the_export_gets_every_state_that_is_final() -> None:
     """A state that the pattern does not name would never be exported."""
     assert set(ENDED_STATES) == {state for state in JobState if state.is_terminal}

@@ -213,7 +213,7 @@ def flows_in(done: Callable[[str, object], Any]) -> dict[str, str]:
 
 
 class Following:
-    """The consumer of the table's stream, called when there is something to tell."""
+    """The consumer of the table's stream, called when there is something to publish."""
 
     def __init__(self, aws: EmbeddedAws, backend: Backend) -> None:
         self._clock = backend.clock
@@ -221,7 +221,7 @@ class Following:
         self._consume = build_stream(backend, read_image)
 
     def __call__(self) -> None:
-        """Tell all that has happened, and what comes of that."""
+        """Publish all that has happened, and what comes of that."""
         while True:
             before = self._read.position
             records, done = self._read()

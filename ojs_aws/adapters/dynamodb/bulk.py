@@ -23,7 +23,7 @@ TOTAL: Final = "bt"
 DONE: Final = "bn"
 ATOMIC: Final = "bm"
 TARGET: Final = "bo"
-TOLD_S: Final = 3600
+RECORD_KEPT_S: Final = 3600
 """How long a finished operation stays for the stream to publish it."""
 
 _DONE: Final[c.Columns] = {
@@ -61,16 +61,16 @@ class DynamoBulkRequests(InTable):
         """Make one put."""
         self.put_item(_item(request))
 
-    def tell(self, done: BulkDone) -> None:
+    def record_bulk(self, done: BulkDone) -> None:
         """Make one put."""
         item = {n.PK: string(BULK_PARTITION), **c.attributes(done, _DONE)}
-        item[n.TTL] = number(done.at // 1000 + TOLD_S)
+        item[n.TTL] = number(done.at // 1000 + RECORD_KEPT_S)
         self.put_item(item)
 
-    def record(self, done: OperationDone) -> None:
+    def record_operation(self, done: OperationDone) -> None:
         """Make one put."""
         item = {n.PK: string(OPERATION_PARTITION), **c.attributes(done, _OPERATION)}
-        item[n.TTL] = number(done.at // 1000 + TOLD_S)
+        item[n.TTL] = number(done.at // 1000 + RECORD_KEPT_S)
         self.put_item(item)
 
 

@@ -234,7 +234,7 @@ class DynamoLimits(InTable):
         update.when(f"(attribute_not_exists({blocked}) OR {blocked} < {moment})")
         self._update(key, update)
 
-    def tell(self, key: str, exhausted: str, now: Instant) -> None:
+    def note_exhausted(self, key: str, exhausted: str, now: Instant) -> None:
         """Make one update."""
         update = Update()
         update.set(EXHAUSTED, string(exhausted))

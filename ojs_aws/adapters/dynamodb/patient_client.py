@@ -33,7 +33,7 @@ RESERVE_S: Final = 6.0
 """What a request needs after a pause: a call with its longest timeout, and its answer."""
 
 _BOOKKEEPING: Final = (n.CLIENT, n.DEPTHS, PRESSURE_PARTITION, QUEUE_PARTITION)
-"""Partitions of which a request may write, and be sent again all the same: the buckets of API
+"""Partitions of which a request may write, and still be sent again: the buckets of API
 clients, how full queues are, and which queues there are."""
 
 

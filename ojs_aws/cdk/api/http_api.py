@@ -105,7 +105,7 @@ class OjsHttpApi(Construct):
                 accept(
                     route,
                     "AwsSolutions-APIG4",
-                    "Health and manifest tell nothing of jobs; public_status=False closes them.",
+                    "Health and manifest show nothing of jobs; public_status=False closes them.",
                 )
         _leave_out_identity_source(self, props.access)
         retention = props.access_log_retention

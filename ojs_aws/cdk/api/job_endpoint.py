@@ -41,9 +41,9 @@ class JobEndpointProps:
 class JobEndpoint(Construct):
     """Define the function URL of a backend, and the alarm of its errors.
 
-    API Gateway is not asked, so that nobody pays for its requests. What it does beside routing is
-    done elsewhere: the function finds callers by the authorizer's code, logs each request, and its
-    reserved concurrency bounds what comes.
+    Requests do not pass API Gateway, so nobody pays for it. The function does what the gateway does
+    beside routing: it finds callers by the authorizer's code, and logs each request. Its reserved
+    concurrency is the bound of requests.
 
     :ivar function: the function.
     :ivar url: its URL, ending in a slash; clients add ``ojs/v1/...``.
@@ -83,10 +83,12 @@ class JobEndpoint(Construct):
 def has_job_endpoint(
     access: Access, *, wanted: bool | None, rate_limit_per_s: int | None, burst_limit: int | None
 ) -> bool:
-    """Return True if a backend has a job endpoint: None wants it where it can be had.
+    """Return True if a backend has a job endpoint.
 
-    A gateway that throttles would be passed by, so that nobody gets one there without asking.
+    Requests to it are not throttled by the gateway. So a backend whose gateway throttles has one
+    only if that is asked for.
 
+    :param wanted: None for one where access needs no gateway and the gateway does not throttle.
     :raises ValueError: it is wanted where only a gateway can check who calls.
     """
     is_possible = isinstance(access, _OFFERED)

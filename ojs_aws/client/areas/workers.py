@@ -103,7 +103,7 @@ class Workers(Area):
         return entry_of(WorkerEntry, (await self._ask("get_worker", worker_id=worker_id)).values)
 
     async def quiet(self, worker_id: str) -> None:
-        """Tell a worker to finish its jobs and fetch no more.
+        """Ask a worker to finish its jobs and fetch no more.
 
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.
@@ -111,14 +111,14 @@ class Workers(Area):
         await self._ask("quiet_worker", worker_id=worker_id)
 
     async def terminate(self, worker_id: str) -> None:
-        """Tell a worker to end within its grace period.
+        """Ask a worker to end within its grace period.
 
         :raises NotFoundError: it is not known.
         """
         await self._ask("terminate_worker", worker_id=worker_id)
 
     async def resume(self, worker_id: str) -> None:
-        """Tell a quiet worker to fetch again.
+        """Ask a quiet worker to fetch again.
 
         :raises NotFoundError: it is not known.
         :raises ConflictError: it terminates already.

@@ -17,11 +17,11 @@ _BAD: Final = frozenset({StepState.FAILED, StepState.CANCELLED})
 
 def cause(workflow: Workflow, graph: Graph) -> StepFailure | None:
     """Return the first failure that made the workflow fail; None if there is none."""
-    found = (each for each in workflow.failures if tells(graph, workflow.states, each.index))
+    found = (each for each in workflow.failures if is_cause(graph, workflow.states, each.index))
     return next(found, None)
 
 
-def tells(graph: Graph, states: str, index: int) -> bool:
+def is_cause(graph: Graph, states: str, index: int) -> bool:
     """Return whether a failed step made the composite around it fail, or may yet.
 
     It did not if callbacks handled it: a callback that failed is the cause then.
@@ -50,7 +50,7 @@ def worth_keeping(
 
     def rank(each: StepFailure) -> tuple[bool, bool]:
         is_callback = graph.steps[each.index].is_callback
-        return not tells(graph, states, each.index), not is_callback
+        return not is_cause(graph, states, each.index), not is_callback
 
     kept = {each.index for each in sorted(failures, key=rank)[:MAX_FAILURES]}
     return tuple(each for each in failures if each.index in kept)

@@ -197,8 +197,8 @@ class Authentication:
 class RememberedAuthentication:
     """Finds callers, and remembers those that it found, as API Gateway does for its authorizer.
 
-    So long a revoked key may still work. Credentials that were refused are looked up each time. A
-    hash stands for the credentials: what is remembered holds no secret.
+    A revoked key may still work until its caller is forgotten. Refused credentials are looked up
+    each time. The memory has hashes of the credentials, and no secret.
 
     :ivar lasts_ms: how long a caller is remembered; 0: not at all.
     """
@@ -215,7 +215,7 @@ class RememberedAuthentication:
         if verdict is None or until <= now:
             verdict, until = self.authentication(header), Instant(now + self.lasts_ms)
         if verdict.caller is not None and until > now:
-            self._known[place] = verdict, until  # what is in use goes last
+            self._known[place] = verdict, until  # what is in use is forgotten last
             if len(self._known) > MAX_REMEMBERED:
                 del self._known[next(iter(self._known))]
         return verdict

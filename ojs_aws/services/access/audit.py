@@ -46,6 +46,6 @@ class OperationAudit:
             by=stored_actor(by, now),
         )
         try:
-            self.requests.record(done)
+            self.requests.record_operation(done)
         except Exception:  # noqa: BLE001 - whatever it was, the operation is done
             _log.warning("Could not publish who did %s", operation, exc_info=True)

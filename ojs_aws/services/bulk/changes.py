@@ -94,7 +94,7 @@ class BulkChanges:
     ) -> BulkReport:
         """Change the next jobs of a filter: as many as one request can look at.
 
-        :param accepts: what the lists cannot tell; given whole jobs.
+        :param accepts: decides what the lists cannot; gets whole jobs.
         :param by: who does it.
         :raises InvalidRequestError: states that the action cannot be done in, or a bad cursor.
         """

@@ -78,7 +78,7 @@ class BulkReport:
 
     :ivar outcomes: of each job that it met; a dry run says DONE for what would be.
     :ivar cursor: where to go on; empty when no more jobs match.
-    :ivar examined: jobs of the caller that were looked at, of a filter.
+    :ivar examined: jobs of the caller that were looked at, or ids that were named.
     """
 
     outcomes: tuple[BulkOutcome, ...]

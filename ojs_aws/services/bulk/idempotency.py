@@ -126,6 +126,6 @@ class CompletionEvents:
             by=stored_actor(by, now),
         )
         try:
-            self.requests.tell(over)
+            self.requests.record_bulk(over)
         except Exception:  # noqa: BLE001 - whatever it was, the operation is done
             _log.warning("Could not publish a finished bulk %s", operation, exc_info=True)

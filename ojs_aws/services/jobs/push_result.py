@@ -65,7 +65,7 @@ def raise_swallowed(results: Sequence[EnqueueResult]) -> None:
 def rejecting(job_id: str) -> Iterator[None]:
     """Turn an error of a middleware's own into one that an answer can name.
 
-    :raises EnqueueRejectedError: with the ids of the jobs that are stored all the same.
+    :raises EnqueueRejectedError: with the ids of the jobs that are stored nevertheless.
     """
     try:
         yield

@@ -135,7 +135,7 @@ class Backpressure:
                 depth = self.depths().take(queue, count, bound)
             except QueueIsFullError as full:
                 self._return(taken)
-                self._tell_rejected(queue, types[queue], count, full.depth, bound)
+                self._reject(queue, types[queue], count, full.depth, bound)
                 raise _full(queue, full.depth, bound) from None
             except OjsError:
                 self._return(taken)
@@ -149,7 +149,7 @@ class Backpressure:
         threshold = config.warning_threshold * bound
         fill = Fill(queue, depth, bound, is_high=depth >= threshold)
         if depth - count < threshold <= depth or depth == bound:
-            self._tell(
+            self._report_depth(
                 Pressure(queue=queue, at=self.clock.now(), is_warned=True, depth=depth, bound=bound)
             )
         return fill
@@ -172,7 +172,7 @@ class Backpressure:
         threshold = config.warning_threshold * config.max_size
         if (depth >= threshold) is (depth - amount >= threshold):
             return
-        self._tell(
+        self._report_depth(
             Pressure(
                 queue=queue,
                 at=self.clock.now(),
@@ -183,13 +183,13 @@ class Backpressure:
         )
 
     # -------------------------------------------------------------- what is published
-    def _tell(self, pressure: Pressure) -> None:
+    def _report_depth(self, pressure: Pressure) -> None:
         try:
             self.pressures().warn(pressure)
         except Exception:  # noqa: BLE001 - as above
             _log.warning("Could not publish how full queue %s is", pressure.queue, exc_info=True)
 
-    def _tell_rejected(self, queue: str, job_type: str, count: int, depth: int, bound: int) -> None:
+    def _reject(self, queue: str, job_type: str, count: int, depth: int, bound: int) -> None:
         """Write rejections for the stream to publish: once a second at most."""
         now = self.clock.now()
         waiting = self._rejections.setdefault(queue, _Rejections(Instant(now - REPORT_EVERY_MS)))

@@ -96,10 +96,10 @@ class MemoryBulkRequests:
         """Keep an answer."""
         self.requests[request.key] = request
 
-    def tell(self, done: BulkDone) -> None:
+    def record_bulk(self, done: BulkDone) -> None:
         """Keep what events must report."""
         self.ended.append(done)
 
-    def record(self, done: OperationDone) -> None:
+    def record_operation(self, done: OperationDone) -> None:
         """Keep who did an operation."""
         self.operations.append(done)

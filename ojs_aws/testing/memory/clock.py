@@ -42,7 +42,7 @@ def counting(prefix: str) -> Callable[[], str]:
 
 @dataclass
 class CountingIds:
-    """Makes ids in sequence: valid UUIDv7 texts that one can tell apart."""
+    """Makes ids in sequence: valid UUIDv7 texts that people can distinguish."""
 
     _count: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 

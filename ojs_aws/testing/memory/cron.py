@@ -49,7 +49,7 @@ class MemoryCron:
 
 
 def _life_of(entry: CronEntry | None) -> tuple[int, Instant] | None:
-    """Tell an entry from one of the same name that was registered later."""
+    """Return what differs between an entry and one that is registered later under its name."""
     return None if entry is None else (entry.version, entry.created_at)
 
 

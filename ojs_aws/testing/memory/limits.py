@@ -54,7 +54,7 @@ class MemoryLimits:
         if bucket.blocked_until is None or bucket.blocked_until < until:
             self.store.buckets[key] = replace(bucket, blocked_until=until, exhausted=exhausted)
 
-    def tell(self, key: str, exhausted: str, now: Instant) -> None:
+    def note_exhausted(self, key: str, exhausted: str, now: Instant) -> None:
         """Note that a bucket is exhausted."""
         bucket = self._of(key)
         if bucket.is_silent(now):

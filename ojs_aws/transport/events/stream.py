@@ -143,7 +143,7 @@ class StreamConsumer:
         changes = [change for record in records if (change := self._change(record, failed))]
         self._then.send(changes, failed)
         self._publication.log(changes, failed)
-        self._publication.tell_bus([each for each in changes if each.number not in failed], failed)
+        self._publication.announce([each for each in changes if each.number not in failed], failed)
         self._publication.call_hooks(changes, failed)
         self._then.forget(changes, failed)
         self._then.list_completed(changes, failed)

@@ -68,7 +68,7 @@ class Publication:
         self._backend.events.append(missing, self._backend.clock.now())
         self._memory.logged.update(event.id for event in missing)
 
-    def tell_bus(self, changes: Sequence[Change], failed: Failed) -> None:
+    def announce(self, changes: Sequence[Change], failed: Failed) -> None:
         """Put the events on the bus that it does not have yet."""
         announced = self._memory.announced
         events = [e for change in changes for e in change.events if e.id not in announced]

@@ -244,13 +244,13 @@ def queues() -> None:
     detail = says(f"ID w-{RUN}", f"Queues {QUEUE}", "Hostname h1", "PID 7")
     call("workers --detail", lambda: detail("workers", "--detail", f"w-{RUN}"))
 
-    def told(flag: str, state: str) -> None:
+    def direct(flag: str, state: str) -> None:
         ojs("workers", *flag.split())
         holds(send("POST", "/workers/heartbeat", beat)["state"] == state)
 
-    call("workers --quiet", lambda: told("--quiet", "quiet"))
-    call("workers --resume", lambda: told("--resume", "running"))
-    call("workers --quiet-worker", lambda: told(f"--quiet-worker w-{RUN}", "quiet"))
+    call("workers --quiet", lambda: direct("--quiet", "quiet"))
+    call("workers --resume", lambda: direct("--resume", "running"))
+    call("workers --quiet-worker", lambda: direct(f"--quiet-worker w-{RUN}", "quiet"))
 
     def deregistered() -> None:
         try:

@@ -524,14 +524,14 @@ async def workers(client: Any) -> None:
         admin = HTTPTransport(URL, headers=HEADERS)
         path = f"/admin/workers/{worker.worker_id}/terminate"
 
-        async def told() -> bool:
+        async def is_reported() -> bool:
             try:
                 await admin.request("POST", path)
             except OJSAPIError:
                 return False
             return True
 
-        await until(told)
+        await until(is_reported)
         await asyncio.wait_for(running, 10)
         same(str(worker.state), "idle")
         await admin.close()

@@ -35,10 +35,10 @@ def counts_words(job: Job) -> None:
 
 
 @hook("cancelled", job_type=TYPE)
-def tells(event: HookEvent) -> None:
+def logs(event: HookEvent) -> None:
     """Called in the stream function."""
-    logging.getLogger("ojs_aws.policies").error("told of %s %s", event.type, event.subject)
+    logging.getLogger("ojs_aws.policies").error("saw %s %s", event.type, event.subject)
 
 
 chain = EnqueueChain([LoggingMiddleware(), Policies()])
-hooks = Hooks([counts_words, tells])
+hooks = Hooks([counts_words, logs])

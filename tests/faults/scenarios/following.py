@@ -12,7 +12,7 @@ from tests.faults.world import World
 
 
 def lives(world: World) -> None:
-    """Jobs that have ended in each way, untold."""
+    """Jobs that have ended in each way, and whose end is not published yet."""
     bounded(world)
     done, broken = world.push(), world.push(retry=ONCE)
     again, gone = world.push(retry=QUICK), world.push(scheduled_at="+PT1H")

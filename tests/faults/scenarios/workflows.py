@@ -43,7 +43,7 @@ def create(world: World, body: dict[str, Any]) -> None:
 
 
 def begun(world: World, body: dict[str, Any]) -> None:
-    """Begin one, and let the first jobs end, untold."""
+    """Begin one, and let the first jobs end, without publishing it."""
     create(world, body)
     world.flow()
     for each in world.fetch("w1", 10):

@@ -154,7 +154,7 @@ def test_adm_007_many_jobs_are_changed_after_a_dry_run(cli: Cli, world: World) -
     assert "0 jobs match" in cli.run("jobs", "delete", "-q", "billing", "-y").out
 
 
-def test_jobs_that_retry_are_cancelled_although_they_went_on_since_the_count(
+def test_counted_jobs_are_cancelled_though_they_retried_meanwhile(
     cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exactly those that were counted: each may be in another state when somebody agrees."""
@@ -483,14 +483,14 @@ def test_every_kind_of_error_has_its_exit_code(
     cli: Cli, answer: httpx.Response, code: ExitCode
 ) -> None:
     """And a sentence on stderr; nothing on stdout, in both forms."""
-    told = []
+    message = []
     for form in ((), ("--json",)):
         cli.server.script = [answer]
         ran = cli.run("get", UNKNOWN, *form)
         assert (ran.code, ran.out, "Traceback" in ran.err) == (code, "", False)
-        told.append(ran.err)
-    assert told[0].startswith("Error: ")
-    assert set(json.loads(told[1])) == {"error"}
+        message.append(ran.err)
+    assert message[0].startswith("Error: ")
+    assert set(json.loads(message[1])) == {"error"}
 
 
 def test_a_server_that_is_not_there_is_said_so(cli: Cli) -> None:
@@ -534,8 +534,8 @@ def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None
     world.messages.queues.clear()
     assert cli.ask("restore", "messages", "--dry-run")["ready"] == 1
     assert not world.messages.receive("default", 10, 1)
-    told = cli.run("restore", "messages").out
-    assert "Sent 1 messages for ready jobs and 0 for jobs that are due soon, in 1 queues" in told
+    message = cli.run("restore", "messages").out
+    assert "Sent 1 messages for ready jobs and 0 for jobs that are due soon, in 1 queues" in message
     assert world.messages.receive("default", 10, 1)
     world.backend.queues.service.pause("default")
     assert "1 jobs wait in paused queues" in cli.run("restore", "messages").out
@@ -659,7 +659,7 @@ def test_examples_stand_below_each_other(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["a.b", "{bad"], "The arguments must be JSON: Expecting property name"),
         (["a.b", "[]", "--at", "tomorrow"], "--at is 'tomorrow'"),
@@ -667,12 +667,12 @@ def test_examples_stand_below_each_other(cli: Cli) -> None:
     ],
 )
 def test_what_a_person_wrote_wrong_is_named_as_they_wrote_it(
-    cli: Cli, arguments: list[str], told: str
+    cli: Cli, arguments: list[str], message: str
 ) -> None:
     """By the option, not by the attribute or the body that it becomes."""
     ran = cli.run("enqueue", *arguments)
     assert (ran.code, ran.out) == (2, "")
-    assert told in " ".join(ran.err.split())
+    assert message in " ".join(ran.err.split())
 
 
 def test_what_objects_hold_is_shown_below_each_other(cli: Cli) -> None:

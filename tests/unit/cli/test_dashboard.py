@@ -221,7 +221,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def test_the_command_opens_the_browser_unless_it_is_told_not_to(served: list[str]) -> None:
+def test_the_command_opens_the_browser_unless_asked_not_to(served: list[str]) -> None:
     """And prints the address."""
     shown = CliRunner().invoke(app, ["dashboard", "--url", FAR, "--port", "0"])
     assert shown.exit_code == 0, shown.output

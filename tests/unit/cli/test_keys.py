@@ -110,10 +110,10 @@ def test_what_cannot_be_is_said_in_words(aws: EmbeddedAws) -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"), [("AWS_DEFAULT_REGION", "no AWS region"), ("AWS_ACCESS_KEY_ID", "AWS")]
+    ("missing", "message"), [("AWS_DEFAULT_REGION", "no AWS region"), ("AWS_ACCESS_KEY_ID", "AWS")]
 )
-def test_a_machine_without_aws_is_told_what_to_set(
-    monkeypatch: pytest.MonkeyPatch, missing: str, told: str
+def test_an_error_without_aws_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, missing: str, message: str
 ) -> None:
     """Not by a traceback."""
     for name, value in {
@@ -130,7 +130,7 @@ def test_a_machine_without_aws_is_told_what_to_set(
     monkeypatch.delenv(missing)
     result = CliRunner().invoke(app, ["keys", "list"])
     assert result.exit_code == 5, result.output
-    assert told in result.stderr
+    assert message in result.stderr
     assert "AWS_REGION" in result.stderr
 
 

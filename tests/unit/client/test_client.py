@@ -97,7 +97,7 @@ async def test_wait_raises_the_job_s_failure() -> None:
     assert raised.value.job.id == JOB_ID
 
 
-async def test_wait_tells_a_cancelled_job_apart() -> None:
+async def test_wait_raises_another_error_for_a_cancelled_job() -> None:
     """It is a failure of its own kind."""
     server = FakeServer()
     server.script = [answered_job("cancelled")]

@@ -84,39 +84,39 @@ async def test_nothing_is_sent_when_nothing_survives() -> None:
 @pytest.mark.parametrize("bad", ["drop", "fail"])
 async def test_mw_batch_004_atomic_means_all_or_none(bad: str) -> None:
     """MW-BATCH-004: one rejection, and none is enqueued."""
-    server, told = FakeServer(), []
+    server, seen = FakeServer(), []
 
     async def outer(job: Job, call_next: Next) -> Any:
         try:
             return await call_next(job)
         except BatchRejectedError:
-            told.append(job.args[0])
+            seen.append(job.args[0])
             raise
 
     with pytest.raises(BatchRejectedError) as raised:
         await server.client(middleware=[outer, gate]).enqueue_many(jobs("1", bad, "2"), atomic=True)
     assert server.requests == []
     assert len(raised.value.results) == 3
-    assert told == ["1", "2"]
+    assert seen == ["1", "2"]
     assert isinstance(raised.value.__cause__, KeyError if bad == "fail" else type(None))
 
 
 async def test_a_batch_that_the_backend_refuses_raises_with_the_caller_s_index() -> None:
     """Index 1 of the survivors is index 2 of the caller's list; every chain learns of it."""
-    server, told = FakeServer(), []
+    server, seen = FakeServer(), []
     server.script = [error(400, "invalid_request", details={"index": 1})]
 
     async def outer(job: Job, call_next: Next) -> Any:
         try:
             return await call_next(job)
         except InvalidRequestError:
-            told.append(job.args[0])
+            seen.append(job.args[0])
             raise
 
     with pytest.raises(InvalidRequestError) as raised:
         await server.client(middleware=[outer, gate]).enqueue_many(jobs("1", "drop", "2"))
     assert raised.value.details["index"] == 2
-    assert told == ["1", "2"]
+    assert seen == ["1", "2"]
 
 
 async def test_an_error_after_the_storing_is_that_job_s_alone() -> None:
@@ -135,7 +135,7 @@ async def test_an_error_after_the_storing_is_that_job_s_alone() -> None:
     assert results[1].error is not None
 
 
-async def test_what_the_backend_s_middleware_dropped_is_told_apart() -> None:
+async def test_what_the_backends_middleware_dropped_has_its_own_outcome() -> None:
     """A job that is missing from the answer was dropped there."""
     server = FakeServer()
 

@@ -128,7 +128,7 @@ async def test_mw_enq_010_changes_of_the_middleware_are_sent() -> None:
     assert server.bodies()[0]["queue"] == "bulk"
 
 
-async def test_a_drop_by_the_backend_is_told_apart() -> None:
+async def test_a_drop_by_the_backend_has_its_own_outcome() -> None:
     """A backend's middleware may drop too; the client says which."""
     server = FakeServer()
     server.script = [lambda: _json(200, {"job": None, "dropped_by": "dedup"})]

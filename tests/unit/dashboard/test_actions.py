@@ -79,7 +79,7 @@ def test_every_change_asks_and_shows_its_command_line() -> None:
         assert actions or shown, module
 
 
-def test_known_commands_are_told_from_others() -> None:
+def test_known_commands_are_recognised() -> None:
     """The check above can fail."""
     assert isinstance(app, typer.Typer)
     assert known(["jobs", "retry"])

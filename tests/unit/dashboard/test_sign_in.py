@@ -1,4 +1,4 @@
-"""What the page is told of an issuer, and what its policy lets it ask."""
+"""Tests what the page gets of an issuer, and which servers its policy lets it ask."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_the_page_names_the_issuer_in_its_head(monkeypatch: pytest.MonkeyPatch) 
     """As data in an attribute, which no text of the configuration leaves."""
     monkeypatch.setenv(SIGN_IN, CHOSEN.to_json())
     page = base64.b64decode(asked()["body"]).decode()
-    (told,) = re.findall(r'<meta name="ojs-sign-in" content="([^"]*)">', page)
-    assert json.loads(html.unescape(told)) == json.loads(CHOSEN.to_json())
+    (content,) = re.findall(r'<meta name="ojs-sign-in" content="([^"]*)">', page)
+    assert json.loads(html.unescape(content)) == json.loads(CHOSEN.to_json())
     assert page.count("<script") == 1
 
 
 def test_the_page_is_packed_with_the_issuer_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other files are those that were built; tags tell the pages apart."""
+    """The other files are those that were built; their tags differ."""
     built = asked()["headers"]["ETag"]
     monkeypatch.setenv(SIGN_IN, CHOSEN.to_json())
     answer = asked(headers={"accept-encoding": "gzip"})

@@ -46,7 +46,7 @@ def test_sec_006_bounds_hold_names_and_beginnings() -> None:
 
 
 def test_a_refusal_names_what_was_asked_for_and_never_what_is_allowed() -> None:
-    """A leaked key does not tell its own bounds."""
+    """A leaked key does not show its own bounds."""
     caller = Caller(permissions=frozenset({ENQUEUE}), queues=("secret-project",))
     with pytest.raises(PermissionDeniedError) as refused:
         caller.check_queue("other", field="jobs[2].queue")

@@ -103,7 +103,7 @@ def test_sec_021_the_old_secret_stays_valid_exactly_for_the_grace() -> None:
     assert verify(at_once, presented(third), NOW) is Refusal.UNKNOWN
 
 
-def test_an_expiry_is_told_only_to_who_has_the_secret() -> None:
+def test_only_who_has_the_secret_learns_that_a_key_expired() -> None:
     """At the very instant it is over."""
     ends = key(expires_at=Instant(NOW + HOUR))
     assert verify(ends, presented(bytes(32)), Instant(NOW + HOUR - 1)) is None

@@ -237,7 +237,7 @@ def test_a_priority_that_is_none_is_refused_and_not_rounded(value: object) -> No
         (" [ ] ", "array"),
     ],
 )
-def test_the_type_of_an_attribute_is_told_without_decoding_it(raw: str, name: str) -> None:
+def test_the_type_of_an_attribute_is_known_without_decoding_it(raw: str, name: str) -> None:
     """And afterwards by its value, which may have changed."""
     job = Job.from_members({"x": RawJson(raw)})
     assert job.json_type("x") == name

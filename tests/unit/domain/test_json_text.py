@@ -310,7 +310,7 @@ def test_types_have_the_names_of_json(value: object, name: str) -> None:
 @pytest.mark.parametrize(
     ("body", "name"), [("[]", "array"), (" null ", "null"), ("1.5", "number"), ('"{}"', "string")]
 )
-def test_a_body_that_is_no_object_is_told_what_it_is(body: str, name: str) -> None:
+def test_an_error_of_a_body_that_is_no_object_says_what_it_is(body: str, name: str) -> None:
     """Expected and received."""
     with pytest.raises(InvalidPayloadError) as refused:
         parse_object(body)

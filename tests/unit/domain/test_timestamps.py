@@ -185,7 +185,7 @@ def test_what_names_no_instant_is_refused(text: object) -> None:
     assert refused.value.details["field"] == "scheduled_at"
 
 
-def test_a_naive_timestamp_is_told_what_it_lacks() -> None:
+def test_an_error_of_a_naive_timestamp_says_what_it_lacks() -> None:
     """It is the mistake that people make."""
     with pytest.raises(InvalidRequestError, match="timezone"):
         parse_timestamp("2026-03-15T09:00:00", "x")

@@ -190,7 +190,7 @@ def test_whatever_is_written_the_answers_are_motos(seed: int) -> None:
 
 
 def test_a_transaction_that_fails_leaves_nothing_in_the_stream() -> None:
-    """No event may tell of a write that was undone."""
+    """No event may report a write that was undone."""
     with table(is_fast=True) as client:
         stream = dynamodb_backends[ACCOUNT][REGION].get_table(NAME).stream_shard
         assert stream is not None

@@ -214,9 +214,9 @@ def test_getting_started_gets_somewhere(
     for name in ("jobs", "worker", "enqueue"):
         (tmp_path / f"{name}.py").write_text(named[name])
     with beside_worker(url, "worker.py", cwd=tmp_path) as run:
-        result, *told = run("enqueue.py")
+        result, *lines = run("enqueue.py")
         assert result == "{'sent_to': 'ada@example.com', 'template': 'welcome'}"
-        bad, later = (line.rpartition(" ")[2] for line in told)
+        bad, later = (line.rpartition(" ")[2] for line in lines)
         assert httpx.get(f"{url}/ojs/v1/jobs/{later}").json()["state"] == "scheduled"
         failed = wait_for(url, bad, "retryable")
         assert "'nobody' is no address" in str(failed["error"])
@@ -344,7 +344,7 @@ def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
         shown = httpx.get(jobs.replace("/jobs", "/admin/middleware")).json()
         assert [each["name"] for each in shown["enqueue"]] == ["logging", "audit"]
         httpx.delete(f"{jobs}/{job['id']}").raise_for_status()
-        output.wait_for(f"told of job.cancelled {job['id']}")
+        output.wait_for(f"saw job.cancelled {job['id']}")
     finally:
         process.send_signal(signal.SIGTERM)
         output.end()

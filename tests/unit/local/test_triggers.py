@@ -157,7 +157,7 @@ def test_a_message_that_is_shown_early_wakes_its_trigger(sqs: SQSClient, running
 
 
 def test_a_trigger_that_is_on_again_receives_what_waited(sqs: SQSClient, running: Run) -> None:
-    """Nothing tells the trigger that its queue is not paused any more: it looks."""
+    """Nothing notifies the trigger that its queue is not paused any more: it looks."""
     handler, is_off = Handled(), threading.Event()
     is_off.set()
     sqs.send_message(QueueUrl=URL, MessageBody="m")
@@ -187,7 +187,7 @@ def test_the_stream_s_trigger_waits_for_records(dynamodb: DynamoDBClient, runnin
     handler.wait_for(1)
 
 
-def test_records_that_nobody_is_told_of_do_not_hide_others(
+def test_records_that_the_trigger_filters_out_do_not_hide_others(
     dynamodb: DynamoDBClient, running: Run
 ) -> None:
     """More of them than are read at once come before the one that counts."""

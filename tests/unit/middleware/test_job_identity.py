@@ -123,7 +123,7 @@ async def test_enqueue_many_cannot_drop_a_job_under_another_id() -> None:
 
 
 async def test_in_a_batch_a_late_change_names_the_stored_id() -> None:
-    """MW-ENQ-012: the caller may cancel what was stored all the same."""
+    """MW-ENQ-012: the caller may cancel what was stored nevertheless."""
 
     async def late(job: Job, call_next: Any) -> Any:
         stored = await call_next(job)

@@ -147,7 +147,7 @@ def test_one_id_that_is_taken_meanwhile_gives_one_place_back(world: World) -> No
 def test_a_bulk_answer_that_cannot_be_kept_is_given(world: World, problem: Exception) -> None:
     """The work is done; sent again, it is done again with the same ids."""
     break_down(world.bulk, "answer", problem)
-    break_down(world.bulk, "tell", problem)
+    break_down(world.bulk, "record_bulk", problem)
     done = StoredAnswer(201, "{}")
     assert world.backend.bulk.idempotency("enqueue", "key", b"{}", lambda _: done) is done
     world.backend.bulk.completion_events("enqueue", 1, 1, is_atomic=False)

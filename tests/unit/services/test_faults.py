@@ -68,7 +68,7 @@ def play(world: World) -> None:
 
 def heal(world: World) -> None:
     """Let time pass without faults; workers fetch and complete what there is."""
-    world.faults.spoiled = None
+    world.faults.faulty = None
     for _ in range(8):
         world.clock.advance(s=61)
         world.backend.upkeep.sweep.tick()
@@ -87,12 +87,12 @@ def calls_of_the_scenario() -> int:
 @pytest.mark.parametrize("fault", list(Fault))
 def test_no_fault_loses_a_job_or_leaves_one_unfinished(fault: Fault) -> None:
     """Promises 1 to 3, for each call of the scenario."""
-    for spoiled in range(calls_of_the_scenario()):
+    for faulty in range(calls_of_the_scenario()):
         world = World()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         play(world)
         heal(world)
-        where = f"call {spoiled} ({world.faults.calls[spoiled]}) {fault.value}"
+        where = f"call {faulty} ({world.faults.calls[faulty]}) {fault.value}"
         assert {job.state for job in world.store.jobs.values()} == {JobState.COMPLETED}, where
         assert set(world.store.jobs) == {PLAIN, SCHEDULED}, where
 
@@ -100,16 +100,16 @@ def test_no_fault_loses_a_job_or_leaves_one_unfinished(fault: Fault) -> None:
 @pytest.mark.parametrize("fault", list(Fault))
 def test_no_fault_leaves_messages_behind_for_ever(fault: Fault) -> None:
     """Stray messages are found and deleted; none runs a job again."""
-    for spoiled in range(calls_of_the_scenario()):
+    for faulty in range(calls_of_the_scenario()):
         world = World()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         play(world)
         heal(world)
         world.clock.advance(s=43_200)
         assert fetch(world, "late") == []
         fetch(world, "late")
         left = world.messages.queues["default"]
-        assert left == {}, f"call {spoiled} ({world.faults.calls[spoiled]}) {fault.value}"
+        assert left == {}, f"call {faulty} ({world.faults.calls[faulty]}) {fault.value}"
 
 
 def test_the_scenario_touches_every_kind_of_call() -> None:

@@ -167,7 +167,7 @@ def test_a_heartbeat_extends_and_a_foreign_one_changes_nothing(world: World) -> 
     assert fetched(world.backend, worker_id="w2")[0].attempt == 2
 
 
-def test_a_cancelled_job_is_told_to_its_holder(world: World) -> None:
+def test_the_holder_of_a_cancelled_job_gets_to_know_it(world: World) -> None:
     """OP-045, OP-046: the ACK is refused, the heartbeat says why, the message is gone."""
     job = pushed(world.backend)
     fetched(world.backend, worker_id="w1")
@@ -182,9 +182,7 @@ def test_a_cancelled_job_is_told_to_its_holder(world: World) -> None:
 
 
 @pytest.mark.parametrize("ending", ["cancel", "fail"])
-def test_no_job_ends_before_it_began_whichever_clock_tells_the_time(
-    world: World, ending: str
-) -> None:
+def test_no_job_ends_before_it_began_whichever_clock_is_asked(world: World, ending: str) -> None:
     """The functions' clocks differ, and a request may wait between its clock and its write."""
     job = pushed(world.backend)
     (claimed,) = fetched(world.backend, worker_id="w1")

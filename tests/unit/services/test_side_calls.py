@@ -54,7 +54,7 @@ def test_a_limit_that_cannot_say_that_it_is_exceeded_still_holds(world: World) -
     """And what it lets begin begins."""
     limit = {"key": "k", "concurrency": 1, "on_limit": "drop"}
     _, second = (pushed(world.backend, rate_limit=limit).id for _ in range(2))
-    tried = refuse(world, "tell")
+    tried = refuse(world, "note_exhausted")
     assert len(fetched_ids(world.backend, count=5)) == 1
     assert world.store.jobs[second].state is JobState.DISCARDED
     assert tried
@@ -150,7 +150,7 @@ def test_a_message_too_many_may_stay(
     assert tried
 
 
-def test_a_heartbeat_tells_of_a_job_that_is_cancelled_meanwhile(world: World) -> None:
+def test_a_heartbeat_reports_a_job_that_is_cancelled_meanwhile(world: World) -> None:
     """Between its read and its write; the other jobs go on."""
     jobs = [pushed(world.backend).id, pushed(world.backend).id]
     fetched_ids(world.backend, count=5)

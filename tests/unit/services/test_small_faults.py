@@ -28,7 +28,7 @@ from tests.unit.services.workflows.test_advance import create, definition, job
 
 # ------------------------------------------------------------------------------- what is refused
 @pytest.mark.parametrize(
-    ("text", "is_told"),
+    ("text", "is_explained"),
     [
         ('{"type": "nonsense"}', True),
         ('{"$id": "http://[x"}', False),
@@ -37,7 +37,7 @@ from tests.unit.services.workflows.test_advance import create, definition, job
     ],
     ids=["no schema", "unreadable URI", "large number", "deeply nested"],
 )
-def test_a_schema_that_is_none_is_refused(world: World, text: str, is_told: bool) -> None:
+def test_a_schema_that_is_none_is_refused(world: World, text: str, is_explained: bool) -> None:
     """With what is wrong with it, as far as that is known."""
     wanted = SchemaRegistration(
         type="a.b", version=1, uri=None, schema=json.loads(text), text=RawJson(text)
@@ -45,7 +45,7 @@ def test_a_schema_that_is_none_is_refused(world: World, text: str, is_told: bool
     with pytest.raises(InvalidRequestError) as refused:
         world.backend.schemas.registry.register(wanted)
     assert refused.value.details["field"] == "schema"
-    assert ("nonsense" in str(refused.value.details.get("schema_error"))) is is_told
+    assert ("nonsense" in str(refused.value.details.get("schema_error"))) is is_explained
 
 
 def test_a_cursor_that_names_no_queue_is_a_wrong_cursor(world: World) -> None:
@@ -64,7 +64,7 @@ def test_an_ephemeral_result_comes_too_late_for_a_cancelled_job(world: World) ->
     assert world.store.jobs[job_id].state is JobState.CANCELLED
 
 
-def test_a_middleware_that_breaks_a_job_of_a_workflow_is_told_which(world: World) -> None:
+def test_an_error_names_the_workflow_job_that_a_middleware_broke(world: World) -> None:
     """By its place in the request."""
 
     async def rename(passed: Job, call_next: Callable[[Job], Awaitable[Any]]) -> Any:

@@ -145,14 +145,14 @@ async def test_a_schema_refuses_wrong_arguments(ojs: Ojs) -> None:
 
 
 # ----------------------------------------------------------------------------------- events
-async def test_events_tell_the_life_of_a_job(ojs: Ojs) -> None:
+async def test_events_follow_the_life_of_a_job(ojs: Ojs) -> None:
     handle = await send_mail.enqueue("a@b.c")
     ojs.fail_next(send_mail, TimeoutError("SMTP"))
     await ojs.drain(with_scheduled=True)
-    told = [event.type for event in ojs.all_events() if event.subject == handle.id]
-    assert told[0] == "job.enqueued"
-    assert told[-1] == "job.completed"
-    assert "job.retrying" in told
+    types = [event.type for event in ojs.all_events() if event.subject == handle.id]
+    assert types[0] == "job.enqueued"
+    assert types[-1] == "job.completed"
+    assert "job.retrying" in types
     assert len(ojs.all_events("job.completed")) == 1
 
 

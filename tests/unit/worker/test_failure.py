@@ -114,7 +114,7 @@ def test_the_backtrace_is_bounded() -> None:
     assert "raise ValueError" in str(frames[0])
 
 
-def test_causes_are_told() -> None:
+def test_causes_are_reported() -> None:
     """What was behind the error is often what matters."""
     outer = ValueError("outer")
     outer.__cause__ = raised(KeyError("inner"))
@@ -124,13 +124,13 @@ def test_causes_are_told() -> None:
     assert any("caused by KeyError" in str(frame) for frame in frames)
 
 
-def test_the_members_of_a_group_are_told() -> None:
+def test_the_members_of_a_group_are_reported() -> None:
     """What a TaskGroup raises says itself only how many there were."""
     group = BaseExceptionGroup("two", [raised(KeyError("first")), raised(ValueError("second"))])
     frames = failure_of(raised(BaseExceptionGroup("outer", [raised(group)])))["backtrace"]
     assert isinstance(frames, list)
-    told = [str(frame) for frame in frames if str(frame).startswith("with ")]
-    assert told == [
+    shown = [str(frame) for frame in frames if str(frame).startswith("with ")]
+    assert shown == [
         "with ExceptionGroup: two (2 sub-exceptions)",
         "with KeyError: 'first'",
         "with ValueError: second",

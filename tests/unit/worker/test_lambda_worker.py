@@ -304,7 +304,7 @@ def test_a_job_that_outlives_the_invocation_comes_back(bench: Bench) -> None:
 
 
 def test_a_job_whose_handler_ignores_the_end_does_not_hold_up_the_answer(bench: Bench) -> None:
-    """Python cannot interrupt a call of the system; the answer comes in time all the same."""
+    """Python cannot interrupt a call of the system; the answer still comes in time."""
     begun, release, ended = threading.Event(), threading.Event(), threading.Event()
 
     @bench.worker.handler("a.stuck")

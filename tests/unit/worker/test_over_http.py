@@ -77,11 +77,11 @@ async def test_a_refused_report_raises() -> None:
         await source(server).ack(JOB_ID, None)
 
 
-async def test_a_heartbeat_tells_and_is_reported() -> None:
+async def test_a_heartbeat_returns_the_state_and_the_cancelled_jobs() -> None:
     """State and active jobs out; directive, cancelled and lost jobs back."""
     server = FakeServer()
-    told = {"state": "quiet", "jobs_extended": [], "cancelled": ["c"], "lost": ["l"]}
-    server.script = [answer(200, told)]
+    directives = {"state": "quiet", "jobs_extended": [], "cancelled": ["c"], "lost": ["l"]}
+    server.script = [answer(200, directives)]
     pulse = await source(server, about={"queues": ["q"]}).heartbeat(["c", "l"], "running")
     assert pulse == Pulse("quiet", frozenset("c"), frozenset("l"))
     (body,) = server.bodies()
@@ -103,8 +103,8 @@ async def test_the_promise_to_beat_goes_with_fetch_and_heartbeat() -> None:
 async def test_a_heartbeat_for_jobs_that_are_all_gone_loses_them() -> None:
     """The directive counts beside them. A server of 0.1 answers 409 and gives none."""
     server = FakeServer()
-    told = {"state": "quiet", "jobs_lost": ["l"]}
-    server.script = [answer(200, told), error(409, "conflict", details={"lost": ["l"]})]
+    directives = {"state": "quiet", "jobs_lost": ["l"]}
+    server.script = [answer(200, directives), error(409, "conflict", details={"lost": ["l"]})]
     pulses = [await source(server).heartbeat(["l"], "quiet") for _ in range(2)]
     assert pulses == [Pulse("quiet", lost=frozenset("l"))] * 2
 

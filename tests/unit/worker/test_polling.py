@@ -237,7 +237,7 @@ async def test_the_grace_period_bounds_the_way_out() -> None:
 
 
 async def test_a_job_that_cannot_be_given_back_is_left_to_its_reservation() -> None:
-    """WRK-012: the worker ends all the same, and the job is neither lost nor completed."""
+    """WRK-012: the worker still ends, and the job is neither lost nor completed."""
     bench, first = Bench(grace_s=1), job(1)
     bench.source.ready = [first]
     async with bench.running() as serving:
@@ -363,14 +363,14 @@ async def test_what_the_worker_logs_of_a_job_names_it_in_its_fields(
         bench.source.held.clear()
         bench.release(first)
         await settle()
-    told = {each.msg: vars(each) for each in caplog.records if hasattr(each, "job_id")}
-    again = told["Reporting job %s again: %s"]
+    by_message = {each.msg: vars(each) for each in caplog.records if hasattr(each, "job_id")}
+    again = by_message["Reporting job %s again: %s"]
     assert (again["job_id"], again["job_type"], again["queue"]) == (
         second.id,
         second.type,
         second.queue,
     )
-    assert told["The outcome of job %s no longer counts: %s"]["job_id"] == first.id
+    assert by_message["The outcome of job %s no longer counts: %s"]["job_id"] == first.id
 
 
 async def test_a_result_that_the_backend_refuses_fails_the_job() -> None:

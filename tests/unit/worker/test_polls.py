@@ -44,6 +44,6 @@ def test_a_weight_that_is_none_is_refused(weight: Any) -> None:
 
 
 def test_a_worker_with_weights_serves_all_its_queues() -> None:
-    """They are what it tells the backend of."""
+    """They are what it reports to the backend."""
     worker = Worker(source=FakeSource(), queues={"a": 3, "b": 1})
     assert worker.queues == ("a", "b")

@@ -47,7 +47,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, seconds: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.jobs = [{"id": JOB_ID, "type": "a.b", "queue": "q", "args": [seconds], "attempt": 1}]
-        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.received: list[tuple[str, dict[str, Any]]] = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -61,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
         assert isinstance(server, Server)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         verb = self.path.rpartition("/")[2]
-        server.told.append((verb, body))
+        server.received.append((verb, body))
         answer: dict[str, Any] = {"state": "running"}
         if verb == "fetch":
             answer, server.jobs = {"jobs": server.jobs}, []
@@ -102,7 +102,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
 
 
 def verbs(server: Server) -> list[str]:
-    return [verb for verb, _ in server.told]
+    return [verb for verb, _ in server.received]
 
 
 def test_sigterm_lets_the_job_finish_and_ends_cleanly(start: Any) -> None:
@@ -111,11 +111,11 @@ def test_sigterm_lets_the_job_finish_and_ends_cleanly(start: Any) -> None:
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=HUNG_S)
     assert (process.returncode, out) == (0, "ended\n")
-    assert dict(server.told)["ack"]["result"] == "done"
-    states = [body["state"] for verb, body in server.told if verb == "heartbeat"]
+    assert dict(server.received)["ack"]["result"] == "done"
+    states = [body["state"] for verb, body in server.received if verb == "heartbeat"]
     assert states[-1] == "terminate"
     draining = next(
-        n for n, (_, body) in enumerate(server.told) if body.get("state") == "terminate"
+        n for n, (_, body) in enumerate(server.received) if body.get("state") == "terminate"
     )
     # One may have been on its way when the signal came; requests are served side by side.
     assert verbs(server)[draining:].count("fetch") <= 1
@@ -128,7 +128,7 @@ def test_the_grace_period_ends_a_process_whose_handler_does_not(start: Any) -> N
     process.communicate(timeout=HUNG_S)
     assert process.returncode == 0
     assert "ack" not in verbs(server)
-    said = dict(server.told)["nack"]
+    said = dict(server.received)["nack"]
     assert (said["requeue"], said["error"]["type"]) == (True, "ShutdownError")
 
 
@@ -136,7 +136,7 @@ def test_a_second_signal_ends_at_once(start: Any) -> None:
     """However long the grace period is."""
     process, server = start(2 * HUNG_S, grace_s=2 * HUNG_S)
     process.send_signal(signal.SIGINT)
-    wait_until(lambda: any(body.get("state") == "terminate" for _, body in [*server.told]))
+    wait_until(lambda: any(body.get("state") == "terminate" for _, body in [*server.received]))
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=HUNG_S)
     assert {"ack", "nack"}.isdisjoint(verbs(server))

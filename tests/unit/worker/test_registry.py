@@ -133,7 +133,7 @@ def test_a_type_may_have_a_handler_for_each_range_of_versions() -> None:
         registry.add("invoice.generate", lambda ctx: None, versions="^3")
 
 
-def test_a_version_that_no_handler_takes_is_told_with_those_that_are() -> None:
+def test_an_error_of_a_version_names_those_with_handlers() -> None:
     """VER-006: a job without a version is everybody's."""
     registry = HandlerRegistry()
     registry.add("invoice.generate", lambda ctx: None, versions=">=1.0 <2.0")

@@ -99,10 +99,8 @@ class DynamoJobStore(JobInserts):
         """Make one transaction: the job, and a place in each bucket."""
         update = claiming(job.queue, job.id, reservation, now)
         _be_as_read(update, job)
-        token, parts = (
-            self.writes.token(),
-            [taking(self.table, *take, job.id, now) for take in takes],
-        )
+        token = self.writes.token()
+        parts = [taking(self.table, *take, job.id, now) for take in takes]
         self.writes.send_with(job.id, update, parts, token)
         return replace(lifecycle.claim(job, reservation, now), token=token)
 
@@ -156,7 +154,7 @@ class DynamoJobStore(JobInserts):
                 raise StaleJobError(from_item(failed.item)) from None
         try:
             self.forget_documents(job)
-        except OjsError:  # the job is gone all the same; the stream's consumer removes them
+        except OjsError:  # the job is gone; the stream's consumer removes them
             _log.warning("Could not remove the documents of job %s", job.id, exc_info=True)
 
     # ------------------------------------------------------------------ documents

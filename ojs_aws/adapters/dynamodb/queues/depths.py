@@ -105,13 +105,13 @@ class DynamoPressures(InTable):
 
     def warn(self, pressure: Pressure) -> None:
         """Make one update."""
-        update = _telling(pressure)
+        update = _pressure_update(pressure)
         update.set(WARNED, {"BOOL": pressure.is_warned})
         self.update_item(item_key(PRESSURE_PARTITION, pressure.queue), update)
 
     def reject(self, pressure: Pressure) -> None:
         """Make one update."""
-        update = _telling(pressure)
+        update = _pressure_update(pressure)
         update.set(n.TYPE, string(pressure.job_type))
         update.add(REJECTED, pressure.rejected)
         self.update_item(item_key(PRESSURE_PARTITION, pressure.queue), update)
@@ -130,7 +130,7 @@ def read_pressure(item: Item) -> Pressure:
     )
 
 
-def _telling(pressure: Pressure) -> Update:
+def _pressure_update(pressure: Pressure) -> Update:
     update = Update()
     update.set(n.CREATED, number(pressure.at))
     update.set(JOBS, number(pressure.depth))

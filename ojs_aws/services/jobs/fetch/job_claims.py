@@ -196,7 +196,7 @@ class JobClaims:
         """
         if bucket.is_silent(self.now):
             try:
-                self.limits().tell(bucket.key, encode(refusal.render(self.now)), self.now)
+                self.limits().note_exhausted(bucket.key, encode(refusal.render(self.now)), self.now)
             except OjsError:
                 _log.warning(
                     "Could not report that limit %s is exceeded", bucket.key, exc_info=True
@@ -236,7 +236,7 @@ class JobClaims:
     def _lost(self, candidate: Candidate, current: JobRecord | None) -> None:
         """Note that somebody was faster, the index late, or a message named an earlier place.
 
-        The job may be claimable all the same, when its turn comes.
+        The job may still be claimable when its turn comes.
         """
         self.seen[candidate.id] = current
         if current is None:

@@ -20,7 +20,7 @@ MAX_PAGES_BEYOND: Final = 3
 class QueueLine:
     """Lists the jobs of a queue that may be claimed, in fetch order.
 
-    :ivar stamp: tells this round from others that overlap it.
+    :ivar stamp: distinguishes this round from others that overlap it.
     """
 
     claims: JobClaims

@@ -213,7 +213,7 @@ class Fetch:
         try:
             return self.messages.receive(queue, limit, self._visibility_s(queue, request), wait_s)
         except (OjsError, QueueMissingError):
-            # The head of the queue finds the jobs all the same.
+            # The head of the queue finds the jobs without it.
             _log.warning("Could not receive from queue %s", queue)
             return []
 

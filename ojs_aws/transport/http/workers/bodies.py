@@ -128,7 +128,7 @@ class ResultsBody(Body):
 
 
 class WorkerBody(Body):
-    """What a worker may tell of itself (worker protocol, section 4.2)."""
+    """What a worker may report of itself (worker protocol, section 4.2)."""
 
     hostname: ShortText | None = None
     pid: int | None = None

@@ -439,7 +439,7 @@ func workers(client *ojs.Client) {
 		running, stop := context.WithCancel(ctx)
 		stopped := make(chan error, 1)
 		go func() { stopped <- worker.Start(running) }()
-		until(ctx, func() bool { // it tells no labels, so all workers are told; Start goes on
+		until(ctx, func() bool { // it reports no labels, so all workers get the directive; Start goes on
 			request(ctx, "POST", "/admin/workers/terminate", map[string]any{"all": true})
 			return worker.State() == ojs.WorkerStateTerminate
 		})

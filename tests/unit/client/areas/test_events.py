@@ -12,7 +12,7 @@ from tests.unit.client.doubles import UNKNOWN
 async def test_events_are_read_and_followed(client: Client, world: World) -> None:
     """From the latest on, and as they come."""
 
-    def tell(number: int) -> None:
+    def publish(number: int) -> None:
         event = Event(
             id=f"evt_01990000-0000-7000-8000-{number:012x}",
             type="job.enqueued",
@@ -24,7 +24,7 @@ async def test_events_are_read_and_followed(client: Client, world: World) -> Non
         )
         world.events.append([event], world.clock.now())
 
-    tell(1)
+    publish(1)
     page = await client.events.read(types=["job.*"], queues=["default"])
     assert [event["type"] for event in page.events] == ["job.enqueued"]
     assert not (await client.events.read(queues=["email"])).events
@@ -33,5 +33,5 @@ async def test_events_are_read_and_followed(client: Client, world: World) -> Non
         seen.append(str(event["id"])[-1])
         if len(seen) == 3:
             break
-        tell(len(seen) + 1)
+        publish(len(seen) + 1)
     assert seen == ["1", "2", "3"]

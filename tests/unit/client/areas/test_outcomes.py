@@ -42,7 +42,7 @@ async def test_it_is_waited_for(client: Client, world: World, timer: FakeTimer) 
     assert slept == [1.0, 1.5, 2.25]
 
 
-async def test_how_a_job_ended_is_told_by_the_exception(client: Client, world: World) -> None:
+async def test_the_exception_says_how_a_job_ended(client: Client, world: World) -> None:
     """Each kind has its own; the failure carries its error."""
     failed, cancelled, waits = (
         active(world.backend, retry={"max_attempts": 1}).id for _ in range(3)
@@ -104,8 +104,8 @@ async def test_progress_and_checkpoints_are_read(client: Client, world: World) -
     assert await client.checkpoint(job_id) is None
     report = read_report(parse_object('{"progress": 0.5, "data": {"row": 5}, "message": "half"}'))
     world.backend.outcomes.progress(job_id, "w", report, RawJson('{"row": 5}'))
-    told = await client.job(job_id).progress()
-    assert (told.fraction, told.data, told.message) == (0.5, {"row": 5}, "half")
+    reported = await client.job(job_id).progress()
+    assert (reported.fraction, reported.data, reported.message) == (0.5, {"row": 5}, "half")
     saved = await client.checkpoint(job_id)
     assert saved is not None
     assert (saved.state, saved.sequence) == ({"row": 5}, 1)

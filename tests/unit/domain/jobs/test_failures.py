@@ -30,7 +30,7 @@ def read(**error: Any) -> Failure:
         ({}, "handler_error"),
     ],
 )
-def test_the_type_is_the_most_telling_name(error: dict[str, Any], kind: str) -> None:
+def test_the_type_is_the_most_specific_name(error: dict[str, Any], kind: str) -> None:
     """ERR-002: type, else details.error_class, else code."""
     assert read(message="m", **error).type == kind
 

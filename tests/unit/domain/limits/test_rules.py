@@ -165,7 +165,7 @@ def test_a_key_may_end_with_values_of_the_job(by: JsonValue, key: str) -> None:
     assert read_limit(limit.render(), "q") == limit
 
 
-def test_keys_of_queues_and_types_are_told_apart() -> None:
+def test_keys_of_queues_and_types_differ() -> None:
     """And a key that only looks like one is a client's own."""
     assert scope_of(queue_key("email")) == LimitScope(queue="email")
     assert scope_of(type_key("a.b")) == LimitScope(type="a.b")

@@ -76,11 +76,11 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "told"), BREAKING)
-def test_a_breaking_change_is_reported(old: Any, new: Any, told: str) -> None:
+@pytest.mark.parametrize(("old", "new", "message"), BREAKING)
+def test_a_breaking_change_is_reported(old: Any, new: Any, message: str) -> None:
     """Section 8.2, by the name of the field."""
     (change,) = breaking_changes(old, new)
-    assert told in change
+    assert message in change
 
 
 @pytest.mark.parametrize(("old", "new"), HARMLESS)

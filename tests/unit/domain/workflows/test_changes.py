@@ -171,7 +171,7 @@ def test_callbacks_fire_by_the_outcome_and_decide_how_a_batch_ends(
     assert {*started} == {*jobs, *callbacks}
 
 
-def test_a_failure_that_no_callback_was_told_of_fails_the_batch() -> None:
+def test_a_failure_that_no_callback_got_fails_the_batch() -> None:
     graph = graph_of((Kind.BATCH, [None], [Trigger.SUCCESS]))
     assert play(graph, {1: F}.__getitem__, 1)[0] == "ff-"
 
@@ -207,7 +207,7 @@ def kinds(workflow: Workflow) -> list[str]:
     return [each.kind.removeprefix("workflow.") for each in workflow.events]
 
 
-def test_a_chain_tells_of_its_steps_and_its_end() -> None:
+def test_a_chain_publishes_its_steps_and_its_end() -> None:
     graph = graph_of((Kind.CHAIN, [None, None], None))
     made = workflows.create(graph, "w", NOW)
     assert kinds(made) == ["created"]
@@ -247,7 +247,7 @@ def test_an_outcome_before_its_job_was_enqueued_is_none() -> None:
     assert workflows.end_jobs(before, graph, [ended(2)], NOW) is before
 
 
-def test_several_changes_are_one_write_that_tells_of_each() -> None:
+def test_several_changes_are_one_write_with_an_event_of_each() -> None:
     graph = graph_of((Kind.BATCH, [None], [Trigger.COMPLETE]))
     before = begun(graph)
     one = workflows.end_jobs(before, graph, [ended(1)], NOW)
@@ -288,8 +288,8 @@ def test_a_failed_step_is_named_however_many_failures_were_handled_before() -> N
     """Section 9.2: a callback handled the first step's failures, so the second one counts."""
     handled = (Kind.BATCH, [None] * 30, [Trigger.FAILURE])
     graph = graph_of((Kind.CHAIN, [handled, None], None))
-    told = fail_all(begun(graph), graph, *range(2, 32))
-    ready = workflows.mark_enqueued(told, graph, told.ready(9), NOW)
+    failed = fail_all(begun(graph), graph, *range(2, 32))
+    ready = workflows.mark_enqueued(failed, graph, failed.ready(9), NOW)
     well = workflows.end_jobs(ready, graph, [ended(32)], NOW)
     last = fail_all(well, graph, 33)
     assert last.state is WorkflowState.FAILED
@@ -306,7 +306,7 @@ def test_a_callback_cancelled_by_itself_fails_the_batch_and_is_named() -> None:
 
 
 def test_what_a_cancellation_cancels_is_no_failure() -> None:
-    """Section 9.6: errors are of failed jobs; one that fails all the same is among them."""
+    """Section 9.6: errors are of failed jobs; one that fails nevertheless is among them."""
     graph = graph_of((Kind.GROUP, [None, None], None))
     cancelled = workflows.cancel(begun(graph), graph, NOW)
     late = workflows.end_jobs(cancelled, graph, [ended(1, X), ended(2, F)], NOW)

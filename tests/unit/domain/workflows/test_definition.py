@@ -52,8 +52,8 @@ def test_the_jobs_of_a_group_wait_for_nothing() -> None:
 def test_the_callbacks_of_a_batch_wait_for_all_its_jobs() -> None:
     callbacks = {"on_success": job("s"), "on_failure": job("f"), "on_complete": job("c")}
     made = read({"type": "batch", "jobs": [job(), job()], "callbacks": callbacks})
-    told = {s.trigger: s.waits_for for s in made.graph.steps if s.is_callback}
-    assert told == dict.fromkeys(Trigger, (1, 2))
+    waits = {s.trigger: s.waits_for for s in made.graph.steps if s.is_callback}
+    assert waits == dict.fromkeys(Trigger, (1, 2))
     assert made.graph.counted == (1, 2)
 
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_followed_is_refused_with_its_place(
     assert reason in dict(found)[path]
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     steps = [7, job(id="a", depends_on=["x"]), {"type": "group", "jobs": []}]
     assert [at for at, _ in faults({"steps": steps})] == [
         "$.steps[0]",

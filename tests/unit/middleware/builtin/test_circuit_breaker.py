@@ -72,9 +72,9 @@ async def test_mw_exe_018_an_open_circuit_fails_fast_and_closes_after_a_success(
     await bench.fail(3)
     assert bench.breaker.state("a.b") is OPEN
     bench.clock.now = 4
-    with pytest.raises(CircuitOpenError, match="again in 6 s") as told:
+    with pytest.raises(CircuitOpenError, match="again in 6 s") as raised:
         await bench.run()
-    assert (told.value.key, told.value.retry_after_s) == ("a.b", 6)
+    assert (raised.value.key, raised.value.retry_after_s) == ("a.b", 6)
     assert bench.service.calls == 3
     bench.clock.now = 10
     assert bench.breaker.state("a.b") is HALF_OPEN

@@ -45,11 +45,11 @@ async def test_appendix_a_error_reporting_middleware_reports_and_raises_again() 
         )
     (report,) = sink.reports
     assert report.error is raised.value
-    told = report.as_dict()
-    frames = told.pop("backtrace")
+    fields = report.as_dict()
+    frames = fields.pop("backtrace")
     assert isinstance(frames, list)
     assert " in fails: " in str(frames[0])
-    assert told == ABOUT | {
+    assert fields == ABOUT | {
         "type": "ConnectionError",
         "message": "SMTP",
         "attempt": 3,

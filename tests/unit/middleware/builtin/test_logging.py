@@ -91,13 +91,13 @@ async def test_powertools_logger_will_do() -> None:
     stream = io.StringIO()
     powertools = PowertoolsLogger(service="logging-test", stream=stream)
     await EnqueueChain([LoggingMiddleware(powertools)]).run(job(queue="email"), store)
-    told = json.loads(stream.getvalue())
-    assert (told["message"], told["service"], told["level"]) == (
+    logged = json.loads(stream.getvalue())
+    assert (logged["message"], logged["service"], logged["level"]) == (
         "Job enqueued",
         "logging-test",
         "INFO",
     )
-    assert (told["job_id"], told["job_type"], told["queue"]) == (JOB_ID, "a.b", "email")
+    assert (logged["job_id"], logged["job_type"], logged["queue"]) == (JOB_ID, "a.b", "email")
 
 
 async def test_a_job_that_was_given_up_is_logged_as_such() -> None:
@@ -373,15 +373,15 @@ async def test_errors_are_reported_without_configuration(caplog: pytest.LogCaptu
     with pytest.raises(OSError, match="SMTP"):
         await execute([ErrorReportingMiddleware()], raising(OSError("SMTP")), args=("secret",))
     (record,) = caplog.records
-    told = record.__dict__
+    logged = record.__dict__
     assert (record.name, record.levelname) == ("ojs_aws.errors", "ERROR")
-    assert (told["job_id"], told["error_type"], told["error_message"]) == (
+    assert (logged["job_id"], logged["error_type"], logged["error_message"]) == (
         JOB_ID,
         "OSError",
         "SMTP",
     )
-    assert " in handler" in told["backtrace"][0]
-    assert "secret" not in repr(told)
+    assert " in handler" in logged["backtrace"][0]
+    assert "secret" not in repr(logged)
 
 
 @pytest.mark.parametrize("problem", [SystemExit(1), asyncio.CancelledError()])

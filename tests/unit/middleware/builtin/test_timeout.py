@@ -157,9 +157,9 @@ async def test_what_the_handler_raises_passes_as_it_is(problem: BaseException) -
     async def raising(*_: object) -> None:
         raise problem
 
-    with pytest.raises(type(problem)) as told:
+    with pytest.raises(type(problem)) as raised:
         await ExecutionChain([TimeoutMiddleware()]).run(job(), ctx, raising)
-    assert told.value is problem
+    assert raised.value is problem
     assert ctx.failure_origin(problem) == "handler"
 
 

@@ -294,7 +294,7 @@ async def test_a_link_without_a_trace_of_the_worker_is_a_root(telemetry: Telemet
 async def test_without_a_valid_traceparent_there_is_no_span(
     telemetry: Telemetry, meta: dict[str, Any] | None
 ) -> None:
-    """MW-BUILTIN-015: and the job runs all the same, whatever its meta says."""
+    """MW-BUILTIN-015: and the job runs, whatever its meta says."""
     ran: list[bool] = []
     await execute(telemetry.middleware(), job(meta=meta), lambda *_: ran.append(True))
     assert (ran, telemetry.exporter.get_finished_spans()) == ([True], ())

@@ -105,9 +105,9 @@ async def test_a_rollback_that_fails_is_a_note_of_the_error(begin: str) -> None:
         raise OSError("no")
 
     chain = ExecutionChain([TransactionMiddleware(getattr(database, begin))])
-    with pytest.raises(OSError, match="no") as told:
+    with pytest.raises(OSError, match="no") as raised:
         await chain.run(job(), context(), handler)
-    assert told.value.__notes__ == ["The rollback failed: ConnectionError: gone"]
+    assert raised.value.__notes__ == ["The rollback failed: ConnectionError: gone"]
 
 
 async def test_a_commit_that_fails_fails_the_job(begin: str) -> None:
@@ -115,9 +115,9 @@ async def test_a_commit_that_fails_fails_the_job(begin: str) -> None:
     database, ctx = Database(), context()
     database.problem = ConnectionError("gone")
     chain = ExecutionChain([TransactionMiddleware(getattr(database, begin))])
-    with pytest.raises(ConnectionError, match="gone") as told:
+    with pytest.raises(ConnectionError, match="gone") as raised:
         await chain.run(job(), ctx, lambda *_: 1)
-    assert ctx.failure_origin(told.value) == "middleware:transaction"
+    assert ctx.failure_origin(raised.value) == "middleware:transaction"
 
 
 @pytest.mark.parametrize("is_inside", [True, False])

@@ -153,8 +153,10 @@ def test_an_execution_calls_its_own_handler_once_at_most(plans: Plans) -> None:
         try:
             await chain.run(job, ctx, handler)
         except (AnyError, MiddlewareError) as problem:
-            told = ctx.failure_origin(problem)
-            origins.append(told == "handler" if str(problem) == "handler" else told != "handler")
+            origin = ctx.failure_origin(problem)
+            origins.append(
+                origin == "handler" if str(problem) == "handler" else origin != "handler"
+            )
         assert calls in ([], [job.id])
         assert all(origins)
 

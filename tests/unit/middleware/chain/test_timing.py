@@ -93,7 +93,7 @@ async def test_enqueueing_is_measured_too_and_also_when_it_fails() -> None:
 
 
 async def test_measuring_changes_nothing_about_the_guards() -> None:
-    """MW-EXE-006: a forgotten await is found all the same."""
+    """MW-EXE-006: a forgotten await is found nevertheless."""
 
     async def forgets(job: Job, ctx: JobContext, call_next: Any) -> Any:
         call_next()

@@ -36,7 +36,7 @@ def test_a_client_gets_its_burst_and_then_its_rate() -> None:
     assert [limit("a").is_refused for _ in range(7)] == [False] * 5 + [True] * 2
 
 
-def test_who_waits_as_long_as_told_gets_a_token() -> None:
+def test_who_waits_as_long_as_asked_gets_a_token() -> None:
     """Retry-After is no guess; and the remaining requests are those that pass."""
     world, rate = World(), ClientRate(per_s=3, burst=4)
     limit = process(world, rate)
@@ -92,5 +92,5 @@ def test_a_table_that_fails_is_no_reason_to_refuse() -> None:
     limit = world.backend.client_limits
     assert limit is not None
     for _ in range(3):
-        world.faults.spoiled, world.faults.fault = len(world.faults.calls), Fault.FAILS_BEFORE
+        world.faults.faulty, world.faults.fault = len(world.faults.calls), Fault.FAILS_BEFORE
         assert not limit("a").is_refused

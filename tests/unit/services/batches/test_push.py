@@ -89,7 +89,7 @@ def drained(world: World) -> list[str]:
 
 def recover(world: World) -> None:
     """Time passes, and the sweep runs."""
-    world.faults.spoiled = None
+    world.faults.faulty = None
     for _ in range(2):
         world.clock.advance(s=61)
         world.backend.upkeep.sweep.tick()
@@ -113,13 +113,13 @@ def test_op_013_a_crash_at_any_call_leaves_all_or_none(fault: Fault) -> None:
     jobs = jobs_of()
     push(clean, jobs)
     kinds: set[int] = set()
-    for spoiled, called in enumerate(clean.faults.calls):
-        if called == "insert" and spoiled % 17:
+    for faulty, called in enumerate(clean.faults.calls):
+        if called == "insert" and faulty % 17:
             continue  # they are all alike
         world = world_of()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         answer = outcome(lambda world=world: push(world, jobs))  # type: ignore[misc]
-        world.faults.spoiled = None
+        world.faults.faulty = None
         count = seen(world, jobs)
         assert count in {0, MANY}, called
         assert count == MANY or isinstance(answer, (BackendError, ProcessDiedError))
@@ -136,9 +136,9 @@ def test_a_batch_that_is_left_is_rolled_forward_by_the_sweep(fault: Fault) -> No
     clean = world_of()
     jobs = jobs_of()
     push(clean, jobs)
-    for spoiled in (at for at, call in enumerate(clean.faults.calls) if call != "insert"):
+    for faulty in (at for at, call in enumerate(clean.faults.calls) if call != "insert"):
         world = world_of()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         outcome(lambda world=world: push(world, jobs))  # type: ignore[misc]
         recover(world)
         stored = set(world.store.jobs)
@@ -152,12 +152,12 @@ def test_the_same_batch_again_finds_the_jobs_it_made(fault: Fault) -> None:
     clean = world_of()
     jobs = jobs_of()
     push(clean, jobs)
-    for spoiled in range(0, len(clean.faults.calls), 7):
+    for faulty in range(0, len(clean.faults.calls), 7):
         world = world_of()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         if not isinstance(outcome(lambda world=world: push(world, jobs)), list):  # type: ignore[misc]
             assert push(world, jobs) == [job.id for job in jobs]
-        world.faults.spoiled = None
+        world.faults.faulty = None
         again = world.backend.jobs.push.all([job.copy() for job in jobs])
         assert not any(one.is_new for one in again)
         recover(world)
@@ -186,7 +186,7 @@ def test_a_stored_envelope_of_one_of_its_jobs_refuses_the_batch_too() -> None:
     assert len(world.store.jobs) == 1
 
 
-def test_all_faults_are_told_with_their_indices() -> None:
+def test_all_faults_are_reported_with_their_indices() -> None:
     """And nothing is stored."""
     world = world_of()
     jobs = jobs_of()
@@ -216,7 +216,7 @@ def test_a_cancel_finds_a_job_that_is_not_in_its_place_yet() -> None:
     die_after(world, "decide")
     outcome(lambda: push(world, jobs))
     assert not world.store.jobs
-    world.faults.spoiled = None
+    world.faults.faulty = None
     assert world.backend.jobs.cancel(jobs[77].id).after.state is JobState.CANCELLED
     recover(world)
     assert world.store.jobs[jobs[77].id].state is JobState.CANCELLED
@@ -229,7 +229,7 @@ def test_a_job_that_is_gone_does_not_come_back() -> None:
     jobs = jobs_of()
     die_after(world, "advance", 2)
     outcome(lambda: push(world, jobs))
-    world.faults.spoiled = None
+    world.faults.faulty = None
     gone = world.backend.jobs.cancel(jobs[0].id).after
     world.store.delete(gone)
     with pytest.raises(NotFoundError):
@@ -245,7 +245,7 @@ def die_after(world: World, call: str, times: int = 1) -> None:
     def watch(number: int) -> None:
         calls = world.faults.calls
         if calls.count(call) == times and calls[-1] == call:
-            world.faults.spoiled, world.faults.fault = number + 1, Fault.DIES_BEFORE
+            world.faults.faulty, world.faults.fault = number + 1, Fault.DIES_BEFORE
 
     world.faults.afterwards = watch
 
@@ -257,7 +257,7 @@ def left_open(world: World | None = None, start: int = 1) -> tuple[World, list[J
     world.faults.calls.clear()
     die_after(world, "decide")
     outcome(lambda: push(world, jobs))
-    world.faults.spoiled = None
+    world.faults.faulty = None
     world.faults.afterwards = lambda _: None
     assert not {job.id for job in jobs} & world.store.jobs.keys()
     return world, jobs
@@ -318,7 +318,7 @@ def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
             wanted = [WantedJob(world.backend.jobs.push.check(job.copy())) for job in jobs]
             same = world.backend.jobs.push.new_jobs.same
             outcome(lambda: world.backend.batch_push.store_all(wanted, same))
-            world.faults.spoiled, world.faults.afterwards = None, meanwhile
+            world.faults.faulty, world.faults.afterwards = None, meanwhile
         elif called == "load_many" and happened == ["committed"]:
             happened.append("swept")
             world.clock.advance(s=61)

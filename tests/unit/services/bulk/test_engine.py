@@ -27,11 +27,11 @@ def test_a_purge_goes_on_where_one_write_fails_and_says_so(world: World) -> None
     """The cursor does not move past the job that is left; a repetition finds it."""
     push(world, 3)
     first = len(world.faults.calls)
-    world.faults.spoiled, world.faults.fault = first + 3, Fault.FAILS_BEFORE
+    world.faults.faulty, world.faults.fault = first + 3, Fault.FAILS_BEFORE
     with pytest.raises(BackendError):
         world.backend.queues.purge(PURGE)
     assert world.faults.calls[first + 3] == "save"
-    world.faults.spoiled = None
+    world.faults.faulty = None
     states = [job.state for job in world.store.jobs.values()]
     assert (states.count(JobState.CANCELLED), states.count(JobState.AVAILABLE)) == (2, 1)
     assert world.backend.queues.purge(PURGE).cancelled == 1

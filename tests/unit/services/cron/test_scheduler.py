@@ -236,7 +236,7 @@ def test_a_cron_job_that_is_registered_disabled_has_no_next_run(world: World) ->
     assert register(world, is_enabled=False).next_run_at is None
 
 
-def test_an_occurrence_in_the_gap_is_skipped_and_told(world: World) -> None:
+def test_an_occurrence_in_the_gap_is_skipped_and_published(world: World) -> None:
     """CRON-16, CRON-30: 2:30 did not exist in New York on 8 March 2026."""
     world.clock.at = at("2026-03-07T12:00:00Z")
     register(world, expression="30 2 * * *", timezone="America/New_York")
@@ -383,7 +383,7 @@ def test_deleting_lets_go_what_is_only_just_being_enqueued(world: World) -> None
     pass_minutes(world)
     at = world.faults.calls.index("insert", before) - before
     world.clock.advance(s=60)
-    world.faults.spoiled, world.faults.fault = len(world.faults.calls) + at, Fault.DIES_BEFORE
+    world.faults.faulty, world.faults.fault = len(world.faults.calls) + at, Fault.DIES_BEFORE
     with pytest.raises(ProcessDiedError):
         world.backend.cron.scheduler.tick()
     claimed = world.cron.entries[NAME]
@@ -608,14 +608,14 @@ def test_no_fault_fires_twice_or_leaves_a_claim_open(fault: Fault) -> None:
     """Inject every fault into every call of ticks: each occurrence has one job, or is skipped."""
     clean = _world()
     _play(clean)
-    for spoiled in range(len(clean.faults.calls)):
+    for faulty in range(len(clean.faults.calls)):
         world = _world()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         _play(world)
-        world.faults.spoiled = None
+        world.faults.faulty = None
         world.clock.advance(s=60)
         world.backend.cron.scheduler.tick()
-        where = f"call {spoiled} ({world.faults.calls[spoiled]}) {fault.value}"
+        where = f"call {faulty} ({world.faults.calls[faulty]}) {fault.value}"
         scheduled = [decode(render_job(job)["meta"]) for job in jobs(world)]
         seen = [(m["cron_name"], m["cron_scheduled_at"]) for m in scheduled if isinstance(m, dict)]
         assert len(seen) == len(set(seen)), where

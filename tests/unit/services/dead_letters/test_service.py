@@ -54,7 +54,7 @@ def ids(jobs: Any) -> list[str]:
 
 
 def test_dlq_001_only_jobs_whose_policy_says_so_are_dead_letters(world: World) -> None:
-    """Section 4.2: a discarded job is none, and can be retried all the same."""
+    """Section 4.2: a discarded job is none, but can be retried."""
     kept = die(world)
     dropped = die(world, retry={"max_attempts": 1})
     assert ids(world.backend.dead_letters.service.list().jobs) == [kept.id]
@@ -333,12 +333,12 @@ def test_one_failing_write_does_not_keep_the_others_from_theirs(world: World) ->
     assert report.done == 1
     world = World()
     dead = [die(world) for _ in range(3)]
-    world.faults.spoiled, world.faults.fault = delete_at, next(iter(Fault))
+    world.faults.faulty, world.faults.fault = delete_at, next(iter(Fault))
     statuses = [
         o.status for o in world.backend.dead_letters.bulk(BulkAction.DELETE, ids(dead)).outcomes
     ]
     assert statuses.count(BulkStatus.DONE) >= 2
-    world.faults.spoiled = None
+    world.faults.faulty = None
     world.backend.dead_letters.bulk(BulkAction.DELETE, ids(dead))
     assert world.backend.dead_letters.service.list().jobs == ()
 

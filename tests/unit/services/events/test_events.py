@@ -37,10 +37,10 @@ class Watched:
         self.api = Api(self.world.backend)
         store = self.world.store
         for name in ("insert", "save", "claim", "extend", "acknowledge", "delete"):
-            setattr(store, name, self._told(getattr(store, name)))
+            setattr(store, name, self._recorded(getattr(store, name)))
 
-    def _told(self, write: Callable[..., Any]) -> Callable[..., Any]:
-        def told(*arguments: Any, **named: Any) -> Any:
+    def _recorded(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*arguments: Any, **named: Any) -> Any:
             jobs = self.world.store.jobs
             before = dict(jobs)
             answer = write(*arguments, **named)
@@ -50,7 +50,7 @@ class Watched:
                     self.events += events_of(before.get(job_id), jobs.get(job_id), commit)
             return answer
 
-        return told
+        return recorded
 
     def push(self, **attributes: Any) -> str:
         """Push a job; its id."""
@@ -184,7 +184,7 @@ LIVES: dict[Callable[[Watched], None], list[str]] = {
 
 
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: str(life.__name__))
-def test_ext_011_each_transition_tells_its_events_in_lifecycle_order(
+def test_ext_011_each_transition_has_its_events_in_lifecycle_order(
     watched: Watched, life: Callable[[Watched], None]
 ) -> None:
     """Sections 3.1, 3.2 and 5.2.4; a failed attempt first, then what became of the job."""
@@ -221,7 +221,7 @@ def test_each_event_has_the_envelope_and_the_data_of_its_type(
     assert len({event.id for event in watched.events}) == len(watched.events)
 
 
-def test_what_completed_tells(watched: Watched) -> None:
+def test_the_data_of_completed(watched: Watched) -> None:
     """Section 4.1: wall-clock time, attempt, and the result exactly."""
     completed(watched)
     data = watched.data("job.completed")
@@ -230,7 +230,7 @@ def test_what_completed_tells(watched: Watched) -> None:
     assert watched.data("job.started")["worker_id"] == "w1"
 
 
-def test_a_result_that_is_kept_elsewhere_is_not_told_as_null(watched: Watched) -> None:
+def test_a_result_that_is_kept_elsewhere_is_not_null_in_the_event(watched: Watched) -> None:
     """It is left out: null would say that there was none."""
     completed(watched)
     job = watched.world.store.jobs[watched.events[0].subject]
@@ -239,7 +239,7 @@ def test_a_result_that_is_kept_elsewhere_is_not_told_as_null(watched: Watched) -
     assert "result" not in json.loads(event.data)
 
 
-def test_what_retrying_tells(watched: Watched) -> None:
+def test_the_data_of_retrying(watched: Watched) -> None:
     """Section 4.1: when, which attempt, and of how many."""
     retried(watched)
     data = watched.data("job.retrying")
@@ -258,7 +258,7 @@ def test_what_retrying_tells(watched: Watched) -> None:
         (timed_out, deadlines.TIMEOUT),
     ],
 )
-def test_a_lost_reservation_and_a_timeout_are_told_apart(
+def test_a_lost_reservation_and_a_timeout_have_different_events(
     watched: Watched, life: Callable[[Watched], None], kind: str
 ) -> None:
     """By the type of the failed attempt's error; and they happened when time ended it."""
@@ -269,7 +269,7 @@ def test_a_lost_reservation_and_a_timeout_are_told_apart(
     assert hook_of(failed) == ("" if kind == deadlines.TIMEOUT else "reservation_lost")
 
 
-def test_what_a_heartbeat_tells(watched: Watched) -> None:
+def test_the_data_of_a_heartbeat(watched: Watched) -> None:
     """Section 4.1: the new end of the reservation; reported when it was committed."""
     beaten(watched)
     data = watched.data("job.heartbeat")
@@ -287,7 +287,7 @@ def test_two_heartbeats_have_two_ids(watched: Watched) -> None:
     assert watched.events[-1].id != watched.events[-2].id
 
 
-def test_what_expiry_tells(watched: Watched) -> None:
+def test_the_data_of_expiry(watched: Watched) -> None:
     """Section 4.1: the time to live that was configured, whenever it was found to be over."""
     expired(watched)
     assert watched.data("job.expired")["ttl_ms"] == 300_000
@@ -394,7 +394,7 @@ def test_the_life_of_a_worker_is_reported(
     assert len({event.id for event in events}) == len(events)
 
 
-def test_a_worker_that_is_lost_is_told_apart_from_one_that_ended() -> None:
+def test_a_lost_worker_has_another_reason_than_one_that_ended() -> None:
     """The reasons of section 4.3."""
     (lost_one,) = events_of(worker(), None, COMMIT)
     (ended,) = events_of(worker(), worker(state="terminate", last_seen=LATER), COMMIT)
@@ -412,7 +412,7 @@ def test_what_a_worker_said_of_itself_is_reported() -> None:
     assert (data["queues"], data["concurrency"]) == ([], 0)
 
 
-def test_pausing_and_resuming_a_queue_is_told_and_nothing_else_of_it() -> None:
+def test_pausing_and_resuming_are_the_only_events_of_a_queue_item() -> None:
     """Section 4.2; sweeps touch a queue's item each minute."""
     running = QueueInfo(name="email", created_at=SEEN)
     paused = replace(running, paused_at=LATER)

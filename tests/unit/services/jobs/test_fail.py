@@ -91,7 +91,7 @@ def test_the_backoff_grows_by_the_counted_attempts(world: World) -> None:
     assert fail(world, job).retry_delay_ms == 1000
 
 
-def test_an_operators_retry_counts_anew(world: World) -> None:
+def test_an_operators_retry_counts_from_zero(world: World) -> None:
     """What was given back in the life before is forgotten with its attempts."""
     pushed(world.backend, retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
     give_back(world, fetched(world.backend, worker_id="w1")[0])
@@ -160,7 +160,7 @@ def test_places_in_limits_are_given_back(world: World) -> None:
     assert fetched(world.backend, worker_id="w1")[0].id in {job.id for job in jobs}
 
 
-def test_a_requeue_tells_that_the_job_is_available_and_no_failure(world: World) -> None:
+def test_a_requeue_publishes_that_the_job_is_available_and_no_failure(world: World) -> None:
     """`job.failed` would ring alarms for a deployment, also for what failed long before."""
     pushed(world.backend, retry={"max_attempts": 5})
     (job,) = fetched(world.backend, worker_id="w1")
@@ -168,9 +168,9 @@ def test_a_requeue_tells_that_the_job_is_available_and_no_failure(world: World) 
     world.clock.advance(s=60)
     (job,) = fetched(world.backend, worker_id="w1")
     after = give_back(world, job, None)
-    told = events_of(job, after, Commit(world.clock.now()))
-    assert [event.type for event in told] == ["job.enqueued"]
-    assert json.loads(told[0].data)["attempt"] == 2
+    published = events_of(job, after, Commit(world.clock.now()))
+    assert [event.type for event in published] == ["job.enqueued"]
+    assert json.loads(published[0].data)["attempt"] == 2
 
 
 def test_a_requeue_is_not_counted_as_a_retry(world: World) -> None:

@@ -60,7 +60,7 @@ def test_what_was_claimed_is_given_though_the_fetch_cannot_look_further(world: W
 
 
 def test_a_bucket_that_changes_before_the_claim_is_looked_at_again(world: World) -> None:
-    """An operator changes the limit at this moment, and the job may begin all the same."""
+    """An operator changes the limit at this moment, and the job may still begin."""
     job_id = pushed(world.backend, rate_limit={"key": "k", "concurrency": 2}).id
     now = world.clock.now()
     change = lambda: world.limits.override("k", None, '{"concurrency":3}', None, now)  # noqa: E731

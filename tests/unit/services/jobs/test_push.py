@@ -114,7 +114,7 @@ def test_a_batch_fails_when_a_middleware_raises_after_the_storing() -> None:
 
 
 @pytest.mark.parametrize("is_batch", [True, False])
-def test_an_error_that_a_batch_middleware_swallows_is_not_told_as_a_drop(is_batch: bool) -> None:
+def test_an_error_that_a_batch_middleware_swallows_is_no_drop(is_batch: bool) -> None:
     """Nothing is stored, and the caller learns why."""
     world = World()
 

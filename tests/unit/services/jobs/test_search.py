@@ -282,13 +282,13 @@ def test_one_failing_write_does_not_stop_the_others(world: World, fault: Fault) 
     """It is reported, and the next request meets the job again if it was not changed."""
     for _ in range(3):
         die(world)
-    world.faults.spoiled = len(world.faults.calls) + 2  # the queue is named, one read, then writes
+    world.faults.faulty = len(world.faults.calls) + 2  # the queue is named, one read, then writes
     world.faults.fault = fault
     report = world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(queue="default"))
-    assert world.faults.calls[world.faults.spoiled] == "save"
+    assert world.faults.calls[world.faults.faulty] == "save"
     statuses = sorted(str(outcome.status) for outcome in report.outcomes)
     assert statuses == ["done", "done", "failed"]
-    world.faults.spoiled = None
+    world.faults.faulty = None
     again = world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(queue="default"))
     assert again.done == (fault is Fault.FAILS_BEFORE)
     assert {job.state for job in world.store.jobs.values()} == {S.AVAILABLE}
@@ -317,8 +317,8 @@ def test_an_attempt_failed_before_the_job_was_available_again(world: World) -> N
         FetchRequest(("default",), worker_id="w", visibility_timeout_ms=30_000)
     )
     world.clock.advance(s=31)
-    told = [entry.what for entry in history_of(world.backend.jobs.info(record.id))]
-    assert told[:3] == ["created", "attempt_failed", "enqueued"]
+    shown = [entry.what for entry in history_of(world.backend.jobs.info(record.id))]
+    assert shown[:3] == ["created", "attempt_failed", "enqueued"]
 
 
 def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
@@ -330,8 +330,8 @@ def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
     world.clock.advance(s=1)
     world.backend.jobs.ack(dead.id, "w", None)
     entries = history_of(world.store.jobs[dead.id])
-    told = [(entry.what, entry.is_past_life) for entry in entries]
-    assert told == [
+    shown = [(entry.what, entry.is_past_life) for entry in entries]
+    assert shown == [
         ("created", False),
         ("attempt_failed", True),
         ("enqueued", False),
@@ -344,12 +344,12 @@ def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
 def test_a_job_ends_after_its_last_attempt_failed(world: World) -> None:
     """Both happen in the same instant; read from the top, the one leads to the other."""
     dead = die(world)
-    told = [entry.what for entry in history_of(world.store.jobs[dead.id])]
-    assert told.index("attempt_failed") < len(told) - 1
-    assert told[-1] in {"discarded", "dead_lettered"}
+    shown = [entry.what for entry in history_of(world.store.jobs[dead.id])]
+    assert shown.index("attempt_failed") < len(shown) - 1
+    assert shown[-1] in {"discarded", "dead_lettered"}
 
 
-def test_the_history_tells_what_is_to_come(world: World) -> None:
+def test_the_history_shows_what_is_to_come(world: World) -> None:
     """When the reservation of an active job ends, and when a retry is due."""
     ids = one_of_each(world)
     active = history_of(world.store.jobs[ids[S.ACTIVE]])

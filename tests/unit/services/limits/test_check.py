@@ -274,7 +274,7 @@ def test_rl_r003_a_handler_that_was_refused_holds_its_key_back(world: World) -> 
 
 @pytest.mark.parametrize("until", ["soon", 5, None, "2020-01-01T00:00:00Z"])
 def test_an_error_that_names_no_instant_is_only_an_error(world: World, until: object) -> None:
-    """It is the application's own data; the failure counts all the same."""
+    """It is the application's own data; the failure counts nevertheless."""
     job = push(world, {"key": "api", "concurrency": 1})
     fetched_ids(world.backend)
     text = json.dumps({"message": "429", "details": {"rate_limit_until": until}})
@@ -290,15 +290,15 @@ def test_rl_006_a_bucket_reports_once_that_it_is_exhausted_and_released(
     jobs = [push(world, ONE) for _ in range(3)]
     fetched_ids(world.backend)
     commit = Commit(Instant(world.clock.at))
-    told = []
+    published = []
     for look in range(4):
         before = world.store.buckets["api"]
         if look == 3:
             world.backend.jobs.ack(jobs[0], "w", None)
         fetched_ids(world.backend)
-        told += events_of(before, world.store.buckets["api"], commit)
-    assert [event.type for event in told] == ["rate_limit.exceeded", "rate_limit.released"]
-    exceeded, released = (decode(event.data) for event in told)
+        published += events_of(before, world.store.buckets["api"], commit)
+    assert [event.type for event in published] == ["rate_limit.exceeded", "rate_limit.released"]
+    exceeded, released = (decode(event.data) for event in published)
     assert exceeded == {"key": "api", "strategy": "concurrency", "limit": 1, "current": 1}
     assert released == {"key": "api", "strategy": "concurrency", "job_id": jobs[1]}
 
@@ -326,12 +326,12 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
     fault: Fault, operation: str
 ) -> None:
     """Inject each fault into each call of each operation: places are what active jobs hold."""
-    for spoiled in range(6):
+    for faulty in range(6):
         world = World()
         first, second = push(world, ONE), push(world, ONE)
         if operation != "fetch":
             assert fetched_ids(world.backend) == [first]
-        world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
+        world.faults.faulty, world.faults.fault = len(world.faults.calls) + faulty, fault
         with suppress(OjsError, ProcessDiedError):
             match operation:
                 case "fetch":
@@ -342,7 +342,7 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
                     world.backend.jobs.fail(first, "w", ERROR)
                 case "cancel":
                     world.backend.jobs.cancel(first)
-        world.faults.spoiled = None
+        world.faults.faulty = None
         states = [job.state for job in world.store.jobs.values()]
         assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
         ended = 0
@@ -404,7 +404,7 @@ def test_messages_do_not_multiply_while_jobs_wait_for_a_slow_limit(
 @pytest.mark.parametrize("operation", ["report", "stop", "reschedule"])
 def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation: str) -> None:
     """Inject a fault into each call of a report, an override and its end, and a postponed job."""
-    for spoiled in range(8):
+    for faulty in range(8):
         world = World()
         limit = {**ONE, "on_limit": "reschedule"} if operation == "reschedule" else ONE
         jobs = [push(world, limit), push(world, limit)]
@@ -412,7 +412,7 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
             assert fetched_ids(world.backend) == jobs[:1]
         until = format_instant(Instant(world.clock.at + 30_000))
         error = parse_object(f'{{"message": "429", "rate_limit_until": "{until}"}}')
-        world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
+        world.faults.faulty, world.faults.fault = len(world.faults.calls) + faulty, fault
         with suppress(OjsError, ProcessDiedError):
             match operation:
                 case "report":
@@ -423,7 +423,7 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
                     world.backend.limits.lift("api")
                 case "reschedule":
                     fetched_ids(world.backend, count=2)
-        world.faults.spoiled = None
+        world.faults.faulty = None
         states = [job.state for job in world.store.jobs.values()]
         assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
         for _ in range(20):

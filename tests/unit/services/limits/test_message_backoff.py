@@ -136,7 +136,7 @@ def test_a_message_that_wakes_nobody_is_deleted() -> None:
 
 
 def test_places_of_windows_wake_nobody() -> None:
-    """They are not given back, so there is nothing to tell."""
+    """They are not given back, so there is nothing to publish."""
     world = World()
     push(world, {"key": "k", "rate": {"limit": 1, "period": "PT1S"}})
     received = world.messages.receive("default", 10, 120)

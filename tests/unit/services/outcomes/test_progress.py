@@ -124,11 +124,11 @@ def test_each_attempt_starts_without_progress(world: World) -> None:
 
 def test_a_completed_job_is_done_if_it_ever_reported(world: World) -> None:
     """PRG-005, section 8.1; without a write of its own."""
-    silent, told = active(world), active(world)
-    report(world, told, '{"progress": 0.87}')
-    for job in (silent, told):
+    silent, reported = active(world), active(world)
+    report(world, reported, '{"progress": 0.87}')
+    for job in (silent, reported):
         world.backend.jobs.ack(job.id, "w", None)
-    known = shown(world, told)
+    known = shown(world, reported)
     assert known is not None
     assert known.fraction == 1.0
     assert shown(world, silent) is None
@@ -199,15 +199,15 @@ def test_a_chatty_handler_does_not_extend_with_every_report(world: World) -> Non
 def test_progress_makes_one_event_a_second(world: World) -> None:
     """ojs-events, section 4.1; ojs-progress, section 6.2. It replaces the heartbeat's."""
     job = active(world)
-    told = []
+    reported = []
     for number in range(25):
         before = world.store.jobs[job.id]
         report(world, job, f'{{"progress": {number / 100}, "message": "row {number}"}}')
-        told += events_of(before, world.store.jobs[job.id], Commit(world.clock.now(), "1"))
+        reported += events_of(before, world.store.jobs[job.id], Commit(world.clock.now(), "1"))
         world.clock.advance(ms=100)
-    assert {event.type for event in told} == {"job.progress"}
-    assert 2 <= len(told) <= 4
-    data = parse_object(told[0].data)
+    assert {event.type for event in reported} == {"job.progress"}
+    assert 2 <= len(reported) <= 4
+    data = parse_object(reported[0].data)
     assert data["progress_percent"].value == 0
     assert data["worker_id"].value == "w"
     assert data["attempt"].value == 1

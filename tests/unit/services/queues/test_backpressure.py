@@ -34,8 +34,8 @@ def depth(world: World) -> int:
     return world.depths.depths["small"].jobs
 
 
-def tell(world: World, before: JobRecord | None, job_id: str) -> None:
-    """Let the stream tell of a job's change."""
+def publish(world: World, before: JobRecord | None, job_id: str) -> None:
+    """Let the stream report a job's change."""
     world.backend.queues.backpressure.follow([(before, world.store.jobs.get(job_id))])
 
 
@@ -58,12 +58,12 @@ def test_bp_001_a_full_queue_rejects_and_stores_nothing(world: World) -> None:
 
 
 def test_a_job_that_ended_leaves_its_place(world: World) -> None:
-    """As soon as the stream tells of it; a retry keeps it."""
+    """As soon as the stream reports it; a retry keeps it."""
     jobs = [push(world).record for _ in range(2)]
     assert jobs[0] is not None
     before = world.store.jobs[jobs[0].id]
     world.backend.jobs.cancel(jobs[0].id)
-    tell(world, before, jobs[0].id)
+    publish(world, before, jobs[0].id)
     assert depth(world) == 1
     push(world)
 
@@ -72,10 +72,10 @@ def test_a_job_that_push_counted_is_not_counted_again(world: World) -> None:
     """But one that came another way is: a workflow's step, an operator's retry."""
     job = push(world).record
     assert job is not None
-    tell(world, None, job.id)
+    publish(world, None, job.id)
     assert depth(world) == 1
     world.backend.jobs.cancel(job.id)
-    tell(world, job, job.id)
+    publish(world, job, job.id)
     assert depth(world) == 0
     stranger = Job("demo.echo", [], queue="small")
     record = world.backend.jobs.transact(stranger).pushed.record
@@ -203,11 +203,11 @@ def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
     assert [fill.is_high for fill in fills if fill] == [False, True, True]
     assert fills[2] is not None
     assert (fills[2].depth, fills[2].bound, fills[2].pressure) == (3, 4, 0.75)
-    told = world.pressures.reports["warned"]
-    assert (told.is_warned, told.depth, told.bound) == (True, 2, 4)
+    report = world.pressures.reports["warned"]
+    assert (report.is_warned, report.depth, report.bound) == (True, 2, 4)
     for job in list(world.store.jobs.values())[:2]:
         world.backend.jobs.cancel(job.id)
-        tell(world, job, job.id)
+        publish(world, job, job.id)
     assert world.pressures.reports["warned"].is_warned is False
 
 
@@ -216,13 +216,13 @@ def test_a_queue_that_takes_its_last_job_is_full(world: World) -> None:
     push(world)
     assert "small" not in world.pressures.reports
     push(world)
-    told = world.pressures.reports["small"]
-    (warning, full) = events_of(None, told, Commit(world.clock.now(), "1"))
+    report = world.pressures.reports["small"]
+    (warning, full) = events_of(None, report, Commit(world.clock.now(), "1"))
     assert (warning.type, full.type) == ("backpressure.warning", "queue.full")
     assert full.data == '{"queue":"small","depth":2,"bound":2}'
 
 
-def test_bp_004_rejections_are_told_once_a_second(world: World) -> None:
+def test_bp_004_rejections_are_published_once_a_second(world: World) -> None:
     """With how many there were: a storm of them costs a write a second, not one each."""
     push(world)
     push(world)
@@ -242,7 +242,7 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
     assert job is not None
     world.backend.jobs.cancel(job.id)
     for _ in range(2):
-        tell(world, job, job.id)
+        publish(world, job, job.id)
     assert depth(world) == -1
     settings = world.book.all()
     world.backend.queues.depth_recount.tick(settings)
@@ -262,7 +262,7 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
     world.clock.advance(s=60)
     assert world.backend.queues.depth_recount.tick(settings) == {"small": 1}
     push(world)
-    tell(world, job, job.id)
+    publish(world, job, job.id)
     push(world)
     live = [each for each in world.store.jobs.values() if not each.state.is_terminal]
     assert (depth(world), len(live)) == (2, 3)

@@ -234,7 +234,7 @@ def test_a_queue_with_jobs_left_is_not_deleted(world: World) -> None:
     assert world.depths.depths == {}
 
 
-def test_a_deleted_queue_begins_anew_with_its_next_job(world: World) -> None:
+def test_a_deleted_queue_begins_again_with_its_next_job(world: World) -> None:
     """Without the settings that it had."""
     configure(world, default_timeout=9, visibility_timeout=9, concurrency=1)
     world.backend.queues.config.delete("q", {"strategy": "reject"})

@@ -99,7 +99,7 @@ def test_a_queue_that_was_admitted_counts_before_it_is_registered(world: World) 
 
 def test_where_the_queues_cannot_be_read_a_job_is_stored(world: World) -> None:
     """The bound is on cost; no job is lost for it."""
-    world.faults.spoiled = 0
+    world.faults.faulty = 0
     push(world, "a")
     assert len(world.store.jobs) == 1
 

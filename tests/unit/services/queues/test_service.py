@@ -87,17 +87,17 @@ def test_a_trigger_that_was_off_before_stays_off(world: World) -> None:
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-@pytest.mark.parametrize("spoiled", range(4))
+@pytest.mark.parametrize("faulty", range(4))
 def test_whatever_fails_in_a_resume_the_workers_are_woken(
-    world: World, fault: Fault, spoiled: int
+    world: World, fault: Fault, faulty: int
 ) -> None:
     """The sweep switches the triggers on that a resume left off."""
     pushed(world.backend)
     world.backend.queues.service.pause("default")
-    world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
+    world.faults.faulty, world.faults.fault = len(world.faults.calls) + faulty, fault
     with suppress(OjsError, ProcessDiedError):
         world.backend.queues.service.resume("default")
-    world.faults.spoiled = None
+    world.faults.faulty = None
     if world.registry.infos["default"].paused_at is not None:
         world.backend.queues.service.resume("default")
     world.backend.upkeep.sweep.tick()
@@ -106,16 +106,16 @@ def test_whatever_fails_in_a_resume_the_workers_are_woken(
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-@pytest.mark.parametrize("spoiled", range(4))
+@pytest.mark.parametrize("faulty", range(4))
 def test_whatever_fails_in_a_pause_the_triggers_are_off(
-    world: World, fault: Fault, spoiled: int
+    world: World, fault: Fault, faulty: int
 ) -> None:
     """The sweep ends what a pause began; one that never took effect left them on."""
     pushed(world.backend)
-    world.faults.spoiled, world.faults.fault = len(world.faults.calls) + spoiled, fault
+    world.faults.faulty, world.faults.fault = len(world.faults.calls) + faulty, fault
     with suppress(OjsError, ProcessDiedError):
         world.backend.queues.service.pause("default")
-    world.faults.spoiled = None
+    world.faults.faulty = None
     world.backend.upkeep.sweep.tick()
     is_paused = world.registry.infos["default"].paused_at is not None
     assert world.triggers.off == ({"trigger-1"} if is_paused else set())

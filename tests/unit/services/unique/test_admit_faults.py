@@ -72,9 +72,9 @@ def test_no_fault_makes_two_jobs_or_none_of_a_key(
     """For each call: one live job, all of a batch or nothing, and in the end a key that is free."""
     clean = World()
     play(clean, strategy, is_scheduled=is_scheduled)
-    for spoiled in range(len(clean.faults.calls)):
+    for faulty in range(len(clean.faults.calls)):
         world = World()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         first, second = play(world, strategy, is_scheduled=is_scheduled)
         assert first not in (None, KEPT_OUT)
         assert second is not None
@@ -85,13 +85,13 @@ def test_no_fault_makes_two_jobs_or_none_of_a_key(
         assert len(live(world)) == 1
         heal(world)
         assert live(world) == []
-        world.faults.spoiled = None
+        world.faults.faulty = None
         assert push(world, "01990000-0000-7000-8000-dddddddddddd", "reject", [4]) != KEPT_OUT
 
 
 def heal(world: World) -> None:
     """Workers do what there is to do, without faults."""
-    world.faults.spoiled = None
+    world.faults.faulty = None
     for _ in range(3):
         world.clock.advance(s=61)
         world.backend.upkeep.sweep.tick()
@@ -109,7 +109,7 @@ steps = st.one_of(
     ),
     st.tuples(st.just("advance"), st.integers(1, 40)),
     st.tuples(st.sampled_from(["fetch", "ack", "fail", "cancel", "sweep"])),
-    st.tuples(st.just("spoil"), st.integers(0, 4), st.sampled_from(list(Fault))),
+    st.tuples(st.just("fault"), st.integers(0, 4), st.sampled_from(list(Fault))),
 )
 
 
@@ -154,8 +154,8 @@ def step(world: World, number: int, what: str, how: list[Any]) -> None:
                     world.backend.jobs.cancel(job.id)
         case "sweep":
             world.backend.upkeep.sweep.tick()
-        case "spoil":
-            world.faults.spoiled = len(world.faults.calls) + how[0]
+        case "fault":
+            world.faults.faulty = len(world.faults.calls) + how[0]
             world.faults.fault = how[1]
 
 

@@ -84,7 +84,7 @@ def live(world: World, key: int) -> list[str]:
 
 def recover(world: World) -> None:
     """Time passes, and the sweep runs."""
-    world.faults.spoiled = None
+    world.faults.faulty = None
     world.clock.advance(s=61)
     world.backend.upkeep.sweep.tick()
 
@@ -204,18 +204,18 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
     chosen = [
         at for at, call in enumerate(calls) if call not in {"insert", "reserve"} or at % 29 == 0
     ]
-    for spoiled in chosen:
+    for faulty in chosen:
         world = begin()
-        world.faults.spoiled, world.faults.fault = spoiled, fault
+        world.faults.faulty, world.faults.fault = faulty, fault
         answer = push_all(world, jobs)
-        world.faults.spoiled = None
+        world.faults.faulty = None
         recover(world)
         counted = sum(job.id in world.store.jobs for job in jobs)
-        assert counted in {0, sum(job.id in clean_states for job in jobs)}, calls[spoiled]
+        assert counted in {0, sum(job.id in clean_states for job in jobs)}, calls[faulty]
         if isinstance(answer, (BackendError, ProcessDiedError)):
             push_all(world, jobs)
         recover(world)
-        assert settled(world) == clean_states, calls[spoiled]
+        assert settled(world) == clean_states, calls[faulty]
         documents = {job.id: job.document for job in clean.store.jobs.values()}
         assert {job.id: job.document for job in world.store.jobs.values()} == documents
         assert len(live(world, 7)) == 1

@@ -64,9 +64,9 @@ def test_a_batch_sent_twice_leaves_whom_its_policy_leaves(strategy: str, fault: 
     chosen = [at for at, call in enumerate(calls) if at < 9 or call not in {"insert", "reserve"}]
     for at in chosen:
         world = begin()
-        world.faults.spoiled, world.faults.fault = at, fault
+        world.faults.faulty, world.faults.fault = at, fault
         push_all(world, jobs)
-        world.faults.spoiled = None
+        world.faults.faulty = None
         world.clock.advance(s=1)
         push_all(world, jobs)
         assert settled(world)[name(6)] is JobState.ACTIVE, calls[: at + 1]
@@ -84,7 +84,7 @@ def test_a_job_put_into_its_place_late_replaces_whom_it_met() -> None:
 
     def end(number: int) -> None:
         if calls[number] == "decide":
-            world.faults.spoiled, world.faults.fault = number + 1, Fault.DIES_BEFORE
+            world.faults.faulty, world.faults.fault = number + 1, Fault.DIES_BEFORE
 
     world.faults.afterwards = end
     assert isinstance(push_all(world, [first, *others]), ProcessDiedError)
@@ -103,9 +103,9 @@ def test_a_batch_sent_twice_leaves_a_job_that_was_moved_elsewhere() -> None:
     before = world.store.jobs[name(6)]
     world.store.jobs[name(6)] = replace(before, queue="elsewhere", version=before.version + 1)
     world.faults.calls.clear()
-    world.faults.spoiled, world.faults.fault = 5, Fault.FAILS_AFTER
+    world.faults.faulty, world.faults.fault = 5, Fault.FAILS_AFTER
     assert isinstance(push_all(world, [first, *others]), BackendError)
-    world.faults.spoiled = None
+    world.faults.faulty = None
     assert isinstance(push_all(world, [first, *others]), list)
     assert settled(world)[name(6)] is JobState.AVAILABLE
     assert settled(world)[name(1000)] is JobState.AVAILABLE

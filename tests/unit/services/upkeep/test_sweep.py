@@ -159,17 +159,17 @@ def test_after_an_outage_the_oldest_go_first_and_not_all_at_once(
 def test_a_sweep_that_dies_anywhere_leaves_no_job_unarmed(world: World) -> None:
     """The cursor moves after the messages were sent: at worst a page of them is sent twice."""
     for fault in Fault:
-        for spoiled in range(_calls_of_an_arming_tick()):
+        for faulty in range(_calls_of_an_arming_tick()):
             world = World()
             ids = push(world, 250, scheduled_at="+PT20M")
             world.clock.advance(s=600)
             world.faults.calls.clear()
-            world.faults.spoiled, world.faults.fault = spoiled, fault
+            world.faults.faulty, world.faults.fault = faulty, fault
             with suppress(BackendError, ProcessDiedError):
                 world.backend.upkeep.sweep.tick()
-            world.faults.spoiled = None
+            world.faults.faulty = None
             tick_for(world, 5)
-            where = f"call {spoiled} {fault.value}"
+            where = f"call {faulty} {fault.value}"
             assert set(sent(world)) == set(ids), where
             assert sum(sent(world).values()) <= 250 + sweeping.PAGE, where
 
@@ -200,10 +200,10 @@ def test_concurrent_ticks_do_no_harm(world: World) -> None:
 def test_an_error_in_one_queue_leaves_the_others_theirs(world: World) -> None:
     """And the queue is looked at again in the next tick."""
     world.registry.ensure("email", world.clock.now())
-    world.faults.spoiled = 2
+    world.faults.faulty = 2
     report = world.backend.upkeep.sweep.tick()
     assert (report.queues, report.failed) == (2, 1)
-    world.faults.spoiled = None
+    world.faults.faulty = None
     assert world.backend.upkeep.sweep.tick().queues == 1
 
 
@@ -277,7 +277,7 @@ def test_the_end_of_a_tick_is_written_down(world: World) -> None:
     assert (last.at, last.lag_ms) == (world.clock.now(), 5000)
 
 
-def test_the_sweep_tells_for_how_long_jobs_have_been_waiting(world: World) -> None:
+def test_the_sweep_reports_for_how_long_jobs_have_been_waiting(world: World) -> None:
     """Of each queue that has some; a queue that is paused waits on purpose."""
     for queue in ("default", "email"):
         world.registry.ensure(queue, world.clock.now())

@@ -84,9 +84,9 @@ def test_a_failed_recount_does_not_fail_the_sweep(
 
 
 def test_a_change_that_was_on_its_way_is_taken_out_again(world: World) -> None:
-    """The first count had it, and then it came; the next count, when all is quiet, tells."""
+    """The first count had it, and then it came; the next count, when all is quiet, is right."""
     tick(recount(world))
-    count_changes(world)  # tells the three jobs that were counted already
+    count_changes(world)  # reports the three jobs that were counted already
     assert available(world) == 6
     later = recount(world)
     world.clock.advance(s=1)

@@ -50,7 +50,7 @@ def definition(body: dict[str, Any]) -> Definition:
 
 
 class Stream:
-    """What the table's stream would tell: every version of every item, from a look to the next."""
+    """What the table's stream would report: every version of each item, from a look to the next."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -163,7 +163,7 @@ def test_callbacks_fire_once_with_all_results(world: World, stream: Stream) -> N
     assert state_of(world, made) == WorkflowState.COMPLETED
 
 
-def test_reading_takes_over_what_the_stream_has_not_told_yet(world: World) -> None:
+def test_reading_applies_what_the_stream_has_not_reported_yet(world: World) -> None:
     made = create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     [first] = fetched(world.backend, count=10)
     end(world, first)
@@ -407,11 +407,11 @@ def test_whatever_call_fails_a_workflow_neither_stops_nor_runs_twice(fault: Faul
         _lived(call, fault)
 
 
-def _lived(spoiled: int | None, fault: Fault) -> int:
+def _lived(faulty: int | None, fault: Fault) -> int:
     """Run the workflow with a fault in one call; return how many calls were made."""
     world = World()
     stream = Stream(world)
-    world.faults.spoiled, world.faults.fault = spoiled, fault
+    world.faults.faulty, world.faults.fault = faulty, fault
     waiting: list[Record] = []
     for _ in range(60):
         try:
@@ -427,7 +427,7 @@ def _lived(spoiled: int | None, fault: Fault) -> int:
             world = _revived(world)
             stream.world = world
     workflow: Workflow = world.workflows.kept["w"]
-    assert workflow.state is WorkflowState.COMPLETED, (spoiled, fault, world.faults.calls)
+    assert workflow.state is WorkflowState.COMPLETED, (faulty, fault, world.faults.calls)
     assert sorted(each.type for each in world.store.jobs.values()) == [*"abcdefgi"]
     return len(world.faults.calls)
 
@@ -487,7 +487,7 @@ def test_many_members_that_end_at_once_fire_each_callback_once(
 
 def test_a_large_group_begins_whole_and_ends_once(world: World, stream: Stream) -> None:
     """Its jobs are enqueued in portions after it was committed; a crash in between loses none."""
-    world.faults.spoiled, world.faults.fault = 4, Fault.DIES_BEFORE
+    world.faults.faulty, world.faults.fault = 4, Fault.DIES_BEFORE
     with pytest.raises(ProcessDiedError):
         create(world, {"type": "group", "id": "w", "jobs": [job("a")] * 1500})
     begun = len(world.store.jobs)

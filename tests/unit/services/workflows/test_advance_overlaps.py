@@ -18,7 +18,7 @@ WORKFLOW_ID = "01990000-0000-7000-8000-0000000000aa"
 
 @pytest.fixture
 def stream(world: World) -> Stream:
-    """What the table tells."""
+    """What the table's stream reports."""
     return Stream(world)
 
 
@@ -48,9 +48,7 @@ def test_a_workflow_is_cancelled_although_it_goes_on_meanwhile(world: World) -> 
     assert states == {JobState.COMPLETED, JobState.CANCELLED}
 
 
-def test_two_that_tell_of_the_same_workflow_at_once_both_count(
-    world: World, stream: Stream
-) -> None:
+def test_two_reports_of_one_workflow_at_once_both_count(world: World, stream: Stream) -> None:
     """The second goes on from what the first has written."""
     create(world, {"type": "group", "name": "g", "jobs": [job(), job()]})
     stream.flow()

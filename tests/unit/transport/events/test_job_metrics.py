@@ -30,7 +30,7 @@ from tests.simulation.world import World
 from tests.unit.transport.events.test_stream import batch
 
 
-def told(kind: str, queue: str = "email", **data: Any) -> Event:
+def made(kind: str, queue: str = "email", **data: Any) -> Event:
     """An event of a job."""
     return Event(
         id=f"evt_{kind}",
@@ -47,17 +47,17 @@ def test_obs_004_and_005_jobs_are_counted_and_timed_by_queue() -> None:
     """Counters of what became of them; seconds of execution and of waiting."""
     found = measured(
         [
-            told("job.enqueued"),
-            told("job.started", attempt=1, queue_time_ms=1500),
-            told("job.failed", duration_ms=250),
-            told("job.retrying"),
-            told("job.started", attempt=2),
-            told("job.completed", duration_ms=2000),
-            told("job.discarded", dead_letter=True),
-            told("job.cancelled", queue="other"),
-            told("job.expired", queue="other"),
-            told("job.heartbeat", queue="third"),
-            told("worker.started", queue=""),
+            made("job.enqueued"),
+            made("job.started", attempt=1, queue_time_ms=1500),
+            made("job.failed", duration_ms=250),
+            made("job.retrying"),
+            made("job.started", attempt=2),
+            made("job.completed", duration_ms=2000),
+            made("job.discarded", dead_letter=True),
+            made("job.cancelled", queue="other"),
+            made("job.expired", queue="other"),
+            made("job.heartbeat", queue="third"),
+            made("worker.started", queue=""),
         ]
     )
     assert set(found) == {"email", "other"}
@@ -86,7 +86,7 @@ class Context:
     function_name: str = "stream"
 
 
-def test_the_stream_measures_what_it_told_and_nothing_that_comes_again() -> None:
+def test_the_stream_measures_what_it_published_once() -> None:
     """A record that must be repeated is counted when it is reported."""
     world = World()
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
@@ -143,7 +143,7 @@ def test_types_that_producers_make_up_make_no_metrics_without_end(
     """The first ones have names, the others one together."""
     measure = MeasuredByType(MetricNames(most=1))
     for n in range(MAX_NAMES + 5):
-        measure([replace(told("job.enqueued", queue=f"q{n}"), job_type=f"a.b{n}")], "stream")
+        measure([replace(made("job.enqueued", queue=f"q{n}"), job_type=f"a.b{n}")], "stream")
     lines = lines_of(capsys)
     assert len({line["type"] for line in lines}) == MAX_NAMES + 1
     assert [line["type"] for line in lines[-5:]] == ["other"] * 5
@@ -157,10 +157,10 @@ def test_queues_that_producers_make_up_make_no_metrics_without_end(
     measure = MeasuredByQueue(MetricNames(["declared"]))
     names = [f"q{n}" for n in range(MAX_NAMES + 5)]
     for name in names:
-        measure(measured([told("job.enqueued", queue=name)]), "stream")
+        measure(measured([made("job.enqueued", queue=name)]), "stream")
     assert {line["queue"] for line in lines_of(capsys)} == {*names[:MAX_NAMES], "other"}
-    batch = [told("job.enqueued", queue=name) for name in ("declared", *names[-3:])]
-    batch += [told("job.started", queue=names[-1], attempt=1, queue_time_ms=500)]
+    batch = [made("job.enqueued", queue=name) for name in ("declared", *names[-3:])]
+    batch += [made("job.started", queue=names[-1], attempt=1, queue_time_ms=500)]
     measure(measured(batch), "stream")
     declared, other = (line for line in lines_of(capsys) if "ojs.job.enqueued" in line)
     assert (declared["queue"], declared["ojs.job.enqueued"]) == ("declared", [1.0])
@@ -183,8 +183,8 @@ def test_the_metrics_are_a_line_of_the_log_for_each_queue(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In CloudWatch's embedded format, with the function and the queue as dimensions."""
-    events = [told("job.enqueued"), told("job.enqueued", queue="other")]
-    measure_in_log(measured([*events, told("job.started", attempt=1, queue_time_ms=500)]), "stream")
+    events = [made("job.enqueued"), made("job.enqueued", queue="other")]
+    measure_in_log(measured([*events, made("job.started", attempt=1, queue_time_ms=500)]), "stream")
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["queue"] for line in lines] == ["email", "other"]
     (described,) = lines[0]["_aws"]["CloudWatchMetrics"]
@@ -201,8 +201,8 @@ def test_dead_letters_of_all_queues_are_counted_without_a_queue(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """One alarm watches them, however many queues there are."""
-    events = [told("job.discarded", queue=name, dead_letter=True) for name in ("a", "a", "b")]
-    measure_in_log(measured([*events, told("job.discarded", queue="c")]), "stream")
+    events = [made("job.discarded", queue=name, dead_letter=True) for name in ("a", "a", "b")]
+    measure_in_log(measured([*events, made("job.discarded", queue="c")]), "stream")
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (whole,) = [line for line in lines if "queue" not in line]
     assert whole["ojs.job.dead_lettered"] == [3.0]
@@ -212,7 +212,7 @@ def test_dead_letters_of_all_queues_are_counted_without_a_queue(
 
 def test_many_times_stay_within_what_a_line_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """Spread over all of them."""
-    measure_in_log(measured([told("job.completed", duration_ms=n) for n in range(1000)]), "stream")
+    measure_in_log(measured([made("job.completed", duration_ms=n) for n in range(1000)]), "stream")
     (line,) = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
     assert line["ojs.job.completed"] == [1000.0]
     assert len(line["ojs.job.duration"]) < 100

@@ -154,7 +154,7 @@ def another(world: World) -> JobRecord:
     return world.store.jobs[reply.json["id"]]
 
 
-def told(world: World) -> list[tuple[str, str]]:
+def published_events(world: World) -> list[tuple[str, str]]:
     """What the log holds: subject and type."""
     return [(event.subject, event.type) for event in world.events.log]
 
@@ -168,10 +168,10 @@ def test_a_change_that_cannot_be_logged_does_not_hold_up_other_jobs(
     records = [*batch(life), record_of(7, None, other)]
     assert handler({"Records": records}, None) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
     job = life[0].id
-    assert told(world) == [(job, "job.enqueued"), (other.id, "job.enqueued")]
+    assert published_events(world) == [(job, "job.enqueued"), (other.id, "job.enqueued")]
 
 
-def test_a_change_that_is_repeated_is_told_from_where_it_failed(
+def test_a_repeated_change_is_published_from_where_it_failed(
     world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Order per job holds, and what was published is not published again by the same process."""
@@ -180,7 +180,7 @@ def test_a_change_that_is_repeated_is_told_from_where_it_failed(
         records = batch(life)
         handler({"Records": records}, None)
     assert handler({"Records": records[1:]}, None) == {"batchItemFailures": []}
-    types = [kind for _, kind in told(world)]
+    types = [kind for _, kind in published_events(world)]
     assert types == ["job.enqueued", "job.started", "job.completed"]
 
 
@@ -200,7 +200,7 @@ def test_a_poison_change_is_set_aside_after_some_tries_and_counted(
     assert json.loads(aside.record)["dynamodb"]["SequenceNumber"] == "1"
     assert counted == [1]
     job = life[0].id
-    assert [kind for subject, kind in told(world) if subject == job] == [
+    assert [kind for subject, kind in published_events(world) if subject == job] == [
         "job.enqueued",
         "job.completed",
     ]
@@ -221,10 +221,10 @@ def test_an_outage_sets_nothing_aside(
             assert answer == {"batchItemFailures": [{"itemIdentifier": "0"}]}
     assert world.events.kept == {}
     assert handler({"Records": batch(life)}, None) == {"batchItemFailures": []}
-    assert len(told(world)) == 3
+    assert len(published_events(world)) == 3
 
 
-def test_what_was_set_aside_is_told_when_an_operator_asks_for_it(
+def test_what_was_set_aside_is_published_when_an_operator_asks(
     world: World, handler: Handler, life: list[JobRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the defect was fixed; what still fails stays, and the answer names it."""
@@ -238,8 +238,8 @@ def test_what_was_set_aside_is_told_when_an_operator_asks_for_it(
     answer = handler({"redrive": True}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "9"}]}
     assert set(world.events.kept) == {"9"}
-    assert told(world)[-1] == (life[0].id, "job.started")
-    assert len(told(world)) == 4
+    assert published_events(world)[-1] == (life[0].id, "job.started")
+    assert len(published_events(world)) == 4
 
 
 def test_what_aws_never_accepts_is_set_aside_in_the_end(
@@ -254,7 +254,7 @@ def test_what_aws_never_accepts_is_set_aside_in_the_end(
     assert [
         json.loads(a.record)["dynamodb"]["SequenceNumber"] for a in world.events.kept.values()
     ] == ["1"]
-    assert len(told(world)) == 3
+    assert len(published_events(world)) == 3
 
 
 def test_hooks_keep_the_order_of_a_job_whose_event_the_bus_refused(
@@ -324,7 +324,7 @@ def test_what_the_bus_refuses_is_repeated_and_nothing_else(
         "job.enqueued",
         "job.started",
     ]
-    assert len(told(world)) == 3
+    assert len(published_events(world)) == 3
 
 
 def test_hooks_are_called_with_each_event_in_order(
@@ -357,7 +357,7 @@ def test_a_failing_hook_is_called_again_and_blocks_no_other_job(
     assert handler({"Records": records[1:]}, None) == failed
     assert handler({"Records": records[1:]}, None) == {"batchItemFailures": []}
     assert seen == ["job.enqueued", "job.enqueued", "job.started", "job.completed"]
-    assert len(told(world)) == len(bus.taken) == 4
+    assert len(published_events(world)) == len(bus.taken) == 4
 
 
 def test_a_hook_that_always_fails_is_given_up(

@@ -102,7 +102,7 @@ def test_sec_003_only_health_and_manifest_answer_without_credentials(
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/ojs/v1/nowhere"), ("PUT", "/ojs/v1/jobs")])
-def test_an_unknown_route_tells_strangers_nothing(method: str, path: str, shut: Api) -> None:
+def test_an_unknown_route_shows_strangers_nothing(method: str, path: str, shut: Api) -> None:
     """404 and 405 are for those who are known."""
     shut.authorizer = {}
     assert shut.send(method, path).status == 401
@@ -307,7 +307,7 @@ def test_a_worker_fetches_from_its_queues_only(world: World, api_of: Api) -> Non
 
 
 @pytest.mark.parametrize("worker", [{"worker_id": "w"}, {}])
-def test_a_heartbeat_tells_foreign_jobs_from_unknown_ones_in_nothing(
+def test_a_heartbeat_answers_foreign_jobs_as_unknown_ones(
     world: World, api_of: Api, worker: dict[str, str]
 ) -> None:
     """Both are lost; a held job of the caller's own queue is extended; one read for all."""
@@ -316,11 +316,11 @@ def test_a_heartbeat_tells_foreign_jobs_from_unknown_ones_in_nothing(
     api_of.authorizer = scoped(Scope.WORKER, queues=("email",))
     reads = len(world.faults.calls)
     beat = {**worker, "active_jobs": [foreign, own, JOB]}
-    told = api_of.post("/workers/heartbeat", beat).json
-    assert (told["jobs_extended"], told["jobs_lost"]) == ([own], [foreign, JOB])
+    answered = api_of.post("/workers/heartbeat", beat).json
+    assert (answered["jobs_extended"], answered["jobs_lost"]) == ([own], [foreign, JOB])
     assert world.faults.calls[reads:].count("load_many") == 1
-    told = api_of.post("/workers/heartbeat", {**worker, "active_jobs": [foreign]}).json
-    assert (told["state"], told["jobs_lost"]) == ("running", [foreign])
+    answered = api_of.post("/workers/heartbeat", {**worker, "active_jobs": [foreign]}).json
+    assert (answered["state"], answered["jobs_lost"]) == ("running", [foreign])
 
 
 def as_key(key_id: str, *queues: str) -> dict[str, Any]:

@@ -80,17 +80,17 @@ def ids_of(replies: Iterator[Reply], name: str = "items") -> list[str]:
 
 def assert_silent(reply: Reply, *more: str) -> None:
     """Nothing of others stands in the answer, nor in its cursors."""
-    told = reply.text
+    shown = reply.text
     cursor = str(reply.json.get("pagination", {}).get("next_cursor", ""))
     for _ in range(3):
         cursor = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode(
             errors="replace"
         )
-        told += cursor
+        shown += cursor
         cursor = cursor.rpartition("!")[2]
         if not cursor.isascii() or not cursor.replace("-", "").replace("_", "").isalnum():
             break
-    assert not [each for each in (*THEIRS, *more) if each in told], told
+    assert not [each for each in (*THEIRS, *more) if each in shown], shown
 
 
 # ---------------------------------------------------------------------------------------- jobs
@@ -359,15 +359,15 @@ def test_a_bulk_change_by_filter_meets_no_job_of_others(
 @pytest.mark.parametrize("atomicity", ["partial", "atomic"])
 def test_a_named_job_of_others_is_not_found(atomicity: str, world: World, api: Api) -> None:
     """The same answer as for an id that nobody has."""
-    foreign, told = push(world, api, "other", "secret.type"), []
+    foreign, shown = push(world, api, "other", "secret.type"), []
     for other in (foreign, foreign[:-4] + "ffff"):
         mine = push(world, api, "email")
         api.authorizer = BY_QUEUE
         body = {"job_ids": [mine, other], "atomicity": atomicity}
         reply = api.post("/jobs/bulk/cancel", body)
         text = re.sub(r'"request_id":"[^"]*"', "", reply.text)
-        told.append(text.replace(other, "<other>").replace(mine, "<mine>"))
-    assert told[0] == told[1]
+        shown.append(text.replace(other, "<other>").replace(mine, "<mine>"))
+    assert shown[0] == shown[1]
     assert world.store.jobs[foreign].state == "available"
 
 
@@ -399,8 +399,8 @@ def test_cron_jobs_of_others_do_not_exist(caller: dict[str, Any], world: World, 
             for name in ("theirs", "nobody", "mine")
         )
         assert (foreign.status, missing.status) == (404, 404), (method, more)
-        told = foreign.error["message"].replace("theirs", "nobody")
-        assert told == missing.error["message"]
+        shown = foreign.error["message"].replace("theirs", "nobody")
+        assert shown == missing.error["message"]
         assert own.status in {200, 201}
     assert world.cron.entries["theirs"] == kept
 

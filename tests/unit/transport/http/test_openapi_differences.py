@@ -68,7 +68,7 @@ def test_each_kind_of_difference_is_found() -> None:
     assert differences(document(TEXT, TEXT, "/y"), ours) == ["POST /y: there is no such operation"]
 
 
-def test_what_is_not_explained_and_what_explains_nothing_are_told() -> None:
+def test_unexplained_differences_and_stale_reasons_are_reported() -> None:
     """By the whole difference, its beginning or its end."""
     found = ["GET /a answer: x: missing", "GET /b answer: x: missing", "GET /c: no"]
     assert explained(found, {"*x: missing": "why"}) == (["GET /c: no"], [])

@@ -246,19 +246,19 @@ def test_requests_are_measured_by_operation_in_their_line_of_the_log(is_wanted: 
     api = Api(world.backend, logger)
     assert api.post("/jobs", JOB).status == 201
     assert api.get(MISSING).status == 404
-    told = [json.loads(line) for line in lines.getvalue().splitlines()]
-    assert [line["operation"] for line in told] == ["push", "info"]
+    logged = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert [line["operation"] for line in logged] == ["push", "info"]
     if not is_wanted:
-        assert all("_aws" not in line for line in told)
+        assert all("_aws" not in line for line in logged)
         return
-    for line in told:
+    for line in logged:
         [directive] = line["_aws"]["CloudWatchMetrics"]
         assert directive["Dimensions"] == [["operation"]]
         names = [metric["Name"] for metric in directive["Metrics"]]
         assert names == ["ojs.api.request_duration", "ojs.api.faults"]
         assert [type(line[name]) for name in names] == [float, int]
         assert line["ojs.api.faults"] == 0
-    assert told[0]["_aws"]["Timestamp"] == world.clock.now()
+    assert logged[0]["_aws"]["Timestamp"] == world.clock.now()
 
 
 def test_a_fault_of_the_server_is_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:

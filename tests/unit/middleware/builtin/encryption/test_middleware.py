@@ -216,9 +216,9 @@ async def test_what_is_no_json_array_is_refused_without_showing_it() -> None:
     for plain in (CARD.encode() + b"x", b'{"a":1}', b"\xff"):
         stored = await sealed(job(CARD))
         stored.args = [{"ojs_encoded": True, "data": codec.encode(Payload.of(plain)).data}]
-        with pytest.raises(DecryptionError, match="no JSON array") as told:
+        with pytest.raises(DecryptionError, match="no JSON array") as raised:
             await opened(stored)
-        assert CARD not in str(told.value)
+        assert CARD not in str(raised.value)
 
 
 # ---------------------------------------------------------------------------------- plain jobs

@@ -324,8 +324,10 @@ async def test_namespace_and_service_are_options_or_powertools_own(
     await execute(MetricsMiddleware(EmfSink(hold_s=0, write=lines)), lambda *_: None)
     own = EmfSink("Mine", service="other", hold_s=0, write=lines)
     await execute(MetricsMiddleware(own), lambda *_: None)
-    told = [(d["_aws"]["CloudWatchMetrics"][0]["Namespace"], d["service"]) for d in lines.documents]
-    assert told == [("Shop", "mailer"), ("Mine", "other")]
+    names = [
+        (d["_aws"]["CloudWatchMetrics"][0]["Namespace"], d["service"]) for d in lines.documents
+    ]
+    assert names == [("Shop", "mailer"), ("Mine", "other")]
 
 
 async def test_a_document_has_no_more_values_than_cloudwatch_takes() -> None:

@@ -53,7 +53,7 @@ def test_each_job_of_a_batch_has_its_own_message(world: World) -> None:
         assert outcome.record.id == message.message.job_id
 
 
-def test_a_message_without_a_job_is_told_from_one_whose_job_is_held(world: World) -> None:
+def test_a_message_without_a_job_differs_from_one_whose_job_is_held(world: World) -> None:
     """The first is done with, the second must come back when the reservation ends."""
     gone, held, fresh = pushed(world.backend).id, pushed(world.backend).id, pushed(world.backend).id
     received = receive(world)
@@ -84,7 +84,7 @@ def test_an_error_of_one_claim_leaves_the_other_jobs_to_the_worker(
         pushed(world.backend)
     received = receive(world)
     third_claim = len(world.faults.calls) + 5  # head, due, scopes, and two claims before it
-    world.faults.spoiled, world.faults.fault = third_claim, fault
+    world.faults.faulty, world.faults.fault = third_claim, fault
     outcomes = claim(world, received)
     assert world.faults.calls[third_claim] == "claim"
     assert len(ids(outcomes)) == 3
@@ -118,23 +118,23 @@ def test_whatever_fails_in_a_batch_each_job_ends_once(world: World) -> None:
     """Promise 1: inject each fault into each call of a claim, then let the world heal."""
     count = 0
     for fault in Fault:
-        for spoiled in range(12):
+        for faulty in range(12):
             world = World()
             jobs = {pushed(world.backend).id for _ in range(3)}
             jobs.add(pushed(world.backend, scheduled_at="+PT1S").id)
             world.clock.advance(s=1)
             received = receive(world)
             base = len(world.faults.calls)
-            world.faults.spoiled, world.faults.fault = base + spoiled, fault
+            world.faults.faulty, world.faults.fault = base + faulty, fault
             finish(world, received)
-            count += len(world.faults.calls) > base + spoiled
-            world.faults.spoiled = None
+            count += len(world.faults.calls) > base + faulty
+            world.faults.faulty = None
             for _ in range(8):
                 world.clock.advance(s=61)
                 world.backend.upkeep.sweep.tick()
                 finish(world, receive(world))
             states = {job_id: world.store.jobs[job_id].state for job_id in jobs}
-            assert set(states.values()) == {JobState.COMPLETED}, (fault, spoiled, states)
+            assert set(states.values()) == {JobState.COMPLETED}, (fault, faulty, states)
             assert world.messages.queues["default"] == {}
     assert count > 20
 

@@ -52,7 +52,7 @@ def test_blk_002_a_job_that_fails_leaves_the_others_theirs(api: Api) -> None:
     assert none.error["request_id"] == none.headers["X-Request-Id"]
 
 
-def test_duplicates_are_told_apart(api: Api) -> None:
+def test_duplicates_are_answered_as_duplicates(api: Api) -> None:
     """The same job again is a duplicate; a rejected one and a stolen id are failures."""
     named = JOB | {"id": "019539a4-aaaa-7000-8000-111111111111"}
     unique = JOB | {"type": "demo.unique", "unique": {"keys": ["type"], "on_conflict": "reject"}}
@@ -277,11 +277,11 @@ def test_an_atomic_request_of_which_nobody_knows_is_no_refusal(
 ) -> None:
     """The same request again, under its key, finds out: each job is there once."""
     body = {"jobs": [JOB, JOB], "atomicity": "atomic", "idempotency_key": "k"}
-    world.faults.spoiled = len(world.faults.calls)
+    world.faults.faulty = len(world.faults.calls)
     world.faults.fault = fault
     reply = api.post("/jobs/bulk", body)
     assert reply.status >= 500, reply.text
-    world.faults.spoiled = None
+    world.faults.faulty = None
     again = api.post("/jobs/bulk", body)
     assert (again.status, len(world.store.jobs)) == (201, 2)
 
@@ -291,18 +291,18 @@ def test_a_partial_answer_is_kept_only_when_the_backend_did_not_fail(
 ) -> None:
     """BLK-R002: a retry under the same key does what is left, and nothing twice."""
     body = {"jobs": [JOB, JOB], "idempotency_key": "k"}
-    world.faults.spoiled = len(world.faults.calls)
+    world.faults.faulty = len(world.faults.calls)
     world.faults.fault = Fault.FAILS_AFTER
     first = api.post("/jobs/bulk", body)
     assert statuses(first) == ["failed", "created"]
-    world.faults.spoiled = None
+    world.faults.faulty = None
     again = api.post("/jobs/bulk", body)
     assert statuses(again) == ["duplicate", "duplicate"]
     assert len(world.store.jobs) == 2
     assert api.post("/jobs/bulk", body).text == again.text
 
 
-def test_blk_each_request_is_told_once_with_its_numbers(api: Api, world: World) -> None:
+def test_blk_each_request_has_one_event_with_its_numbers(api: Api, world: World) -> None:
     """Section 12.1; a request that is answered from its key is none."""
     body = {"jobs": [JOB, BAD, JOB], "idempotency_key": "k"}
     ids = ids_of(api.post("/jobs/bulk", body))
@@ -310,13 +310,13 @@ def test_blk_each_request_is_told_once_with_its_numbers(api: Api, world: World) 
     api.post("/jobs/bulk/cancel", {"job_ids": ids, "atomicity": "atomic"})
     api.post("/jobs/bulk/retry", {"job_ids": ids})
     api.post("/jobs/bulk/delete", {"job_ids": ids[:1]})
-    told = [
+    published = [
         (event.type, decode(event.data))
         for done in world.bulk.ended
         for event in events_of(None, done, Commit(world.clock.now(), "1"))
     ]
     anybody = {"by": {"id": "anonymous", "name": "anonymous"}}
-    assert told == [
+    assert published == [
         (
             "bulk.enqueue.completed",
             {"total": 3, "succeeded": 2, "failed": 1, "atomicity": "partial"} | anybody,
@@ -336,7 +336,7 @@ def test_blk_each_request_is_told_once_with_its_numbers(api: Api, world: World) 
     ]
 
 
-def test_a_bulk_request_that_cannot_be_told_is_done_all_the_same(
+def test_a_bulk_request_stays_done_if_its_event_cannot_be_stored(
     api: Api, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its jobs have events of their own."""
@@ -344,5 +344,5 @@ def test_a_bulk_request_that_cannot_be_told_is_done_all_the_same(
     def fail(_: object) -> None:
         raise BackendError("down")
 
-    monkeypatch.setattr(world.bulk, "tell", fail)
+    monkeypatch.setattr(world.bulk, "record_bulk", fail)
     assert api.post("/jobs/bulk", {"jobs": [JOB]}).status == 201

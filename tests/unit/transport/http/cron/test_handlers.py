@@ -270,7 +270,7 @@ def test_a_patch_that_says_nothing_is_refused(api: Api, body: dict[str, Any]) ->
     assert (reply.status, reply.error["details"]["field"]) == (400, "enabled")
 
 
-def test_a_trigger_tells_what_became_of_it(api: Api, world: World) -> None:
+def test_a_trigger_answers_what_became_of_it(api: Api, world: World) -> None:
     """201 with the job; 200 with the reason when the policy skips it."""
     register(api, TEMPLATE)
     triggered = api.post("/cron/cleanup/trigger")

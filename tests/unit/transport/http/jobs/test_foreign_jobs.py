@@ -169,7 +169,7 @@ def test_a_job_that_was_moved_elsewhere_is_no_duplicate_any_more(world: World, a
         assert api.delete(f"/jobs/{reply.json['job']['id']}").status == 200
 
 
-# ------------------------------------------------------------------------------- what errors tell
+# ------------------------------------------------------------------------------- what errors show
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "cron"])
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_the_id_of_a_foreign_job_is_refused_without_a_word_of_it(
@@ -182,8 +182,8 @@ def test_the_id_of_a_foreign_job_is_refused_without_a_word_of_it(
     error = reply.json["items"][-1]["error"] if "bulk" in way else reply.error
     assert error["code"] == "duplicate"
     assert error["details"].keys() <= {"index"}
-    for told in (foreign, "payment", SECRET, "available", "existing"):
-        assert told not in str(error), told
+    for visible in (foreign, "payment", SECRET, "available", "existing"):
+        assert visible not in str(error), visible
 
 
 def test_the_id_of_an_own_job_is_refused_as_before(api: Api) -> None:
@@ -204,13 +204,13 @@ def test_an_unknown_queue_is_refused_without_the_names_of_foreign_ones() -> None
     names = ("email", "email.late", "payments")
     settings = Settings(auth="api-key", allow_undeclared_queues=False, queues=names)
     api = Api(World(settings=settings).backend)
-    for authorizer, told in ((admin(), [*names]), (bound(queues=("email*",)), [*names[:2]])):
+    for authorizer, visible in ((admin(), [*names]), (bound(queues=("email*",)), [*names[:2]])):
         api.authorizer = authorizer
         for reply in (
             api.post("/jobs", {**OWN, "queue": "email.new"}),
             api.post("/jobs/batch", {"jobs": [OWN, {**OWN, "queue": "email.new"}]}),
         ):
-            assert (reply.status, reply.error["details"]["queues"]) == (404, told)
+            assert (reply.status, reply.error["details"]["queues"]) == (404, visible)
 
 
 def test_a_queue_that_takes_some_types_only_names_no_foreign_ones(api: Api) -> None:
@@ -219,13 +219,13 @@ def test_a_queue_that_takes_some_types_only_names_no_foreign_ones(api: Api) -> N
     assert (
         api.send("PUT", "/ojs/v1/queues/email/config", {"allowed_job_types": types}).status == 200
     )
-    for authorizer, told in ((admin(), types), (bound(types=("email.*",)), types[:1])):
+    for authorizer, visible in ((admin(), types), (bound(types=("email.*",)), types[:1])):
         api.authorizer = authorizer
         reply = api.post("/jobs", OWN)
-        assert (reply.status, reply.error["details"]["allowed_job_types"]) == (422, told)
+        assert (reply.status, reply.error["details"]["allowed_job_types"]) == (422, visible)
 
 
-def test_a_foreign_cron_job_of_the_same_name_is_not_told_of(api: Api) -> None:
+def test_a_foreign_cron_job_of_the_same_name_is_not_shown(api: Api) -> None:
     """Neither its queue nor its type; it stays what it is."""
     cron = {"name": "nightly", "cron": "0 0 * * *"}
     job = {"type": "payment.charge", "args": [SECRET], "options": {"queue": "payments"}}

@@ -78,7 +78,7 @@ def test_a_repeated_push_finds_its_job_and_another_one_is_a_duplicate(api: Api) 
 
 
 def test_a_job_that_a_middleware_drops_says_so() -> None:
-    """The client can tell it from a stored one; nothing is stored."""
+    """The client can distinguish it from a stored one; nothing is stored."""
 
     class Drops:
         name = "quota"
@@ -345,7 +345,7 @@ def test_a_heartbeat_extends_in_every_form(api: Api, world: World, path: str, fo
     assert world.workers.workers[WORKER].active_jobs == 1
 
 
-def test_a_heartbeat_tells_of_cancelled_and_lost_jobs(api: Api) -> None:
+def test_a_heartbeat_reports_cancelled_and_lost_jobs(api: Api) -> None:
     """The holder of a cancelled job learns it here."""
     first, second = (active(api) for _ in range(2))
     api.delete(f"/jobs/{first}")
@@ -393,7 +393,7 @@ def test_a_bad_heartbeat_is_refused(api: Api, world: World, body: dict[str, Any]
     ("said", "meant"),
     [("running", "running"), ("drain", "quiet"), ("Draining", "quiet"), ("stopping", "terminate")],
 )
-def test_a_heartbeat_tells_the_state_in_the_words_of_its_client(
+def test_a_heartbeat_names_the_state_as_its_client_does(
     api: Api, world: World, said: str, meant: str
 ) -> None:
     """Worker protocol, section 2.1, and the names that other workers use."""
@@ -545,7 +545,7 @@ def test_health_says_whether_the_table_answers(api: Api, world: World) -> None:
     well = api.get("/health").json
     assert (well["status"], well["backend"]["status"], well["uptime_seconds"]) == ("ok", "ok", 90)
     assert isinstance(well["backend"]["latency_ms"], int)
-    world.faults.spoiled = len(world.faults.calls)
+    world.faults.faulty = len(world.faults.calls)
     ill = api.get("/health")
     assert (ill.status, ill.json["status"], ill.json["backend"]["status"]) == (
         503,
@@ -598,12 +598,12 @@ def test_metrics_are_plain_text(api: Api) -> None:
         assert "ojs_up 1" in reply.text
 
 
-@pytest.mark.parametrize(("is_on", "told"), [(True, "quiet"), (False, "running")])
-def test_directives_in_jobs_count_in_test_mode_only(is_on: bool, told: str) -> None:
+@pytest.mark.parametrize(("is_on", "state"), [(True, "quiet"), (False, "running")])
+def test_directives_in_jobs_count_in_test_mode_only(is_on: bool, state: str) -> None:
     """L1-WRK-002: `options.metadata.test_directive`."""
     api = Api(World(settings=Settings(test_mode=is_on)).backend)
     job_id = active(api, options={"metadata": {"test_directive": "quiet"}})
     beat = api.post("/workers/heartbeat", {"worker_id": WORKER, "active_jobs": [job_id]})
-    assert beat.json["state"] == told
+    assert beat.json["state"] == state
     idle = api.post("/workers/heartbeat", {"worker_id": WORKER, "active_jobs": []})
     assert idle.json["state"] == "running"

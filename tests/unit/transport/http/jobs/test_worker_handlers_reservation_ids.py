@@ -104,7 +104,7 @@ def test_a_malformed_attempt_is_refused(api: Api, named: dict[str, Any]) -> None
     assert report(api, "ack", job_id, **dict.fromkeys(named)).status == 200
 
 
-def test_only_fetch_tells_the_reservation_id(api: Api) -> None:
+def test_only_fetch_shows_the_reservation_id(api: Api) -> None:
     """Who reads a job learns nothing that a report could be made of; a client's own is ignored."""
     job_id = pushed(api, reservation_id="mine")
     assert "reservation_id" not in api.get(f"/jobs/{job_id}").json["job"]

@@ -78,7 +78,7 @@ def test_a_pruned_result_is_gone(api: Api, world: World) -> None:
     assert api.get(f"/jobs/{UNKNOWN}/result").status == 404
 
 
-def test_a_failed_job_tells_its_error(api: Api) -> None:
+def test_a_failed_job_shows_its_error(api: Api) -> None:
     """Section 14.3."""
     job_id = active(api, retry={"max_attempts": 1})
     error = {"code": "payment_declined", "message": "Card declined"}
@@ -127,8 +127,8 @@ def test_progress_is_reported_and_read(api: Api, world: World, method: str) -> N
     job_id = active(api)
     path = f"/ojs/v1/jobs/{job_id}/progress"
     body = {"progress": 0.47, "data": {"rows": 14000}, "worker_id": "w"}
-    told = api.send(method, path, body)
-    assert (told.status, told.json["progress"], told.json["accepted"]) == (200, 0.47, True)
+    answer = api.send(method, path, body)
+    assert (answer.status, answer.json["progress"], answer.json["accepted"]) == (200, 0.47, True)
     read = api.send("GET", path)
     assert read.json == {
         "job_id": job_id,

@@ -23,7 +23,7 @@ def push(api: Api, queue: str) -> None:
 
 @pytest.fixture(autouse=True)
 def known(world: World) -> None:
-    """SQS tells of a queue that is missing, and so it becomes known; the model has them all."""
+    """SQS reports a queue that is missing, and so it becomes known; the model has them all."""
     for name in ("email", "a", "b", "c"):
         world.registry.ensure(name, world.clock.now())
 

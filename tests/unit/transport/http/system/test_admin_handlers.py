@@ -94,8 +94,8 @@ def test_a_change_whose_record_is_lost_is_done(
     def lost(_: object) -> None:
         raise BackendUnavailableError("lost")
 
-    monkeypatch.setattr(world.bulk, "record", lost)
-    monkeypatch.setattr(world.bulk, "tell", lost)
+    monkeypatch.setattr(world.bulk, "record_operation", lost)
+    monkeypatch.setattr(world.bulk, "record_bulk", lost)
     api.push()
     body = {"filter": {"queue": "default"}, "confirm": True}
     assert api.post("/admin/jobs/bulk/cancel", body).json["succeeded"] == 1
@@ -184,9 +184,9 @@ def test_adm_004_a_job_is_shown_whole_with_its_history(api: Api, world: World) -
     detail = api.get(f"/admin/jobs/{job_id}").json
     assert detail["job"]["meta"] == detail["meta"] == {"tenant": "acme"}
     assert detail["errors"][0]["type"] == "Broken"
-    told = [entry["what"] for entry in detail["history"]]
-    assert told[0] == "created"
-    assert {"enqueued", "started", "attempt_failed", "discarded"} <= set(told)
+    kinds = [entry["what"] for entry in detail["history"]]
+    assert kinds[0] == "created"
+    assert {"enqueued", "started", "attempt_failed", "discarded"} <= set(kinds)
     failed = next(entry for entry in detail["history"] if entry["what"] == "attempt_failed")
     assert (failed["attempt"], failed["error"]["message"]) == (1, "m")
     assert "events" not in detail
@@ -292,7 +292,7 @@ _RATES = ("enqueued", "processed", "failed")
 
 
 def test_jobs_that_are_gone_are_not_in_the_statistics(api: Api, world: World) -> None:
-    """Dropped dead letters, and jobs whose time to live is over, which the stream tells, too."""
+    """Dropped dead letters, and jobs whose time to live is over; the stream publishes both."""
     count_changes(world)
     gone, kept = die(api), die(api)
     del world.store.jobs[gone]

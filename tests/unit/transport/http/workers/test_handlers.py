@@ -195,7 +195,7 @@ def test_bound_credentials_see_the_health_of_their_own_workers_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "directed"),
     [
         ({"queue": "email"}, ["a", "b"]),
         ({"label": "v2"}, ["b", "c"]),
@@ -203,18 +203,22 @@ def test_bound_credentials_see_the_health_of_their_own_workers_alone() -> None:
         ({"queue": "email", "label": "v2"}, ["b"]),
     ],
 )
-def test_workers_are_directed_together(api: Api, body: dict[str, Any], told: list[str]) -> None:
+def test_workers_are_directed_together(api: Api, body: dict[str, Any], directed: list[str]) -> None:
     """By queue, by label, or all: those that are there now, and no later ones."""
     beat(api, "a", queues=["email"], labels=["v1"])
     beat(api, "b", queues=["email", "x"], labels=["v2"])
     beat(api, "c", queues=["x"], labels=["v2"])
     answer = api.post("/admin/workers/quiet", body).json
-    assert (answer["workers"], answer["updated"], answer["has_more"]) == (told, len(told), False)
-    assert [name for name in "abc" if beat(api, name)["state"] == "quiet"] == told
+    assert (answer["workers"], answer["updated"], answer["has_more"]) == (
+        directed,
+        len(directed),
+        False,
+    )
+    assert [name for name in "abc" if beat(api, name)["state"] == "quiet"] == directed
     assert beat(api, "d", queues=["email"], labels=["v2"])["state"] == "running"
 
 
-def test_directing_all_tells_of_those_that_terminate_already(api: Api) -> None:
+def test_directing_all_names_those_that_terminate_already(api: Api) -> None:
     """They get no other directive."""
     for name in ("a", "b"):
         beat(api, name)

@@ -18,7 +18,7 @@ class Mishap(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weather:
+class FaultProfile:
     """Rates from 0 to 1, and bounds in milliseconds.
 
     :ivar mishaps: of calls that meet a mishap.
@@ -51,10 +51,10 @@ class Weather:
     lists_late: float = 0.0
     skew_ms: int = 0
 
-    def healed(self) -> Weather:
+    def healed(self) -> FaultProfile:
         """Nothing goes wrong any more; clocks stay as they are."""
         return replace(
-            Weather(skew_ms=self.skew_ms),
+            FaultProfile(skew_ms=self.skew_ms),
             heals_by_messages=self.heals_by_messages,
             transaction=self.transaction,
             bound=self.bound,
@@ -63,7 +63,7 @@ class Weather:
         )
 
 
-def draw(chance: random.Random) -> Weather:
+def draw(chance: random.Random) -> FaultProfile:
     """The fault profile of a run: each trouble is absent, rare or frequent."""
 
     def rate(*choices: float) -> float:
@@ -71,7 +71,7 @@ def draw(chance: random.Random) -> Weather:
 
     kinds = tuple(kind for kind in Mishap if chance.random() < 0.7) or tuple(Mishap)
     return replace(
-        Weather(),
+        FaultProfile(),
         mishaps=rate(0.0, 0.01, 0.03, 0.1),
         kinds=kinds,
         lags=rate(0.0, 0.1, 0.5),

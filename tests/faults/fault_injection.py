@@ -111,7 +111,7 @@ class Made:
 
 
 @dataclass
-class Spoiler:
+class FaultInjector:
     """Counts the calls of its clients and injects a fault into the chosen one.
 
     :ivar at: number of the call that gets the fault; None for none.
@@ -169,7 +169,7 @@ class Spoiler:
 class _Call:
     """One call on its way."""
 
-    spoiler: Spoiler
+    injector: FaultInjector
     client: Any
     made: Made
     kind: Kind | None = None
@@ -177,12 +177,12 @@ class _Call:
 
     def begin(self) -> dict[str, Any]:
         """Count the call; what it asks for may be less than was wanted."""
-        spoiler, params = self.spoiler, self.made.params
-        if not spoiler.is_on:
+        injector, params = self.injector, self.made.params
+        if not injector.is_on:
             return params
-        if len(spoiler.made) == spoiler.at:
-            self.kind = spoiler.kind
-        spoiler.made.append(self.made)
+        if len(injector.made) == injector.at:
+            self.kind = injector.kind
+        injector.made.append(self.made)
         operation = self.made.operation
         if self.kind in {Kind.PARTIAL, Kind.NOTHING}:
             return _less(operation, params, is_nothing=self.kind is Kind.NOTHING)
@@ -209,7 +209,7 @@ class _Call:
             case Kind.DIES_BEFORE:
                 raise ProcessDiedError
             case Kind.STALE:
-                self.undo = self.spoiler.stale()
+                self.undo = self.injector.stale()
             case Kind.NOTHING if self.made.operation in LISTS:
                 return SimpleNamespace(status_code=200), {}
         return None
@@ -217,9 +217,9 @@ class _Call:
     def after(self, parsed: dict[str, Any]) -> None:
         """After it took effect."""
         self.undo()
-        self.spoiler.seen()
-        if self.spoiler.deadly == self.made.operation:
-            self.spoiler.deadly = ""
+        self.injector.seen()
+        if self.injector.deadly == self.made.operation:
+            self.injector.deadly = ""
             raise ProcessDiedError
         entries = self.made.params.get("Entries", [])
         wanted = LISTS.get(self.made.operation)
@@ -242,25 +242,25 @@ class _Call:
 
     def _note(self, entries: Sequence[dict[str, Any]]) -> None:
         if self.made.operation == "PutEvents":
-            self.spoiler.announced += entries
+            self.injector.announced += entries
 
     def _postpone(self) -> None:
         params = copy.deepcopy(self.made.params)
         name = _method(self.client, self.made.operation)
 
         def happen() -> None:
-            was, self.spoiler.is_on = self.spoiler.is_on, False
+            was, self.injector.is_on = self.injector.is_on, False
             try:
                 getattr(self.client, name)(**params)
             finally:
-                self.spoiler.is_on = was
+                self.injector.is_on = was
 
-        self.spoiler.late.append(happen)
-        self.spoiler.postponed()
+        self.injector.late.append(happen)
+        self.injector.postponed()
 
     def _error(self, code: str, status: int, **more: Any) -> ClientError:
         response: Any = {
-            "Error": {"Code": code, "Message": "spoiled"},
+            "Error": {"Code": code, "Message": "injected"},
             "ResponseMetadata": {"HTTPStatusCode": status, "RetryAttempts": 0},
             **more,
         }
@@ -272,7 +272,7 @@ class _Call:
         """The last part of the transaction is at fault: that others fail hides nothing."""
         count = len(self.made.params["TransactItems"])
         reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in range(count)]
-        reasons[-1] = {"Code": reason, "Message": "spoiled"}
+        reasons[-1] = {"Code": reason, "Message": "injected"}
         return self._error("TransactionCanceledException", 400, CancellationReasons=reasons)
 
 
