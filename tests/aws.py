@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import boto3
 import pytest
+from botocore.config import Config
 
 from ojs_aws.adapters.attempts import watch_attempts
 from ojs_aws.bootstrap import AwsClients
@@ -61,40 +63,115 @@ def _session() -> Any:
     return boto3.session.Session()
 
 
-def deployed(settings: Settings, where: Mapping[str, Any]) -> EmbeddedAws:
-    """Everything that a deployment creates, on the AWS that these client settings lead to."""
-    dynamodb, sqs, s3, events = (
-        _session().client(service, **where) for service in ("dynamodb", "sqs", "s3", "events")
-    )
+def make_clients(where: Mapping[str, Any]) -> Sequence[Any]:
+    """Make the clients that a deployment needs: of DynamoDB, SQS, S3 and EventBridge.
+
+    :param where: arguments of ``boto3.client`` that lead to an AWS.
+    """
+    return [_session().client(each, **where) for each in ("dynamodb", "sqs", "s3", "events")]
+
+
+class KeptClients:
+    """Clients that one test after the other uses: to make them takes most of a deployment.
+
+    Each test gets them as they were made, without the calls that another one has made, and without
+    the handlers and the attributes that it has set.
+    """
+
+    def __init__(self, where: Mapping[str, Any]) -> None:
+        """Make the clients, and note their state.
+
+        :param where: arguments of ``boto3.client`` that lead to an AWS.
+        """
+        self._where = where
+        self._calls = Calls()
+        self._clients = _watched(make_clients(where), self._calls)
+        self._objects = [part for each in self._clients for part in (each, each._endpoint)]
+        self._attributes = [dict(vars(part)) for part in self._objects]
+        self._emitters = [each.meta.events._emitter for each in self._clients]
+        self._handlers = [copy(emitter) for emitter in self._emitters]
+        self._is_in_use = False
+
+    @contextmanager
+    def deployed(self, settings: Settings) -> Iterator[EmbeddedAws]:
+        """Create everything that a deployment has; with other clients, while these are in use."""
+        if self._is_in_use:
+            yield deployed(settings, make_clients(self._where))
+            return
+        self._is_in_use = True
+        try:
+            yield _deployed(settings, self._clients, self._calls)
+        finally:
+            self._restore()
+            self._is_in_use = False
+
+    def _restore(self) -> None:
+        self._calls.made = []
+        for part, attributes in zip(self._objects, self._attributes, strict=True):
+            vars(part).clear()
+            vars(part).update(attributes)
+        for emitter, handlers in zip(self._emitters, self._handlers, strict=True):
+            if emitter._lookup_cache is not handlers._lookup_cache:  # another one by each change
+                vars(emitter).update(vars(copy(handlers)))
+
+    def close(self) -> None:
+        """Close the connections of the clients."""
+        for client in self._clients:
+            client.close()
+
+
+@cache
+def _clients_of_moto() -> KeptClients:
+    # Without the description of this machine that every request has: it takes a tenth of a call.
+    return KeptClients({"config": Config(user_agent="tests")})
+
+
+def deployed(settings: Settings, clients: Sequence[Any]) -> EmbeddedAws:
+    """Create everything that a deployment has, on the AWS of these clients."""
+    calls = Calls()
+    return _deployed(settings, _watched(clients, calls), calls)
+
+
+def _watched(clients: Sequence[Any], calls: Calls) -> Sequence[Any]:
+    for client in clients:
+        calls.watch(client)
+        watch_attempts(client)
+    return clients
+
+
+def _deployed(settings: Settings, clients: Sequence[Any], calls: Calls) -> EmbeddedAws:
+    dynamodb, sqs, s3, events = clients
     create_table(dynamodb, settings.table)
     prefix = create_queues(sqs, settings)
     create_bucket(s3, "documents")
-    calls = Calls()
-    for client in (dynamodb, sqs, s3, events):
-        calls.watch(client)
-        watch_attempts(client)
+    calls.made.clear()
     complete = replace(settings, queue_url_prefix=prefix, bucket="documents")
     return EmbeddedAws(AwsClients(dynamodb, sqs, lambda: s3, lambda: events), complete, calls)
 
 
 @contextmanager
-def emulated(where: Mapping[str, Any], settings: Settings | None = None) -> Iterator[EmbeddedAws]:
-    """The same on an emulator that runs already and holds nothing.
+def _environment_of_emulator() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("AWS_ENDPOINT_URL", raising=False)
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+        yield
 
-    :param where: arguments of ``boto3.client`` that lead to it.
-    """
-    patch = pytest.MonkeyPatch()
-    patch.delenv("AWS_ENDPOINT_URL", raising=False)
-    patch.setenv("NO_PROXY", "127.0.0.1")
-    patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
-    try:
-        aws = deployed(settings or Settings(), where)
+
+@contextmanager
+def clients_of_emulator(where: Mapping[str, Any]) -> Iterator[KeptClients]:
+    """Make clients of an emulator that runs already, and close them at the end."""
+    with _environment_of_emulator():
+        clients = KeptClients(where)
+    yield clients
+    clients.close()
+
+
+@contextmanager
+def emulated(kept: KeptClients, settings: Settings | None = None) -> Iterator[EmbeddedAws]:
+    """The same on an emulator that runs already and holds nothing."""
+    with _environment_of_emulator(), kept.deployed(settings or Settings()) as aws:
         yield aws
-        used = aws.clients
-        for client in (used.dynamodb, used.sqs, used.s3(), used.events()):
-            client.close()
-    finally:
-        patch.undo()
 
 
 @contextmanager
@@ -103,11 +180,14 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
 
     With ``--dynamodb-local`` the table is DynamoDB Local's.
     """
-    with pytest.MonkeyPatch.context() as patch, embedded_aws():
+    with pytest.MonkeyPatch.context() as patch:
+        # Thousands of URL patterns for the library `requests`, by which nobody asks moto here.
+        patch.setattr("moto.core.models.RESPONSES_METHODS", ())
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know them
-        yield deployed(settings or Settings(), {})
+        with embedded_aws(), _clients_of_moto().deployed(settings or Settings()) as aws:
+            yield aws
 
 
 def changes_of(table: str) -> ReadStream:

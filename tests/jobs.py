@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -9,6 +10,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job_attributes import PARAMETERS
 
 _PARAMETERS: Final = frozenset(PARAMETERS.values()) | {"custom_attributes"}
+_LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"
+_LETTER_OF_BYTE: Final = (_LETTERS * 8)[:256]
 
 
 def any_job(type: str, args: Sequence[Any] = (), **members: Any) -> Job:  # noqa: A002
@@ -19,3 +22,8 @@ def any_job(type: str, args: Sequence[Any] = (), **members: Any) -> Job:  # noqa
     for name, value in custom.items():
         job[name] = value
     return job
+
+
+def noise(size: int, seed: int = 1) -> str:
+    """Return text of so many letters and digits that cannot be compressed much."""
+    return random.Random(seed).randbytes(size).translate(_LETTER_OF_BYTE).decode()

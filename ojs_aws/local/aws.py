@@ -90,7 +90,7 @@ def create_table(dynamodb: DynamoDBClient, name: str) -> None:
     index = TABLE.index
     keys = (TABLE.partition_key, TABLE.sort_key, index.partition_key, index.sort_key)
     try:
-        dynamodb.create_table(
+        made = dynamodb.create_table(
             TableName=name,
             BillingMode="PAY_PER_REQUEST",
             AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
@@ -115,7 +115,8 @@ def create_table(dynamodb: DynamoDBClient, name: str) -> None:
         )
     except dynamodb.exceptions.ResourceInUseException:
         return
-    dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
+    if made["TableDescription"]["TableStatus"] != "ACTIVE":
+        dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
 
 
 def create_queues(sqs: SQSClient, settings: Settings) -> str:

@@ -2,8 +2,8 @@
 
 Moto rebuilds the whole item for each attribute that an index projects, measures the whole item for
 each attribute that it is made of, and looks up eight possible names of each member of each
-attribute value that it answers with; and with each request it lists the methods of its own class.
-What is answered stays the same.
+attribute value that it answers with; and with each request it lists the methods of its own class,
+and converts the operation's name letter by letter. What is answered stays the same.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def fast_items() -> AbstractContextManager[None]:
         (Item, "project", _project),
         (BaseJSONSerializer, "_serialize_type_structure", _serialize),
         (responses, "method_names_from_class", cache),
+        (responses, "camelcase_to_underscores", cache),
     )
 
 

@@ -34,9 +34,11 @@ def fast_queues() -> AbstractContextManager[None]:
     """Patch moto's SQS queues: messages are counted with one look at the clock, and wake triggers.
 
     Moto counts all messages of a queue, asking for the time with each of them, whenever it sends or
-    receives one. With a thousand delayed messages a receive took half a second.
+    receives one. With a thousand delayed messages a receive took half a second. And it converts the
+    names of all attributes of a queue, letter by letter, with each message.
     """
     from moto.core.utils import unix_time_millis  # an extra
+    from moto.sqs import models
     from moto.sqs.models import Message, Queue
 
     def messages(self: Any) -> list[Any]:
@@ -59,6 +61,7 @@ def fast_queues() -> AbstractContextManager[None]:
         (Queue, "messages", lambda _: property(messages)),
         (Queue, "approximate_number_of_messages_delayed", lambda _: property(delayed)),
         (Queue, "approximate_number_of_messages_not_visible", lambda _: property(not_visible)),
+        (models, "camelcase_to_underscores", cache),
         (Queue, "add_message", _announced),
         (Message, "change_visibility", _announced),
     )

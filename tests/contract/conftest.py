@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from infra.emulator import Emulator, start_emulator
-from tests.aws import EmbeddedAws, emulated
+from tests.aws import EmbeddedAws, KeptClients, clients_of_emulator, emulated
 from tests.load import HUNG_S
 
 
@@ -23,11 +23,18 @@ def emulator() -> Iterator[Emulator]:
         running.stop()
 
 
+@pytest.fixture(scope="session")
+def emulator_clients(emulator: Emulator) -> Iterator[KeptClients]:
+    """Clients of the emulator."""
+    with clients_of_emulator(emulator.client_settings()) as clients:
+        yield clients
+
+
 @pytest.fixture
-def emulated_aws(emulator: Emulator) -> Iterator[EmbeddedAws]:
+def emulated_aws(emulator: Emulator, emulator_clients: KeptClients) -> Iterator[EmbeddedAws]:
     """An emulator with nothing in it but what a deployment creates."""
     request = urllib.request.Request(f"{emulator.endpoint_url}/_ministack/reset", method="POST")  # noqa: S310
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     direct.open(request, timeout=HUNG_S).close()
-    with emulated(emulator.client_settings()) as aws:
+    with emulated(emulator_clients) as aws:
         yield aws

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,6 +22,7 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws, embedded
+from tests.jobs import noise
 
 ERROR = parse_object('{"type": "DbError", "message": "it broke"}')
 
@@ -36,9 +36,8 @@ def aws() -> Iterator[EmbeddedAws]:
 
 def die(backend: Backend, clock: FakeClock, size: int = 1, queue: str = "default") -> JobRecord:
     """Push a job of some size and fail it for good; a second passes."""
-    text = "".join(random.Random(size).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size))
     policy: dict[str, JsonValue] = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
-    job = Job("demo.echo", [text], queue=queue, retry=policy, meta={"a": 1})
+    job = Job("demo.echo", [noise(size)], queue=queue, retry=policy, meta={"a": 1})
     record = backend.jobs.push(job).record
     assert record is not None
     (claimed,) = backend.jobs.fetch(FetchRequest((queue,)))

@@ -21,6 +21,7 @@ from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
 from ojs_aws.testing.memory import MemoryStore
 from ojs_aws.testing.memory.indexed_jobs import IndexedStore
 from tests.aws import embedded
+from tests.jobs import noise
 
 NOW = Instant(1_760_000_000_000)
 POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')
@@ -88,10 +89,7 @@ def claimed(store: JobStore, job: JobRecord, **reservation: str) -> JobRecord:
 
 def big_document(size: int) -> RawJson:
     """A document that cannot be compressed much."""
-    import random
-
-    letters = random.Random(7).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size)
-    return RawJson('{"args":["' + "".join(letters) + '"]}')
+    return RawJson('{"args":["' + noise(size) + '"]}')
 
 
 def test_what_is_inserted_is_loaded_unchanged(store: JobStore) -> None:

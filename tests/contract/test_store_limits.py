@@ -29,6 +29,7 @@ from ojs_aws.ports import JobList, StaleJobError
 from ojs_aws.pricing.units import move_units, push_units
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
+from tests.jobs import noise
 
 KINDS = ["moto", pytest.param("emulator", marks=pytest.mark.emulator)]
 
@@ -41,13 +42,6 @@ def aws(request: pytest.FixtureRequest) -> Iterator[EmbeddedAws]:
         return
     with embedded() as aws:
         yield aws
-
-
-def noise(size: int, seed: int) -> str:
-    """Text that cannot be compressed much."""
-    return "".join(
-        random.Random(seed).choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJ234567", k=size)
-    )
 
 
 def hot_item(aws: EmbeddedAws, job_id: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from botocore.config import Config
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import ACCOUNT, REGION, create_bucket, embedded_aws
 from ojs_aws.testing.memory import FakeClock
-from tests.aws import EmbeddedAws, deployed
+from tests.aws import EmbeddedAws, deployed, make_clients
 from tests.faults.fault_injection import FaultInjector, Kind
 
 BUS: Final = "ojs-events"
@@ -151,7 +151,7 @@ def account() -> Iterator[Account]:
         patch.setattr("moto.sqs.models.unix_time", lambda: clock.at / 1000)
         patch.setattr("moto.dynamodb.models.table.utcnow", utcnow)
         with embedded_aws():
-            aws = deployed(SETTINGS, {"config": Config(parameter_validation=False)})
+            aws = deployed(SETTINGS, make_clients({"config": Config(parameter_validation=False)}))
             aws.clients.events().create_event_bus(Name=BUS)
             create_bucket(aws.clients.s3(), FILES)
             yield Account(aws, clock)

@@ -25,6 +25,7 @@ from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
 from tests.job_steps import pushed
+from tests.jobs import noise
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 REQUEST = FetchRequest(("default",), worker_id="worker-1")
@@ -105,7 +106,7 @@ def test_a_document_of_its_own_costs_one_put_and_one_read(
     """It is put first, then the job: a transaction of both would cost twice as much."""
     for size, put, read in ((6_000, "PutItem", "GetItem"), (50_000, "PutObject", "GetObject")):
         with aws.calls.counted() as calls:
-            pushed(backend, args=[_incompressible(size)])
+            pushed(backend, args=[noise(size)])
         assert calls == Counter({"PutItem": 1, "SendMessage": 1}) + Counter([put])
         with aws.calls.counted() as calls:
             assert len(backend.jobs.fetch(REQUEST)) == 1
@@ -116,7 +117,7 @@ def test_documents_in_the_table_are_put_and_read_together(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """A batch of a hundred in 15 calls, a FETCH of ten in 14."""
-    jobs = [Job("email.send", [_incompressible(3_000), at]) for at in range(100)]
+    jobs = [Job("email.send", [noise(3_000), at]) for at in range(100)]
     with aws.calls.counted() as calls:
         backend.jobs.push.all(jobs)
     assert calls == {"BatchWriteItem": 4, "TransactWriteItems": 1, "SendMessageBatch": 10}
@@ -160,7 +161,7 @@ UNIQUE = {"keys": ["type"]}
 
 def test_a_unique_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
     """One transaction of the job and its lock, one message; with a document of 6 KB the same."""
-    for args in ([1], [_incompressible(6_000)]):
+    for args in ([1], [noise(6_000)]):
         policy = {"keys": ["type", "args"]}
         with aws.calls.counted() as calls:
             pushed(backend, args=args, unique=policy)
@@ -279,7 +280,7 @@ def test_fail_from_a_worker_that_has_the_job_saves_the_read(
 
 def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
     """Also with a document of its own in the table."""
-    for args in ([1], [_incompressible(6_000)]):
+    for args in ([1], [noise(6_000)]):
         job = pushed(backend, args=args)
         with aws.calls.counted() as calls:
             backend.jobs.info(job.id)
@@ -599,12 +600,6 @@ def test_an_idle_queue_costs_the_sweep_nothing_for_some_minutes(
     assert calls == {"Query": 2, "UpdateItem": 1}
 
 
-def _incompressible(size: int) -> str:
-    import random
-
-    return "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size))
-
-
 def _hot_item(aws: EmbeddedAws, job_id: str) -> dict[str, Any]:
     key = {"pk": {"S": f"job#{job_id}"}, "sk": {"S": "job"}}
     answer = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)
@@ -641,7 +636,7 @@ def test_a_transition_of_a_large_job_costs_what_a_small_one_does(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """100 KB stay where they are."""
-    job = pushed(backend, args=[_incompressible(100_000)])
+    job = pushed(backend, args=[noise(100_000)])
     assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
     backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
@@ -656,7 +651,7 @@ def test_a_large_result_is_not_kept_for_a_job_that_is_not_the_workers(
     """Bad input changes nothing, not even beside the job."""
     job = pushed(backend)
     backend.jobs.fetch(REQUEST)
-    result = RawJson(f'"{_incompressible(7_000)}"')
+    result = RawJson(f'"{noise(7_000)}"')
     unknown = job.id[:-1] + ("1" if job.id.endswith("0") else "0")
     for job_id, worker in ((job.id, "worker-2"), (unknown, "worker-1")):
         with aws.calls.counted() as calls, pytest.raises(OjsError):

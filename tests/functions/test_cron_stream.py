@@ -5,14 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.config import Settings
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.json_text import decode
-from ojs_aws.local.aws import embedded_aws
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -21,7 +17,7 @@ from ojs_aws.testing.memory import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
-from tests.aws import REGION, EmbeddedAws, changes_of, deployed
+from tests.aws import EmbeddedAws, changes_of, embedded
 
 CRON = {"name": "minutely", "cron": "* * * * *", "type": "demo.echo", "args": [1]}
 
@@ -131,12 +127,7 @@ def test_an_occurrence_costs_six_calls(
 
 def test_many_ticks_at_once_enqueue_each_occurrence_once() -> None:
     """CRON-21: on the real adapters, with an AWS whose calls are atomic and nothing else is."""
-    patch = pytest.MonkeyPatch()
-    patch.delenv("AWS_ENDPOINT_URL", raising=False)
-    patch.setenv("AWS_DEFAULT_REGION", REGION)
-    patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
-    with embedded_aws():
-        aws = deployed(Settings(), {})
+    with embedded() as aws:
         clock = FakeClock()
         backends = [
             build_backend(aws.settings, aws.clients, clock=clock, both=in_turn) for _ in range(8)
@@ -153,4 +144,3 @@ def test_many_ticks_at_once_enqueue_each_occurrence_once() -> None:
         assert [entry.run_count for entry in backends[0].cron.service.list()] == [3, 3, 3]
         jobs = backends[0].jobs.fetch(FetchRequest(("default",), 100, "w"))
         assert len(jobs) == 9
-    patch.undo()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from tests.aws import EmbeddedAws
 from tests.clocks import advance
 from tests.functions.test_retention import items_of
 from tests.job_steps import active
+from tests.jobs import noise
 
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
@@ -31,7 +31,7 @@ WEEK_S = 7 * DAY_S
 
 def incompressible(size: int) -> RawJson:
     """A JSON text of about so many bytes."""
-    return RawJson(f'"{"".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz", k=size))}"')
+    return RawJson(f'"{noise(size)}"')
 
 
 def hot(aws: EmbeddedAws, job: JobRecord) -> dict[str, Any]:
