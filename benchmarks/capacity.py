@@ -33,18 +33,25 @@ FRESH_WRITES: Final = 4_000
 """What a new table takes before it has grown; warm throughput can be bought ahead."""
 PARTITION_GB: Final = 10
 LAMBDA_AT_ONCE: Final = 1_000
+EXECUTION_REQUESTS: Final = 10
+"""Requests a second that one execution of a function answers at most, however short they are: so a
+function URL has ten times as many a second as it has executions. The gateway's functions, too."""
 TRIGGER_AT_ONCE: Final = 1_250
 """Invocations at once of one SQS trigger."""
 IN_FLIGHT: Final = 120_000
 """Messages received and not deleted, of one standard queue."""
 API_REQUESTS: Final = 10_000
-"""Requests a second to HTTP APIs of an account and region."""
+"""Requests a second to HTTP APIs of an account and region; the job endpoint has none before it."""
 BUS_EVENTS: Final = 10_000
 """Events a second to EventBridge in us-east-1."""
 
 HEADROOM: Final = 0.7
 """The part of a limit that is planned with: load is not even."""
+REQUESTS: Final = 3
+"""Of an HTTP worker's job to the job endpoint: PUSH, FETCH and ACK."""
 API_S: Final = 0.03
+BATCH_S: Final = 0.09
+"""What a request takes, and one for ten jobs."""
 STREAM_BATCH: Final = 100
 STREAM_S: Final = 0.15
 """What the consumer takes for a batch of records, log and bus among it."""
@@ -132,6 +139,14 @@ def deployments_for(load: Load, writes: Writes) -> int:
     return math.ceil(load.rate / (log_rate(writes) * HEADROOM))
 
 
+def executions(requests: float, seconds: float) -> float:
+    """Return how many executions at once so many requests a second need of a function.
+
+    :param seconds: that each takes.
+    """
+    return max(requests * seconds, requests / EXECUTION_REQUESTS)
+
+
 def needs(load: Load, writes: Writes) -> Iterator[Need]:
     """Everything that can be too little, for one deployment in one account."""
     rate, queues = load.rate, queues_for(load, writes)
@@ -169,20 +184,28 @@ def needs(load: Load, writes: Writes) -> Iterator[Need]:
         "concurrency",
     )
     yield Need(
-        "Lambda: API, HTTP workers one by one",
-        rate * 3 * API_S,
+        "job endpoint, HTTP workers one by one",
+        executions(rate * REQUESTS, API_S),
         LAMBDA_AT_ONCE,
         "at once",
         False,
         "concurrency, or batches of ten",
     )
     yield Need(
-        "Lambda: API, batches of ten",
-        rate * 3 / WORKER_BATCH * API_S * 3,
+        "job endpoint, HTTP workers in batches of ten",
+        executions(rate * REQUESTS / WORKER_BATCH, BATCH_S),
         LAMBDA_AT_ONCE,
         "at once",
         False,
         "concurrency",
+    )
+    yield Need(
+        "job endpoint, Lambda workers: pushes one by one",
+        executions(rate, API_S),
+        LAMBDA_AT_ONCE,
+        "at once",
+        False,
+        "concurrency, or batches of ten",
     )
     yield Need(
         "Lambda: workers, ten jobs at a time",
@@ -207,11 +230,16 @@ def needs(load: Load, writes: Writes) -> Iterator[Need]:
         "more queues",
     )
     yield Need(
-        "API Gateway, one by one", rate * 3, API_REQUESTS, "requests/s", False, "request quota"
+        "API Gateway instead, one by one",
+        rate * REQUESTS,
+        API_REQUESTS,
+        "requests/s",
+        False,
+        "request quota",
     )
     yield Need(
-        "API Gateway, batches of ten",
-        rate * 3 / WORKER_BATCH,
+        "API Gateway instead, in batches of ten",
+        rate * REQUESTS / WORKER_BATCH,
         API_REQUESTS,
         "requests/s",
         False,

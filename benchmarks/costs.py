@@ -104,13 +104,13 @@ def following(together: int) -> Following:
     with benches() as bench:
         stream = EmbeddedStream(bench.settings.table)
         consume = build_stream(bench.backend, read_image, measure=lambda *_: None)
-        _drained(stream)  # what setting up left behind
+        drained(stream)  # what setting up left behind
         for _ in range(STREAM_JOBS):
             bench.push(JOB_TYPE)
             bench.end(bench.fetch(1))
-        changes, invocations = _drained(stream), 0
+        changes, invocations = drained(stream), 0
         bench.push(JOB_TYPE)  # the first change of a minute costs two units more
-        consume({"Records": _drained(stream)}, None)
+        consume({"Records": drained(stream)}, None)
         bench.meter.reset()
         for begin in range(0, len(changes), together):
             consume({"Records": changes[begin : begin + together]}, None)
@@ -132,14 +132,14 @@ def failed_alone() -> float:
         for _ in range(2):  # the first change of a minute costs more
             bench.push(JOB_TYPE)
             [job] = bench.fetch(1)
-            consume({"Records": _drained(stream)}, None)
+            consume({"Records": drained(stream)}, None)
             bench.backend.jobs.fail(job.id, "worker-1", ERROR)
             bench.meter.reset()
-            consume({"Records": _drained(stream)}, None)
+            consume({"Records": drained(stream)}, None)
         return bench.meter.writes
 
 
-def _drained(stream: EmbeddedStream) -> list[object]:
+def drained(stream: EmbeddedStream) -> list[object]:
     """Return all changes, of one instant: a minute that begins between them would cost more."""
     changes: list[object] = []
     while True:

@@ -69,6 +69,7 @@ class Path:
 
     :ivar is_direct: the client enqueues with AWS credentials, without the API.
     :ivar uses_lambda: SQS invokes the worker; otherwise it polls the API.
+    :ivar uses_gateway: requests go through API Gateway, and not to the job endpoint.
     :ivar start: the figure for functions that are not warm; empty if they are warm.
     :ivar memory_mb: memory of all functions.
     :ivar polls: the pace of polling workers.
@@ -79,6 +80,7 @@ class Path:
 
     is_direct: bool = False
     uses_lambda: bool = False
+    uses_gateway: bool = False
     start: str = ""
     memory_mb: int = 512
     polls: Polls = field(default_factory=Polls)
@@ -93,15 +95,20 @@ PATHS: Final[Mapping[str, Path]] = {
     "the same, cold, with SnapStart": Path(uses_lambda=True, start="restore"),
     "Lambda worker, functions of 1,769 MB": Path(uses_lambda=True, memory_mb=1769),
     "Lambda worker, pushed directly": Path(uses_lambda=True, is_direct=True),
+    "Lambda worker, through API Gateway": Path(uses_lambda=True, uses_gateway=True),
+    "all functions cold, through API Gateway": Path(
+        uses_lambda=True, uses_gateway=True, start="cold start"
+    ),
     "HTTP worker, idle": Path(),
-    "the same, producer cold": Path(start="cold start"),
+    "HTTP worker, through API Gateway, producer cold": Path(uses_gateway=True, start="cold start"),
     "two idle HTTP workers": Path(workers=2),
     "ten idle HTTP workers": Path(workers=10),
     "HTTP worker, polls twice a second": Path(polls=Polls(longest_s=0.65)),
     "HTTP worker, FETCH waits 2 s": Path(wait_s=2.0),
     "HTTP worker, busy": Path(is_busy=True),
 }
-"""The paths, and the levers that a user has. Everything is warm that does not say otherwise."""
+"""The paths, and the levers that a user has. Everything is warm that does not say otherwise, and
+requests go to the job endpoint, as they do by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +126,15 @@ class Push:
 def request_ms(path: Path, chance: Chance, *, is_warm: bool) -> float:
     """Return how long a request takes until our code has read it.
 
-    A cold one meets a cold authorizer before it: the gateway has forgotten the key, too.
+    A cold function has forgotten the key of its caller, and reads it. The gateway has that read by
+    an authorizer, which is as cold, and then invokes the function.
     """
-    taken = chance.ms("gateway") + chance.ms("invocation") + code_ms(chance.random, path.memory_mb)
+    entry = "gateway" if path.uses_gateway else "function URL"
+    taken = chance.ms(entry) + chance.ms("invocation") + code_ms(chance.random, path.memory_mb)
     if path.start and not is_warm:
-        authorizer = chance.ms(path.start) + chance.ms("read")
-        taken += authorizer + chance.ms(path.start)
+        taken += chance.ms(path.start) + chance.ms("read")
+        if path.uses_gateway:
+            taken += chance.ms(path.start)
     return taken
 
 

@@ -40,6 +40,9 @@ class Figure:
 
 _BITE: Final = "measured: Bite-Sized Serverless, Serverless Messaging: Latency Compared, 2022"
 FIGURES: Final[Mapping[str, Figure]] = {
+    "function URL": Figure(
+        8, 30, "assumed, as the gateway's: nobody publishes it apart from the function behind it"
+    ),
     "gateway": Figure(
         8, 30, "reported as 5 to 20 ms, up to 30; an HTTP API adds less than a REST API"
     ),

@@ -47,7 +47,7 @@ PATHS: Final[Mapping[str, Workload]] = {
     "unique": Workload(jobs=MILLION, unique=1),
     "with a limit": Workload(jobs=MILLION, limited=1),
     "workflow step": Workload(jobs=MILLION, steps=1),
-    "with one heartbeat over HTTP": Workload(jobs=MILLION, heartbeats=1),
+    "HTTP worker, with one heartbeat": Workload(jobs=MILLION, uses_http_workers=True, heartbeats=1),
     "HTTP worker, through API Gateway": Workload(
         jobs=MILLION, uses_http_workers=True, uses_gateway=True
     ),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.pricing import units
+from ojs_aws.pricing import changes, units
 from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
 from ojs_aws.pricing.workload import MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
 
@@ -65,8 +65,8 @@ BACKUP_DAYS: Final = 35
 TRANSACTION_JOBS: Final = 100
 """Batches up to this size are one transaction, which doubles the price of their items."""
 
-BEAT_WRITES: Final = 3.0
-"""Units of a heartbeat for one job: its reservation, the worker's entry, and two for its row of the
+BEAT_WRITES: Final = 2.0
+"""Units of a heartbeat beside the job's item: the worker's entry, and two for the job's row of the
 index at each second heartbeat. A worker that beats more often than it must moves the row less."""
 
 GROUP_WRITES: Final = 1
@@ -104,7 +104,8 @@ class Line:
 ASSUMPTIONS: Final[Sequence[str]] = (
     f"list prices of {REGION}, {PRICED_ON}, without free tiers, taxes and data transfer",
     "a push is one request, if it is not direct; requests use the job endpoint, or the gateway",
-    "steps of workflows begin one after the other; members of large groups cost less",
+    "steps of workflows begin one after the other, without a request; large groups cost less",
+    "creating workflows is not included",
     f"an API request runs for {API_MS} ms at {API_GB} GB",
     f"the stream has one shard, whose changes come evenly, {units.STREAM_BATCH} together at most",
     f"jobs wait {units.LAMBDA_CLAIM_S:g} s for Lambda workers, {units.HTTP_CLAIM_S:g} s for polls",
@@ -147,24 +148,38 @@ def million(workload: Workload) -> float:
 def _jobs(w: Workload) -> Iterator[Line]:
     """Yield the units of PUSH, FETCH, ACK and FAIL. Each job is taken to succeed in the end."""
     push = units.push_units(w.size_bytes, w.compression)
-    move = units.move_units(w.size_bytes, w.compression)
+    move, again = (
+        units.move_units(w.size_bytes, w.compression, has_failed=failed) for failed in (False, True)
+    )
     fetch = units.fetch_reads(w.size_bytes, w.compression)
     sent = w.jobs * (1 - w.batched + w.batched / min(w.batch_jobs, 10))
     messages = sent + 2 * w.attempts + w.failures
-    if w.uses_http_workers:  # the stream's consumer deletes many in one request
-        messages -= w.jobs * (1 - 1 / units.deleted_together(_invocations(w)[1]))
+    if (
+        w.uses_http_workers
+    ):  # FAIL keeps the message, and the stream's consumer deletes many at once
+        together = units.deleted_together(changes.jobs_together(w))
+        messages -= w.failures + w.jobs * (1 - 1 / together)
     is_in_table = not units.is_in_s3(w.size_bytes, w.compression)
     document = units.stored_bytes(w.size_bytes, w.compression) if is_in_table else 0
     stored = document + units.CLAIMED_FRAME
     kept = stored * w.jobs / 30 * w.retention_days / GB
     yield Line("PUSH, written", w.jobs * push, "write unit")
-    ack = units.ack_units(w.size_bytes, w.compression)
-    ended = w.jobs * ack + w.failures * move
-    yield Line("FETCH, ACK and FAIL, written", w.attempts * move + ended, "write unit")
-    yield Line("FETCH and FAIL, read", w.attempts * fetch + w.failures, "read unit")
+    moved = w.jobs * move + w.failures * (again + move)
+    yield Line("FETCH, ACK and FAIL, written", moved + _acks(w), "write unit")
+    failed = w.failures * w.uses_http_workers  # a Lambda worker knows the job
+    yield Line("FETCH and FAIL, read", w.attempts * fetch + failed, "read unit")
     yield Line("messages", messages, "SQS request")
     yield Line("jobs, stored", kept, "table GB-month")
     yield Line("jobs, in backups", kept, "backup GB-month")
+
+
+def _acks(w: Workload) -> float:
+    """Return the write units of all ACKs; the item of a job that has failed before is larger."""
+    first, later = (
+        units.ack_units(w.size_bytes, w.compression, has_failed=failed) for failed in (False, True)
+    )
+    retried = min(w.failures, w.jobs)
+    return (w.jobs - retried) * first + retried * later
 
 
 def _documents(w: Workload) -> Iterator[Line]:
@@ -183,12 +198,15 @@ def _orchestration(w: Workload) -> Iterator[Line]:
     claimed = units.hot_units(w.size_bytes, w.compression, is_claimed=True)
     document = units.blob_units(w.size_bytes, w.compression)
     unique, steps, limited = w.jobs * w.unique, w.jobs * w.steps, w.attempts * w.limited
-    due = w.jobs * w.scheduled + w.failures
+    due, again = (
+        units.due_units(w.size_bytes, w.compression, has_failed=failed) for failed in (False, True)
+    )
+    scheduled = w.jobs * w.scheduled
     # FETCH doubles the job's item, ACK too and tries in vain before; a place goes in and out.
     places = limited * (3 * claimed + 2 * PLACE_WRITES)
-    move = units.move_units(w.size_bytes, w.compression)
-    yield Line("made available, written", due * move, "write unit")
-    yield Line("made available, read", due * DUE_READS, "read unit")
+    available = scheduled * due + w.failures * again
+    yield Line("made available, written", available, "write unit")
+    yield Line("made available, read", (scheduled + w.failures) * DUE_READS, "read unit")
     yield Line("uniqueness, written", unique * (UNIQUE_WRITES + hot + document), "write unit")
     yield Line("workflows, written", steps * (STEP_WRITES + hot), "write unit")
     yield Line("workflows, read", steps * STEP_READS, "read unit")
@@ -202,20 +220,16 @@ def _orchestration(w: Workload) -> Iterator[Line]:
         yield Line("batches, read", batched * BATCH_READS, "read unit")
 
 
-def _invocations(w: Workload) -> tuple[float, float]:
-    """Return the invocations of the stream's consumer, and the changes of each."""
-    records = w.jobs * units.STREAM_RECORDS + 2 * w.failures + w.jobs * w.scheduled
-    claim_s = units.HTTP_CLAIM_S if w.uses_http_workers else units.LAMBDA_CLAIM_S
-    each = units.stream_batch(w.jobs_per_second, w.stream_window_s, claim_s, w.job_ms / 1000)
-    return records / each, each
-
-
 def _stream(w: Workload) -> Iterator[Line]:
     """Yield what follows each change: the event log, counters, the bus."""
-    invocations, each = _invocations(w)
+    invocations, each = changes.invocations(w)
     run_s = invocations * (STREAM_MS + each * STREAM_RECORD_MS) / 1000
     yield Line("events, written", invocations * units.stream_units(each), "write unit")
-    yield Line("completed jobs, listed", w.jobs / units.listed_together(each), "write unit")
+    yield Line(
+        "completed jobs, listed",
+        w.jobs / units.listed_together(changes.jobs_together(w)),
+        "write unit",
+    )
     if w.failures:  # batches with a failure add to the item of its queue and hour
         with_failures = invocations * -math.expm1(-w.failures / invocations)
         yield Line("failures, grouped", with_failures * GROUP_WRITES, "write unit")
@@ -229,7 +243,7 @@ def _calls(w: Workload) -> tuple[float, float]:
     """Return the pushes and the workers' requests."""
     pushes = w.jobs * (1 - w.batched + w.batched / w.batch_jobs) * (not w.is_direct)
     worked = 2 * w.attempts if w.uses_http_workers else 0.0
-    return pushes, worked + w.empty_polls + w.jobs * w.heartbeats
+    return pushes * (1 - w.steps), worked + w.empty_polls + w.jobs * w.heartbeats
 
 
 def _requests(w: Workload) -> Iterator[Line]:
@@ -240,7 +254,8 @@ def _requests(w: Workload) -> Iterator[Line]:
     yield Line("API, run", calls * API_MS / 1000 * API_GB, "Lambda GB-second")
     yield Line("empty polls, read", w.empty_polls, "read unit")
     yield Line("empty polls, received", w.empty_polls, "SQS request")
-    yield Line("heartbeats, written", beats * BEAT_WRITES, "write unit")
+    beat = BEAT_WRITES + units.hot_units(w.size_bytes, w.compression, is_claimed=True)
+    yield Line("heartbeats, written", beats * beat, "write unit")
     yield Line("heartbeats, messages", beats, "SQS request")
 
 
@@ -272,7 +287,7 @@ def _standing(w: Workload) -> Iterator[Line]:
 def _logs(w: Workload) -> Iterator[Line]:
     """Yield what the functions and the gateway write into their logs."""
     pushes, worked = _calls(w)
-    batches, _ = _invocations(w)
+    batches, _ = changes.invocations(w)
     access = ACCESS_LOG * w.has_access_log if w.uses_gateway else SOURCE_LOG
     each_push = REQUEST_LOG + ENQUEUED_LOG + access
     written = (

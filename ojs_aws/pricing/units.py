@@ -18,11 +18,18 @@ INLINE_BYTES: Final = 1400
 S3_BYTES: Final = 8192
 """Documents that deflate to more are in S3 (OJS_S3_THRESHOLD_BYTES)."""
 
+FIRST_BYTES: Final = 256
+FIRST_COMPRESSION: Final = 1.5
+"""How far deflating shortens the beginning of a JSON text: nothing in it is repeated yet."""
+
 PUSHED_FRAME: Final = 170
 """Bytes of an item beside its document, when it has been pushed."""
 
-CLAIMED_FRAME: Final = 570
+CLAIMED_FRAME: Final = 585
 """The same under a reservation: the worker's id, and a receipt handle of 412 characters."""
+
+FAILURE_BYTES: Final = 100
+"""Bytes of a failed attempt, with an error of some words."""
 
 BLOB_FRAME: Final = 75
 PLACE_BYTES: Final = 275
@@ -49,7 +56,9 @@ STREAM_RECORDS: Final = 3
 
 def stored_bytes(size_bytes: int, compression: float) -> int:
     """Return the bytes that a document takes in the table."""
-    return math.ceil(size_bytes / compression)
+    first = min(size_bytes, FIRST_BYTES)
+    rest = size_bytes - first
+    return math.ceil(first / min(compression, FIRST_COMPRESSION) + rest / compression)
 
 
 def is_inline(size_bytes: int, compression: float) -> bool:
@@ -62,11 +71,17 @@ def is_in_s3(size_bytes: int, compression: float) -> bool:
     return stored_bytes(size_bytes, compression) > S3_BYTES
 
 
-def hot_units(size_bytes: int, compression: float, *, is_claimed: bool) -> int:
-    """Return the started kilobytes of a job's hot item."""
+def hot_units(
+    size_bytes: int, compression: float, *, is_claimed: bool, has_failed: bool = False
+) -> int:
+    """Return the started kilobytes of a job's hot item.
+
+    :param has_failed: an attempt has failed before, whose error the item keeps.
+    """
     stored = stored_bytes(size_bytes, compression)
     kept = stored if is_inline(size_bytes, compression) else PLACE_BYTES
-    return math.ceil((kept + (CLAIMED_FRAME if is_claimed else PUSHED_FRAME)) / KILOBYTE)
+    frame = CLAIMED_FRAME if is_claimed else PUSHED_FRAME
+    return math.ceil((kept + frame + FAILURE_BYTES * has_failed) / KILOBYTE)
 
 
 def blob_units(size_bytes: int, compression: float) -> int:
@@ -84,14 +99,19 @@ def push_units(size_bytes: int, compression: float) -> float:
     return hot + blob + 1
 
 
-def move_units(size_bytes: int, compression: float) -> float:
+def move_units(size_bytes: int, compression: float, *, has_failed: bool = False) -> float:
     """Return the write units of FETCH and FAIL: the hot item, and its rows in two lists."""
-    return hot_units(size_bytes, compression, is_claimed=True) + 2
+    return hot_units(size_bytes, compression, is_claimed=True, has_failed=has_failed) + 2
 
 
-def ack_units(size_bytes: int, compression: float) -> float:
+def due_units(size_bytes: int, compression: float, *, has_failed: bool = False) -> float:
+    """Return the write units by which a job becomes available: likewise, without a reservation."""
+    return hot_units(size_bytes, compression, is_claimed=False, has_failed=has_failed) + 2
+
+
+def ack_units(size_bytes: int, compression: float, *, has_failed: bool = False) -> float:
     """Return the write units of ACK: the hot item, and the row that goes."""
-    return hot_units(size_bytes, compression, is_claimed=True) + 1
+    return hot_units(size_bytes, compression, is_claimed=True, has_failed=has_failed) + 1
 
 
 def fetch_reads(size_bytes: int, compression: float) -> float:
@@ -117,17 +137,14 @@ def stream_batch(
     return min(max(waiting, alone), float(STREAM_BATCH))
 
 
-def deleted_together(records: float) -> float:
-    """Return how many messages of completed jobs an invocation with this many changes deletes.
-
-    SQS takes ten in one request; in the mean each job has three of the changes.
-    """
-    return min(max(records / STREAM_RECORDS, 1.0), float(DELETED))
+def deleted_together(jobs: float) -> float:
+    """Return how many messages an invocation that gets so many completed jobs deletes at once."""
+    return min(max(jobs, 1.0), float(DELETED))
 
 
-def listed_together(records: float) -> float:
-    """Return how many completed jobs an invocation with this many changes lists in one write."""
-    return min(max(records / STREAM_RECORDS, 1.0), float(LISTED))
+def listed_together(jobs: float) -> float:
+    """Return how many of so many completed jobs an invocation lists in one write."""
+    return min(max(jobs, 1.0), float(LISTED))
 
 
 def stream_units(records: float) -> float:

@@ -10,6 +10,7 @@ from benchmarks.capacity import (
     break_even,
     deployments_for,
     dollars,
+    executions,
     log_rate,
     needs,
     queue_rate,
@@ -67,6 +68,17 @@ def test_a_hundred_thousand_need_more_deployments_for_the_event_log(writes: Writ
     assert beyond == {"event log: one partition, one append at a time"}
     each = load.rate / deployments_for(load, writes)
     assert each <= log_rate(writes) * HEADROOM
+
+
+def test_the_job_endpoint_needs_an_execution_for_ten_requests_a_second(writes: Writes) -> None:
+    """Lambda's rate for each execution; longer requests need more of them."""
+    assert executions(3_000, 0.03) == 300
+    assert executions(300, 0.5) == 150
+    found = {need.resource: need for need in needs(Load(rate=1_000), writes)}
+    assert found["job endpoint, HTTP workers one by one"].need == 300
+    assert found["job endpoint, HTTP workers in batches of ten"].need == 30
+    assert found["job endpoint, Lambda workers: pushes one by one"].need == 100
+    assert found["API Gateway instead, one by one"].need == 3_000
 
 
 def test_long_jobs_meet_the_messages_in_flight(writes: Writes) -> None:

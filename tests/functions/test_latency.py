@@ -69,6 +69,18 @@ def test_each_lever_makes_the_start_sooner() -> None:
     assert step - plain == pytest.approx(500, abs=60)
 
 
+def test_the_gateway_adds_the_cold_start_of_its_authorizer() -> None:
+    """The job endpoint finds keys itself; warm, the page assumes no difference."""
+    cold, behind = (
+        numbers(latency.row(name, jobs=800))
+        for name in ("the same, all functions cold", "all functions cold, through API Gateway")
+    )
+    assert behind[0] - cold[0] == pytest.approx(FIGURES["cold start"].p50_ms, rel=0.15)
+    assert median("Lambda worker") == pytest.approx(
+        median("Lambda worker, through API Gateway"), rel=0.1
+    )
+
+
 def test_figures_name_their_source_on_the_page() -> None:
     """Each with its median and its 99th percentile."""
     for name, each in FIGURES.items():
