@@ -46,7 +46,7 @@ WAIT_MS: Final = 3_000
 MINUTE_MS: Final = 60_000
 KILOBYTE: Final = 1024
 SMALL: Final = 410
-"""Bytes of a small envelope. The item of a step of 0.5 KB has a kilobyte, give or take two bytes."""
+"""Bytes of a small envelope. With 0.5 KB, the item of a step has a kilobyte, or two bytes more."""
 METERED: Final = ("write unit", "read unit", "SQS request", "S3 PUT", "S3 GET")
 TRIGGERED: Final = 2
 """Requests of a Lambda worker's trigger for each message: it receives and deletes."""
