@@ -31,7 +31,7 @@ from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
 from ojs_aws.pricing.changes import changes_of
-from ojs_aws.services.jobs.fetch.service import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.messages import message_of
 from ojs_aws.topology import LIMIT_PARTITION, TABLE
 from ojs_aws.transport.events.stream import build_stream
@@ -78,12 +78,9 @@ def _paths() -> Iterator[tuple[str, Workload]]:
 PATHS: Final[Mapping[str, Workload]] = {
     name: replace(each, jobs=JOBS, rate=RATE, uses_http_workers=True) for name, each in _paths()
 } | {
-    f"Lambda worker, {name}": Workload(jobs=JOBS, rate=RATE, **option)
-    for name, option in (
-        ("0.5 KB", {}),
-        ("retried once", {"failure_rate": 1.0}),
-        ("with a limit", {"limited": 1.0}),
-    )
+    "Lambda worker, 0.5 KB": Workload(jobs=JOBS, rate=RATE),
+    "Lambda worker, retried once": Workload(jobs=JOBS, rate=RATE, failure_rate=1),
+    "Lambda worker, with a limit": Workload(jobs=JOBS, rate=RATE, limited=1),
 }
 """Random tokens where it does not say otherwise."""
 
