@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from typer.testing import CliRunner
 
 from ojs_aws.adapters.s3.orphans import Swept, UnreferencedDocuments
 from ojs_aws.bootstrap import SystemClock, build_backend, job_store
-from ojs_aws.cli.app import app
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
@@ -21,6 +19,7 @@ from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
+from tests.commands import run_command
 
 BUCKET = "documents"
 EVER = Instant(4_000_000_000_000)
@@ -247,7 +246,7 @@ def test_the_command_only_counts_without_its_option_to_delete(
     command = ["documents", "sweep", BUCKET, "--table", deployed.aws.settings.table, "--json"]
 
     def run(*more: str) -> dict[str, object]:
-        ran = CliRunner().invoke(app, [*command, *more])
+        ran = run_command(*command, *more)
         assert ran.exit_code == 0, ran.output
         report: dict[str, object] = json.loads(ran.stdout)
         return report
@@ -261,15 +260,13 @@ def test_the_command_only_counts_without_its_option_to_delete(
     assert run("--yes")["deleted"] == 1
     assert left not in deployed.stored()
     arguments = ["restore", "documents", BUCKET, "--since", "2000-01-01T00:00:00Z"]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert run_command(*arguments).exit_code == 0
     assert left in deployed.stored()
 
 
 @pytest.mark.parametrize("age", ["7d", "soon"])
 def test_a_minimum_age_that_is_none_is_refused(age: str) -> None:
     """Before anything is looked at."""
-    ran = CliRunner().invoke(
-        app, ["documents", "sweep", BUCKET, "--table", "t", "--older-than", age]
-    )
+    ran = run_command("documents", "sweep", BUCKET, "--table", "t", "--older-than", age)
     assert ran.exit_code == 2
     assert "older" in ran.stderr

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from ojs_aws.adapters.dynamodb.table_restore import TableRestore
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.cli.app import app
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
@@ -28,6 +26,7 @@ from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.memory import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
+from tests.commands import run_command
 
 pytestmark = pytest.mark.moto
 
@@ -129,7 +128,7 @@ def test_a_queue_that_was_paused_is_woken_though_sqs_has_forgotten_it(aws: Embed
 def test_a_restored_table_gets_what_dynamodb_leaves_off(aws: EmbeddedAws) -> None:
     """Stream, TTL, point-in-time recovery, deletion protection; a second run changes nothing."""
     arguments = ["restore", "table", aws.settings.table, "restored", "--json"]
-    first, second = (CliRunner().invoke(app, arguments) for _ in range(2))
+    first, second = (run_command(*arguments) for _ in range(2))
     assert first.exit_code == second.exit_code == 0, first.output + second.output
     report, again = json.loads(first.stdout), json.loads(second.stdout)
     assert (report["table"], report["is_new"], again["is_new"]) == ("restored", True, False)
@@ -164,7 +163,7 @@ def test_a_table_that_does_not_come_is_given_up_with_what_to_do(
 
 def test_an_unknown_table_is_said_so(aws: EmbeddedAws) -> None:
     """With an exit code, and no half-made table."""
-    ran = CliRunner().invoke(app, ["restore", "table", "nothing", "restored"])
+    ran = run_command("restore", "table", "nothing", "restored")
     assert ran.exit_code == 3
     assert "There is no table 'nothing' to restore." in ran.stderr
     assert "restored" not in aws.clients.dynamodb.list_tables()["TableNames"]
@@ -184,7 +183,7 @@ def test_documents_deleted_since_come_back_and_older_deletions_stay(aws: Embedde
 
     def bring_back(since: str, *more: str) -> int:
         arguments = ["restore", "documents", "documents", "--since", since, "--json", *more]
-        ran = CliRunner().invoke(app, arguments)
+        ran = run_command(*arguments)
         assert ran.exit_code == 0, ran.output
         return int(json.loads(ran.stdout)["documents"])
 

@@ -7,14 +7,12 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
-from typing import Any, Final
-
-import typer
+from typing import Final
 
 import ojs_aws
 from benchmarks.__main__ import ALL
 from ojs_aws import client, worker
-from ojs_aws.cli.app import app
+from tests.commands import command_tree
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"))
@@ -68,7 +66,7 @@ def _spans(text: str) -> list[str]:
 
 def _mistake(words: list[str]) -> str:
     """Return what is wrong with the words of a command line; empty for nothing."""
-    command: Any = typer.main.get_command(app)
+    command = command_tree()
     while words and hasattr(command, "commands") and not words[0].startswith("-"):
         if words[0] not in command.commands:
             return words[0]

@@ -9,11 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-from ojs_aws.cli.app import app
 from ojs_aws.client import Client
 from ojs_aws.client.transports.http import HttpTransport
+from tests.commands import run_command
 from tests.simulation.world import World
 from tests.unit.client.doubles import ApiServer, FakeTimer
 
@@ -54,7 +53,7 @@ class Cli:
 
     def run(self, *arguments: str, stdin: str | None = None) -> Ran:
         """Run a command."""
-        result = CliRunner().invoke(app, list(arguments), obj=self.connect, input=stdin)
+        result = run_command(*arguments, obj=self.connect, input=stdin)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)

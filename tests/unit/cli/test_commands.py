@@ -8,10 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
 from ojs_aws._version import __version__
-from ojs_aws.cli.app import app
 from ojs_aws.cli.jobs import Consent
 from ojs_aws.cli.readiness import _template
 from ojs_aws.cli.session import ExitCode, connect
@@ -20,6 +18,7 @@ from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from tests.commands import run_command
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
@@ -543,7 +542,7 @@ def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None
 
 def test_the_version_is_reported() -> None:
     """Without a server."""
-    ran = CliRunner().invoke(app, ["--version"])
+    ran = run_command("--version")
     assert (ran.exit_code, ran.stdout) == (0, f"ojs-aws {__version__}\n")
 
 

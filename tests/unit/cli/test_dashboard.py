@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-from ojs_aws.cli.app import app
 from ojs_aws.cli.dashboard import region_of
 from ojs_aws.cli.dashboard_server import DashboardServer, Upstream
 from ojs_aws.cli.session import ExitCode
 from ojs_aws.client import SigV4
 from ojs_aws.client.transports.credentials import ApiKey, Credentials
+from tests.commands import run_command
 
 FAR = "https://jobs.example.com"
 
@@ -223,10 +222,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_the_command_opens_the_browser_unless_asked_not_to(served: list[str]) -> None:
     """And prints the address."""
-    shown = CliRunner().invoke(app, ["dashboard", "--url", FAR, "--port", "0"])
+    shown = run_command("dashboard", "--url", FAR, "--port", "0")
     assert shown.exit_code == 0, shown.output
     assert f"Dashboard of {FAR}: {served[0]}" in shown.output
-    CliRunner().invoke(app, ["dashboard", "--url", FAR, "--port", "0", "--no-open"])
+    run_command("dashboard", "--url", FAR, "--port", "0", "--no-open")
     assert len(served) == 1
 
 
@@ -244,7 +243,7 @@ def test_what_cannot_work_is_refused_at_once(
     served: list[str], options: list[str], says: str
 ) -> None:
     """With a sentence, before anything is served."""
-    ran = CliRunner().invoke(app, ["dashboard", "--port", "0", *options])
+    ran = run_command("dashboard", "--port", "0", *options)
     assert ran.exit_code == ExitCode.USAGE
     assert says in ran.stderr
     assert served == []
@@ -253,7 +252,7 @@ def test_what_cannot_work_is_refused_at_once(
 def test_a_port_in_use_is_named(served: list[str], near: Near) -> None:
     """With the way out."""
     port = near.server.url.rstrip("/").rpartition(":")[2]
-    ran = CliRunner().invoke(app, ["dashboard", "--url", FAR, "--port", port])
+    ran = run_command("dashboard", "--url", FAR, "--port", port)
     assert ran.exit_code == ExitCode.FAILED
     assert f"Port {port} cannot be used" in ran.stderr
     assert served == []

@@ -7,13 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from ojs_aws.cli.app import app
 from ojs_aws.cli.job_views import doing_text
 from ojs_aws.cli.output import Output
 from ojs_aws.cli.session import ExitCode
 from ojs_aws.domain.failure_groups import failure_group, window_of
+from tests.commands import run_command
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.test_commands import die, enqueue
@@ -156,7 +155,7 @@ def test_columns_that_say_least_are_left_out_first(
 
 def test_help_names_no_type_of_a_flag() -> None:
     """A flag takes no value."""
-    shown = CliRunner().invoke(app, ["jobs", "list", "--help"]).output
+    shown = run_command("jobs", "list", "--help").output
     assert "--oldest-first" in shown
     assert "bool" not in shown
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from ojs_aws.bootstrap import build_authentication
-from ojs_aws.cli.app import app
 from tests.aws import EmbeddedAws, embedded
+from tests.commands import run_command
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -29,7 +29,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedAws]:
 
 def run(aws: EmbeddedAws, *arguments: str, code: int = 0) -> Result:
     """Run the command on the deployment's table."""
-    result = CliRunner().invoke(app, ["keys", *arguments, "--table", aws.settings.table])
+    result = run_command("keys", *arguments, "--table", aws.settings.table)
     assert result.exit_code == code, result.output
     return result
 
@@ -102,7 +102,7 @@ def test_what_cannot_be_is_said_in_words(aws: EmbeddedAws) -> None:
     mixed = run(aws, "create", "x", "--scope", "worker", "--scope", "producer", code=2)
     assert "second key" in mixed.stderr
     assert "no API key" in run(aws, "revoke", "f" * 16, code=3).stderr
-    missing = CliRunner().invoke(app, ["keys", "list", "--table", "nowhere"])
+    missing = run_command("keys", "list", "--table", "nowhere")
     assert missing.exit_code == 1
     assert "Query failed" in missing.stderr
     assert "OJS_TABLE" in missing.stderr
@@ -128,7 +128,7 @@ def test_an_error_without_aws_says_what_to_set(
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_REGION", raising=False)
     monkeypatch.delenv(missing)
-    result = CliRunner().invoke(app, ["keys", "list"])
+    result = run_command("keys", "list")
     assert result.exit_code == 5, result.output
     assert message in result.stderr
     assert "AWS_REGION" in result.stderr

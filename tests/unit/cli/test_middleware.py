@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ojs_aws.cli.app import app
 from tests.api import Api
+from tests.commands import run_command
 from tests.simulation.world import World
 
 MODULE = """
@@ -42,7 +41,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["middleware", *arguments])
+    result = run_command("middleware", *arguments)
     return result.exit_code, result.output
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from typer.testing import CliRunner
 
-from ojs_aws.cli.app import app
 from ojs_aws.cli.run import RunOptions, child_command
+from tests.commands import run_command
 from tests.load import HUNG_S, wait_until
 from tests.unit.client.doubles import JOB_ID
 from tests.unit.worker.test_process import Server
@@ -132,7 +131,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     def run(code: str, *options: str) -> tuple[int, str]:
         monkeypatch.delitem(sys.modules, "jobs", raising=False)
         (tmp_path / "jobs.py").write_text(code)
-        result = CliRunner().invoke(app, ["run", *options])
+        result = run_command("run", *options)
         sys.modules.pop("jobs", None)
         return result.exit_code, result.stderr
 
