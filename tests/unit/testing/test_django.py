@@ -6,6 +6,8 @@ from typing import Final
 
 import pytest
 
+from tests.inner_tests import PLUGIN, WITHOUT_UNUSED
+
 pytest.importorskip("django", reason="make setup installs it")
 
 pytest_plugins = ["pytester"]
@@ -82,5 +84,4 @@ def test_the_servers_of_django_enqueue_into_each_test(pytester: pytest.Pytester)
     """The live server starts before the first test, and ends after the last one."""
     pytester.makepyfile(site_of_django=SITE, test_site=TESTS)
     pytester.makeini("[pytest]\npythonpath = .\n")
-    options = ("-p", "ojs_aws.testing.plugin", "-p", "no:cacheprovider")
-    pytester.runpytest_subprocess(*options).assert_outcomes(passed=3)
+    pytester.runpytest_subprocess("-p", PLUGIN, *WITHOUT_UNUSED).assert_outcomes(passed=3)

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.inner_tests import PLUGIN, run_inner_tests
+from tests.inner_tests import PLUGIN, WITHOUT_UNUSED, run_inner_tests
 
 pytest_plugins = ["pytester"]
 
@@ -71,14 +71,9 @@ def run(shop: pytest.Pytester, *options: str) -> pytest.RunResult:
     return run_inner_tests(shop, *options)
 
 
-UNUSED = ("cacheprovider", "schemathesis", "hypothesispytest", "typeguard")
-"""Plugins that these tests do not use; importing them takes two seconds of each process."""
-
-
 def run_apart(shop: pytest.Pytester, *options: str) -> pytest.RunResult:
     """Run the tests of the application in a process of their own."""
-    unused = [part for name in UNUSED for part in ("-p", f"no:{name}")]
-    return shop.runpytest_subprocess("-p", PLUGIN, *unused, *options)
+    return shop.runpytest_subprocess("-p", PLUGIN, *WITHOUT_UNUSED, *options)
 
 
 def test_the_fake_serves_tests_with_and_without_async(shop: pytest.Pytester) -> None:
