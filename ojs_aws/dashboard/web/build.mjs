@@ -21,6 +21,7 @@ const built = await build({
   outdir: assets,
   chunkNames: "[name]-[hash]",
   bundle: true,
+  charset: "utf8",
   format: "esm",
   jsx: "automatic",
   jsxImportSource: "preact",
@@ -57,19 +58,20 @@ function write(path, content) {
   }
 }
 
-// Names each package in the page with its version and licence, and fails when another one got in.
+// Names each package in the page with its version and licence, and fails when another one got in. Equal texts stand once.
 function licences() {
   const inputs = Object.keys(built.metafile.inputs).map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]);
   const found = [...new Set(inputs.filter(Boolean))].sort();
   const unknown = found.filter((name) => !BUNDLED.includes(name));
   if (unknown.length > 0) throw new Error(`Bundled without a licence in the list: ${unknown.join(", ")}`);
-  return found
-    .map((name) => {
-      const folder = join(here, "node_modules", name);
-      const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      return `${name} ${version} (${license})\n\n${readFileSync(join(folder, licenceFile(folder)), "utf8").trim()}\n`;
-    })
-    .join("\n----\n\n");
+  const namesOf = new Map();
+  for (const name of found) {
+    const folder = join(here, "node_modules", name);
+    const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const text = readFileSync(join(folder, licenceFile(folder)), "utf8").trim();
+    namesOf.set(text, [...(namesOf.get(text) ?? []), `${name} ${version} (${license})`]);
+  }
+  return [...namesOf].map(([text, names]) => `${names.join("\n")}\n\n${text}\n`).join("\n----\n\n");
 }
 
 function licenceFile(folder) {

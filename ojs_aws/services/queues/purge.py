@@ -99,9 +99,13 @@ class PurgeQueue:
         return PurgeReport()
 
     def _lists(self, wanted: Purge) -> list[JobList]:
+        """Return the lists to look at: those of ended jobs first.
+
+        A job that this purge cancels is listed as cancelled then, and must not be deleted by it.
+        """
         found = [
             each
-            for state in wanted.states
+            for state in sorted(wanted.states, key=lambda state: not state.is_terminal)
             if wanted.until is None or state.is_terminal
             for each in LISTS[state]
         ]

@@ -163,7 +163,7 @@ def test_what_is_bundled_has_its_licence_beside_it() -> None:
     text = found("/LICENSES.txt").body.decode()
     for name in ("preact 1", "@preact/signals 2", "@preact/signals-core 1", "oauth4webapi 3"):
         assert name in text
-    assert text.count("Permission is hereby granted") == 4
+    assert text.count("Permission is hereby granted") == 3  # two have the same text
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "LICENSES.txt"])
