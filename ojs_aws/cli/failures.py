@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.cli.options import age_text
+from ojs_aws.cli.options import age_text, with_ages
 
 if TYPE_CHECKING:
     from ojs_aws.cli.output import Output
@@ -42,7 +42,7 @@ def show_failures(out: Output, job: Mapping[str, JsonValue]) -> None:
 
 def show_job_with_failures(out: Output, job: Mapping[str, JsonValue]) -> None:
     """Print the members of a job, and then its failed attempts."""
-    out.fields(job, hidden={"error", "errors", "specversion"})
+    out.fields(job, with_ages(job), hidden={"error", "errors", "specversion"})
     show_failures(out, job)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from ojs_aws.cli import jobs as group
 from ojs_aws.cli.failures import show_failures
-from ojs_aws.cli.options import JobId, age_text
+from ojs_aws.cli.options import JobId, age_text, with_ages
 from ojs_aws.cli.session import Session, command, listed, misuse
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ async def show_job(
         return
     policy = {"retry_policy": detail.get("retry_policy")}
     shown_last = {**{name: detail[name] for name in detail if name not in policy}, **policy}
-    session.out.fields(shown_last, hidden=_SHOWN_APART)
+    session.out.fields(shown_last, with_ages(shown_last), hidden=_SHOWN_APART)
     history = detail.get("history")
     session.out.items(
         history,

@@ -11,6 +11,7 @@ import typer
 from ojs_aws.cli.job_views import error_text
 from ojs_aws.cli.options import age_text, duration_text, rates_of, spread_text, when_text
 from ojs_aws.cli.session import Session, command
+from ojs_aws.cli.tables import NARROW, drawn
 from ojs_aws.cli.workers import places_text
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 10
 """Rows of each table."""
+
+ERROR_WIDTH: Final = 30
+"""Characters of an error that are worth more than the job's queue and type."""
 
 _STATES: Final = ("available", "active", "scheduled", "retryable", "discarded")
 
@@ -107,7 +111,8 @@ def _screen(
             ("Id", "Ago", "Type", "Queue", "Error"),
             map(_failure_row, failures),
             width,
-            ("Queue",),
+            ("Queue", "Type"),
+            ERROR_WIDTH,
         ),
     )
 
@@ -167,11 +172,10 @@ def _table(
     rows: Iterator[Sequence[object]],
     width: int,
     least: Sequence[str] = (),
+    last: int = NARROW,
 ) -> Table | str:
     """Return a table of one-line rows."""
-    from ojs_aws.cli.tables import drawn
-
     shown = [row for row, _ in zip(rows, range(SHOWN), strict=False)]
     if not shown:
         return f"\n{title}\nnone"
-    return drawn(columns, shown, title=f"\n{title}", width=width, least=least).table
+    return drawn(columns, shown, title=f"\n{title}", width=width, least=least, last=last).table

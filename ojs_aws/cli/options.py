@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
@@ -194,6 +195,16 @@ def when_text(text: object) -> str:
         return ""
     is_past = datetime.fromisoformat(text) <= datetime.now(UTC)
     return f"{age_text(text)} ago" if is_past else f"in {age_text(text)}"
+
+
+def with_ages(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the members of an answer; instants also say how far they are from now."""
+    for name, value in members.items():
+        shown = value
+        if name.endswith(("_at", "_until")):
+            with suppress(ValueError, TypeError):  # what clients add to a job may be anything
+                shown = f"{value} ({when})" if (when := when_text(value)) else value
+        yield name, shown
 
 
 def age_text(text: object, now: datetime | None = None) -> str:

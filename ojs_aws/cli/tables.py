@@ -59,12 +59,14 @@ def drawn(
     is_whole: bool = False,
     width: int = 0,
     least: Sequence[str] = (),
+    last: int = NARROW,
 ) -> Drawn:
     """Return rows as a table.
 
     :param is_whole: show every value whole, on several lines if need be.
     :param width: characters of a line; 0 for any number.
     :param least: columns to leave out where there is no room, the first one first.
+    :param last: characters that the last column needs at least, if it has so many.
     """
     from rich.table import Table
     from rich.text import Text
@@ -72,7 +74,7 @@ def drawn(
     values = [list(row) for row in rows]
     cells = [[Text.from_markup(_cell(each)) for each in row] for row in values]
     widths = [max([len(n), *(row[at].cell_len for row in cells)]) for at, n in enumerate(columns)]
-    kept = range(len(columns)) if is_whole else _kept(columns, widths, width, least)
+    kept = range(len(columns)) if is_whole else _kept(columns, widths, width, least, last)
     if width and not is_whole:
         widths = _cut(widths, kept, width)
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
@@ -97,12 +99,12 @@ def _are_numbers(rows: Sequence[Sequence[object]], at: int) -> bool:
 
 
 def _kept(
-    columns: Sequence[str], widths: Sequence[int], width: int, least: Sequence[str]
+    columns: Sequence[str], widths: Sequence[int], width: int, least: Sequence[str], last: int
 ) -> list[int]:
     """Return the columns for which there is room, if the last one is cut short."""
     kept = list(range(len(columns)))
     for name in least if width else ():
-        needed = sum(widths[at] for at in kept[:-1]) + min(widths[kept[-1]], NARROW)
+        needed = sum(widths[at] for at in kept[:-1]) + min(widths[kept[-1]], last)
         if needed + GAP * (len(kept) - 1) <= width:
             break
         kept.remove(columns.index(name))

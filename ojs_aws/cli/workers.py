@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.options import age_text, when_text
+from ojs_aws.cli.options import age_text, when_text, with_ages
 from ojs_aws.cli.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def places_text(worker: WorkerEntry) -> str:
 async def show_worker(session: Session, worker_id: WorkerId) -> None:
     """Show a worker, with the jobs that it last reported."""
     described = (await session.client.workers.get(worker_id)).described
-    session.out.fields(described, hidden=_REPEATED)
+    session.out.fields(described, with_ages(described), hidden=_REPEATED)
     from ojs_aws.domain.errors import NotFoundError
     from ojs_aws.domain.json_text import decode, encode
 

@@ -8,6 +8,7 @@ import httpx
 
 from tests.dashboard.conftest import Tab
 from tests.dashboard.jobs import push, state_of
+from tests.dashboard.test_quality import AXE, check_with_axe
 
 MANY: Final = 45
 """Rows that are more than a window shows."""
@@ -47,6 +48,8 @@ def test_the_result_is_in_sight_wherever_one_has_scrolled(tab: Tab, api: httpx.C
     assert page.evaluate("scrollY") > page.viewport_size["height"]
     assert box is not None
     assert 0 <= box["y"] < page.viewport_size["height"] - box["height"]
+    if AXE.is_file():
+        check_with_axe(page)
     page.get_by_role("button", name="Close").click()
     result.wait_for(state="detached")
 

@@ -49,6 +49,18 @@ def focus_on(page: Any, name: str) -> None:
     raise AssertionError(f"Tab does not reach {name!r}")
 
 
+def test_the_focus_stays_on_the_heading_while_a_view_loads(tab: Tab, api: httpx.Client) -> None:
+    """A screen reader says where one is; what is loaded then takes nothing away."""
+    job_id = push(api, "focused")
+    page = tab.open("", "Overview")
+    for view, heading in (("workers", "Workers"), (f"jobs/{job_id}", "report.build")):
+        page.evaluate("view => { location.hash = `/${view}`; }", view)
+        page.get_by_role("heading", name=heading, level=1).wait_for()
+        page.get_by_text("Updated ").wait_for()
+        page.get_by_text("Loading …").wait_for(state="detached")
+        assert page.evaluate("document.activeElement.id") == "heading", view
+
+
 def test_the_keyboard_alone_does_everything(tab: Tab, api: httpx.Client) -> None:
     """From the menu to a queue, and through the question; the focus is where one was."""
     push(api, "keyboard")

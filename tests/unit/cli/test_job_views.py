@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from rich.console import Console
 
 from ojs_aws.cli.job_views import doing_text
+from ojs_aws.cli.options import with_ages
 from ojs_aws.cli.output import Output
 from ojs_aws.cli.session import ExitCode
 from ojs_aws.domain.failure_groups import failure_group, window_of
@@ -197,6 +199,15 @@ def test_errors_are_shown_by_group(cli: Cli, world: World) -> None:
     assert "Broken: no user 2" in shown
     assert "the beginning of an hour" in cli.run("errors").err
     assert cli.ask("errors", "--since", "2h")["groups"][0]["count"] == 3
+
+
+def test_a_job_says_how_long_ago_things_happened(cli: Cli) -> None:
+    """Beside each instant; what a client wrote itself is shown as it is."""
+    members = {"created_at": AGO, "scheduled_at": SOON, "read_at": "noon", "paid_at": None, "n": 1}
+    shown = {name: re.sub(r" \d+ min", "", str(each)) for name, each in with_ages(members)}
+    ages = {"created_at": f"{AGO} (5 h ago)", "scheduled_at": f"{SOON} (in 5 h)"}
+    assert shown == {**{name: str(each) for name, each in members.items()}, **ages}
+    assert re.search(r"created_at .*Z \(.* ago\)", cli.run("jobs", "show", enqueue(cli)).out)
 
 
 def test_many_jobs_are_reprioritised_after_a_count(cli: Cli, world: World) -> None:

@@ -10,14 +10,14 @@ from rich.console import Console
 from ojs_aws.cli.output import Output
 from ojs_aws.cli.session import ExitCode
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.ports import WorkerReport
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.test_commands import die, enqueue
 
 
-def furnish(cli: Cli, world: World) -> str:
+def furnish(cli: Cli, world: World, message: str = "refused") -> str:
     """Let there be jobs, a worker and a failure; return the id of the failed job."""
     count_changes(world)
     for queue in ("email", "email", "reports"):
@@ -28,7 +28,7 @@ def furnish(cli: Cli, world: World) -> str:
         "w1", [], None, WorkerReport(about='{"concurrency":5}', active_jobs=2)
     )
     dead = die(cli, world, kind="SmtpError")
-    error = '{"type":"SmtpError","message":"refused"}'
+    error = encode({"type": "SmtpError", "message": message})
     failed = Event(
         id="evt_01990000-0000-7000-8000-000000000001",
         type="job.failed",
@@ -52,6 +52,18 @@ def test_one_look_shows_queues_workers_and_failures(cli: Cli, world: World) -> N
     assert "2 of 5" in shown
     assert dead in shown
     assert "SmtpError: refused" in shown
+
+
+def test_a_narrow_screen_leaves_room_for_the_error(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job's type and queue are a command away."""
+    monkeypatch.setenv("COLUMNS", "80")
+    message = "the server smtp.acme.test refused the connection"
+    dead = furnish(cli, world, message)
+    shown = cli.run("monitor", "--once").out
+    assert "SmtpError: the server smtp.acme" in shown
+    assert dead in shown
 
 
 def test_scripts_get_the_same_as_json(cli: Cli, world: World) -> None:

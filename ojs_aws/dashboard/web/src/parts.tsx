@@ -4,19 +4,30 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { link } from "./address";
 import { ApiError } from "./api";
+import type { Loaded } from "./polling";
 import { ISSUER, signInReason } from "./session";
 import { exactTime, now, relativeTime, zone } from "./times";
 
+interface HeadingOptions {
+  readonly text: string;
+  /** What the view loads: below the heading stands that it is not there yet, or that its latest update failed. */
+  readonly of?: Loaded<unknown>;
+  readonly children?: ComponentChildren;
+}
+
 /** A view's heading, which is also the title of the tab. */
-export function Heading({ text, children }: { text: string; children?: ComponentChildren }) {
+export function Heading({ text, of: loaded, children }: HeadingOptions) {
   useEffect(() => {
     document.title = `${text} · jobs`;
   }, [text]);
   return (
-    <div class="heading">
-      <h1 id="heading" tabIndex={-1}>{text}</h1>
-      {children}
-    </div>
+    <>
+      <div class="heading">
+        <h1 id="heading" tabIndex={-1}>{text}</h1>
+        {children}
+      </div>
+      {loaded && (loaded.data ? <StaleNote error={loaded.error} /> : <Waiting error={loaded.error} />)}
+    </>
   );
 }
 

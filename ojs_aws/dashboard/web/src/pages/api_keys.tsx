@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { PAGE, address, link } from "../address";
 import { call, callAt, read } from "../api";
-import { Code, Heading, StaleNote, State, Time, Waiting } from "../parts";
+import { Code, Heading, State, Time } from "../parts";
 import { useData } from "../polling";
 import { Table } from "../table";
 
@@ -38,12 +38,13 @@ async function load(cursor: string): Promise<KeyPage> {
 
 export function ApiKeys() {
   const cursor = address.value.query.get("cursor") ?? "";
-  const { data, error } = useData(() => load(cursor), 60, `keys ${cursor}`);
-  if (!data) return <><Heading text="API keys" /><Waiting error={error} /></>;
+  const loaded = useData(() => load(cursor), 60, `keys ${cursor}`);
+  const heading = <Heading text="API keys" of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   return (
     <>
-      <Heading text="API keys" />
-      <StaleNote error={error} />
+      {heading}
       <Table
         label="API keys"
         rows={data.api_keys}

@@ -43,7 +43,7 @@ const POSSIBLE: Readonly<Record<Change, (state: string) => boolean>> = {
 };
 
 /** Return what became of many jobs: those that could not be changed make it a warning, and the first ones are named. */
-export function outcomeOf(change: BulkChange, changed: string, failed: number, left: readonly Left[]): Outcome {
+export function outcomeOf(change: BulkChange, changed: string, failed: number, left: readonly Left[] = []): Outcome {
   const first = failed > NAMED ? ` The first ${NAMED}:` : "";
   const others = failed ? ` ${counted(failed, "job")} could not be changed.${first}` : "";
   return { text: `${DONE[change]} ${changed}.${others}`, isPartial: failed > 0, left: failed ? left.slice(0, NAMED) : [] };
@@ -71,7 +71,7 @@ export interface Unfinished {
   readonly changed: number;
   readonly failed: number;
   /** The first of those that could not be changed. */
-  readonly left: readonly Left[];
+  readonly left?: readonly Left[];
   /** True if an answer is missing: then more jobs may have been changed than was counted. */
   readonly isLost: boolean;
 }
@@ -116,7 +116,7 @@ async function nextStep(state: Unfinished): Promise<Unfinished> {
   const { change, ids } = state;
   const part = ids ? await namedStep(change, ids.slice(0, STEP)) : await filterStep(state, false);
   const further = ids ? { ids: ids.slice(STEP) } : { cursor: part.next_cursor };
-  const left = [...state.left, ...part.errors].slice(0, NAMED);
+  const left = [...(state.left ?? []), ...part.errors].slice(0, NAMED);
   return { ...state, ...further, left, changed: state.changed + part.succeeded, failed: state.failed + part.failed };
 }
 
@@ -128,7 +128,7 @@ function statesOf(filter: JobFilter): string[] {
   return (filter.state ?? "").split(",").filter(Boolean);
 }
 
-/** Change page after page of the jobs that match, from where it stands; those that came later are left alone. */
+/** Change page after page of the jobs that match, from where it stands; only a purge meets those that came later. */
 async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Promise<Outcome> {
   const { change } = from;
   let state = from;
@@ -158,7 +158,7 @@ interface Counted extends Count {
 
 /** Count what a change of all that match would meet: to the end, until many match, or until it is stopped. */
 async function countAll(change: BulkChange, filter: JobFilter, { report, isStopped }: Progress): Promise<Counted> {
-  const start: Unfinished = { change, filter, changed: 0, failed: 0, left: [], isLost: false };
+  const start: Unfinished = { change, filter, changed: 0, failed: 0, isLost: false };
   let [number, examined] = [0, 0];
   let { asOf, cursor } = start;
   const ids: string[] = [];
@@ -221,7 +221,7 @@ export function queuePurge(queue: string, states: readonly string[]): Action {
   });
 }
 
-/** Go on with a change that was not finished: with the jobs that were counted then, and no others. */
+/** Go on with a change that was not finished, where it was. */
 export function goOn(from: Unfinished): Action {
   return {
     title: "Go on with this change?",

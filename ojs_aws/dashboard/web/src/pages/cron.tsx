@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Heading, JobLink, StaleNote, State, Time, Waiting } from "../parts";
+import { Heading, JobLink, State, Time } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
@@ -30,13 +30,14 @@ interface CronPage {
 
 export function Cron() {
   const cursor = address.value.query.get("cursor") ?? "";
-  const { data, error } = useData(() => read<CronPage>(`cron?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 15, `cron ${cursor}`);
-  if (!data) return <><Heading text="Cron" /><Waiting error={error} /></>;
+  const loaded = useData(() => read<CronPage>(`cron?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 15, `cron ${cursor}`);
+  const heading = <Heading text="Cron" of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   const next = data.pagination.next_cursor;
   return (
     <>
-      <Heading text="Cron" />
-      <StaleNote error={error} />
+      {heading}
       <Table
         label="Cron jobs"
         rows={data.items}

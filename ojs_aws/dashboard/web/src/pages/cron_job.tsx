@@ -3,7 +3,7 @@
 import { ActionButton } from "../action";
 import { call, read } from "../api";
 import { at, readSource } from "../json_source";
-import { ExactTime, Facts, Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting } from "../parts";
+import { ExactTime, Facts, Heading, JobLink, QueueLink, State, Time } from "../parts";
 import { useData } from "../polling";
 import { Table } from "../table";
 import { between } from "../times";
@@ -28,18 +28,18 @@ interface Everything {
 const RUNS = 50;
 
 export function CronJob({ id }: { id: string }) {
-  const { data, error } = useData(() => load(id), 15, `cron ${id}`);
-  if (!data) return <><Heading text={`Cron job ${id}`} /><Waiting error={error} /></>;
+  const loaded = useData(() => load(id), 15, `cron ${id}`);
+  const { data } = loaded;
+  if (!data) return <Heading text={`Cron job ${id}`} of={loaded} />;
   const { cron } = data;
   return (
     <>
-      <Heading text={`Cron job ${id}`}>
+      <Heading text={`Cron job ${id}`} of={loaded}>
         <div class="buttons">
           <ActionButton isSmall={false} action={() => cronTrigger(id)} />
           <ActionButton isSmall={false} action={() => cronChange(id, !cron.enabled)} />
         </div>
       </Heading>
-      <StaleNote error={error} />
       {cron.description && <p>{cron.description}</p>}
       <Facts
         facts={[

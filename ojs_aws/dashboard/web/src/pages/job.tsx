@@ -4,7 +4,7 @@ import { ActionButton } from "../action";
 import { link } from "../address";
 import { call } from "../api";
 import { type Source, at, readSource } from "../json_source";
-import { CopyButton, Facts, Heading, QueueLink, StaleNote, State, Time, Waiting } from "../parts";
+import { CopyButton, Facts, Heading, QueueLink, State, Time } from "../parts";
 import { useData } from "../polling";
 import type { Failure, Spread } from "../shapes";
 import { between, duration, measured, now } from "../times";
@@ -86,12 +86,13 @@ export function Job({ id }: { id: string }) {
       why: TERMINAL.includes(state) ? null : isNew ? await readWhy(id) : (before?.why ?? null),
     };
   };
-  const { data, error } = useData(load, 5, `job ${id}`);
-  if (!data) return <><Heading text={`Job ${id}`} /><Waiting error={error} /></>;
+  const loaded = useData(load, 5, `job ${id}`);
+  const { data } = loaded;
+  if (!data) return <Heading text={`Job ${id}`} of={loaded} />;
   const { job, source, progress, why, usual } = data;
   return (
     <>
-      <Heading text={job.type}>
+      <Heading text={job.type} of={loaded}>
         <div class="buttons">
           {job.state === "discarded" && <ActionButton isSmall={false} action={() => retryJob(id)} />}
           {job.state === "discarded" && job.retry_policy?.on_exhaustion === "dead_letter" && <ActionButton isSmall={false} label="Edit and replay" action={() => editAndReplay(id)} />}
@@ -100,7 +101,6 @@ export function Job({ id }: { id: string }) {
           {!TERMINAL.includes(job.state) && <ActionButton isSmall={false} action={() => cancelJob(id)} />}
         </div>
       </Heading>
-      <StaleNote error={error} />
       <Facts
         facts={[
           ["Id", <><span class="id">{job.id}</span> <CopyButton text={job.id} /></>],

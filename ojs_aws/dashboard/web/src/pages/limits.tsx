@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Code, Heading, StaleNote, Time, Waiting, atLeast } from "../parts";
+import { Code, Heading, Time, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
@@ -28,13 +28,14 @@ interface LimitPage {
 
 export function Limits() {
   const cursor = address.value.query.get("cursor") ?? "";
-  const { data, error } = useData(() => read<LimitPage>(`rate-limits?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 10, `limits ${cursor}`);
-  if (!data) return <><Heading text="Limits" /><Waiting error={error} /></>;
+  const loaded = useData(() => read<LimitPage>(`rate-limits?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 10, `limits ${cursor}`);
+  const heading = <Heading text="Limits" of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   const next = data.pagination.next_cursor;
   return (
     <>
-      <Heading text="Limits" />
-      <StaleNote error={error} />
+      {heading}
       <Table
         label="Limits"
         rows={data.items}

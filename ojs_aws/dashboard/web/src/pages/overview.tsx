@@ -2,7 +2,7 @@
 
 import { link } from "../address";
 import { read } from "../api";
-import { Facts, Heading, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
+import { Facts, Heading, QueueLink, State, Time, atLeast } from "../parts";
 import { useData } from "../polling";
 import { type Counts, STATES, type Spread, type Throughput, completedRate, failureRate } from "../shapes";
 import { Table } from "../table";
@@ -80,14 +80,15 @@ async function load(before: Everything | null, isAsked: boolean): Promise<Everyt
 }
 
 export function Overview() {
-  const { data, error } = useData(load, EVERY_S, "overview");
-  if (!data) return <><Heading text="Overview" /><Waiting error={error} /></>;
+  const loaded = useData(load, EVERY_S, "overview");
+  const heading = <Heading text="Overview" of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   const { totals, queues, has_more: hasMore } = data.numbers;
   const workers = totals.workers_by_state;
   return (
     <>
-      <Heading text="Overview" />
-      <StaleNote error={error} />
+      {heading}
       <FindingsPanel found={data.found} />
       <h2>Jobs by state</h2>
       <ul class="tiles">

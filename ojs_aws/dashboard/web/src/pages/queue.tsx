@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { ActionButton, ask } from "../action";
 import { link } from "../address";
 import { read, readIfAllowed } from "../api";
-import { Facts, Heading, JobLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
+import { Facts, Heading, JobLink, State, Time, atLeast } from "../parts";
 import { useData } from "../polling";
 import { type Counts, type JobPage, type Pagination, STATES, type Spread, type Throughput, completedRate, failureRate, timeToEmptyMs } from "../shapes";
 import { duration, spreadText } from "../times";
@@ -78,14 +78,15 @@ async function readNext(queue: string): Promise<Next | null> {
 const PURGED = STATES.filter((state) => state !== "active");
 
 export function Queue({ id }: { id: string }) {
-  const { data: found, error } = useData<Everything>((before, isAsked) => load(id, before, isAsked), 10, `queue ${id}`);
-  if (!found) return <><Heading text={`Queue ${id}`} /><Waiting error={error} /></>;
+  const loaded = useData<Everything>((before, isAsked) => load(id, before, isAsked), 10, `queue ${id}`);
+  const { data: found } = loaded;
+  if (!found) return <Heading text={`Queue ${id}`} of={loaded} />;
   const { queue: data, next } = found;
   const [rates, window] = found.recent ? [found.recent, "5 min"] : [data.throughput, "1 h"];
   const isOpen = data.state === "active";
   return (
     <>
-      <Heading text={`Queue ${id}`}>
+      <Heading text={`Queue ${id}`} of={loaded}>
         <div class="buttons">
           {isOpen ? (
             <>
@@ -97,7 +98,6 @@ export function Queue({ id }: { id: string }) {
           )}
         </div>
       </Heading>
-      <StaleNote error={error} />
       <Interrupted />
       <Facts
         facts={[

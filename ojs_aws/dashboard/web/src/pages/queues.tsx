@@ -2,7 +2,7 @@
 
 import { address, link } from "../address";
 import { ActionButton } from "../action";
-import { Heading, QueueLink, StaleNote, State, Time, Waiting, atLeast } from "../parts";
+import { Heading, QueueLink, State, Time, atLeast } from "../parts";
 import { useData } from "../polling";
 import { type QueuePace, type QueueRow, timeToEmptyMs } from "../shapes";
 import { type Column, Table } from "../table";
@@ -12,13 +12,8 @@ import { type CountedQueues, countQueues } from "./queue_counts";
 
 export function Queues() {
   const cursor = address.value.query.get("cursor") ?? "";
-  const { data, error } = useData<CountedQueues>((before, isAsked) => countQueues(before ?? undefined, isAsked, cursor), 15, `queues ${cursor}`);
-  return (
-    <>
-      <Heading text="Queues" />
-      {data ? <><StaleNote error={error} /><QueueTable counted={data} /></> : <Waiting error={error} />}
-    </>
-  );
+  const loaded = useData<CountedQueues>((before, isAsked) => countQueues(before ?? undefined, isAsked, cursor), 15, `queues ${cursor}`);
+  return <><Heading text="Queues" of={loaded} />{loaded.data && <QueueTable counted={loaded.data} />}</>;
 }
 
 const SHOWN = ["available", "active", "scheduled", "retryable", "discarded"] as const;

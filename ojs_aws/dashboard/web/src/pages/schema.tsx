@@ -3,7 +3,7 @@
 import { address } from "../address";
 import { call, read } from "../api";
 import { at, readSource } from "../json_source";
-import { Facts, Heading, StaleNote, Time, Waiting } from "../parts";
+import { Facts, Heading, Time } from "../parts";
 import { useData } from "../polling";
 import { Value } from "./job_data";
 import { type SchemaRow, SchemaTable } from "./schemas";
@@ -16,12 +16,13 @@ interface Everything {
 
 export function Schema({ id }: { id: string }) {
   const wanted = address.value.query.get("version") ?? "";
-  const { data, error } = useData(() => load(id, wanted), 60, `schema ${id} ${wanted}`);
-  if (!data) return <><Heading text={`Schema of ${id}`} /><Waiting error={error} /></>;
+  const loaded = useData(() => load(id, wanted), 60, `schema ${id} ${wanted}`);
+  const heading = <Heading text={`Schema of ${id}`} of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   return (
     <>
-      <Heading text={`Schema of ${id}`} />
-      <StaleNote error={error} />
+      {heading}
       <Facts
         facts={[
           ["Version", `${data.shown.version}${data.shown.is_latest ? " (latest)" : ""}`],

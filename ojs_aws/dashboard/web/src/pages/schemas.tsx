@@ -2,7 +2,7 @@
 
 import { address, link } from "../address";
 import { read } from "../api";
-import { Code, Heading, StaleNote, Time, Waiting } from "../parts";
+import { Code, Heading, Time } from "../parts";
 import { useData } from "../polling";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
@@ -22,13 +22,14 @@ interface SchemaPage {
 
 export function Schemas() {
   const cursor = address.value.query.get("cursor") ?? "";
-  const { data, error } = useData(() => read<SchemaPage>(`admin/schemas?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 60, `schemas ${cursor}`);
-  if (!data) return <><Heading text="Schemas" /><Waiting error={error} /></>;
+  const loaded = useData(() => read<SchemaPage>(`admin/schemas?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 60, `schemas ${cursor}`);
+  const heading = <Heading text="Schemas" of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   const next = data.pagination.next_cursor;
   return (
     <>
-      <Heading text="Schemas" />
-      <StaleNote error={error} />
+      {heading}
       <SchemaTable rows={data.items} none="No job type has a schema." />
       {data.items.length === 0 && <><p class="quiet">A schema is registered by the API, as the member <code>schema</code> of a JSON object:</p><Code label="A request that registers a schema" text="PUT /ojs/v1/schemas/report.build/1" /></>}
       {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}

@@ -2,7 +2,7 @@
 
 import { callAt, read, readIfAllowed } from "../api";
 import { PAGE } from "../address";
-import { Facts, Heading, StaleNote, Waiting } from "../parts";
+import { Facts, Heading } from "../parts";
 import { useData } from "../polling";
 
 interface Manifest {
@@ -34,13 +34,14 @@ async function load(before: Everything | null, isAsked: boolean): Promise<Everyt
 }
 
 export function Settings() {
-  const { data, error } = useData(load, 600, "settings");
-  if (!data) return <><Heading text="Settings" /><Waiting error={error} /></>;
+  const loaded = useData(load, 600, "settings");
+  const heading = <Heading text="Settings" of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   const { manifest, settings, caller } = data;
   return (
     <>
-      <Heading text="Settings" />
-      <StaleNote error={error} />
+      {heading}
       <Facts
         facts={[
           ["Server", `${manifest.implementation.name} ${manifest.implementation.version}`],

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { type Action, ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
+import { Heading, JobLink, QueueLink, State, Time, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { JobRow, Pagination } from "../shapes";
@@ -47,8 +47,10 @@ export function Workers() {
     page: await read<WorkerPage>(`admin/workers?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`),
     running: await readRunning(before?.running ?? null, isAsked),
   });
-  const { data, error } = useData(load, 10, `workers ${cursor}`);
-  if (!data) return <><Heading text="Workers" /><Waiting error={error} /></>;
+  const loaded = useData(load, 10, `workers ${cursor}`);
+  const heading = <Heading text="Workers" of={loaded} />;
+  const { data } = loaded;
+  if (!data) return heading;
   const { summary } = data.page;
   const next = data.page.pagination.next_cursor;
   const jobsOf = (worker: WorkerRow): JobRow[] => data.running?.jobs.filter((job) => isRunBy(worker, job)) ?? [];
@@ -56,8 +58,7 @@ export function Workers() {
   const slowestFirst = [...data.page.items].sort((one, other) => startOf(one).localeCompare(startOf(other)));
   return (
     <>
-      <Heading text="Workers" />
-      <StaleNote error={error} />
+      {heading}
       <p>{atLeast(summary.total, summary.is_exact)} workers: {summary.running} running, {summary.quiet} quiet, {summary.terminate} terminating, {summary.stale} without heartbeats.</p>
       <WholeQueue key={queue} named={queue} workers={data.page.items} />
       <Table

@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { call, read } from "../api";
 import { type GraphStep, nodesOf } from "../graph";
-import { Facts, Heading, JobLink, StaleNote, State, Time, Waiting } from "../parts";
+import { Facts, Heading, JobLink, State, Time } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { Table } from "../table";
@@ -19,15 +19,15 @@ const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
 
 export function Workflow({ id }: { id: string }) {
   const load = async (): Promise<WorkflowDetail> => (await read<{ workflow: WorkflowDetail }>(`workflows/${encodeURIComponent(id)}`)).workflow;
-  const { data, error } = useData(load, 5, `workflow ${id}`);
-  if (!data) return <><Heading text="Workflow" /><Waiting error={error} /></>;
+  const loaded = useData(load, 5, `workflow ${id}`);
+  const { data } = loaded;
+  if (!data) return <Heading text="Workflow" of={loaded} />;
   const nodes = nodesOf(data);
   return (
     <>
-      <Heading text={data.name ? `Workflow ${data.name}` : "Workflow"}>
+      <Heading text={data.name ? `Workflow ${data.name}` : "Workflow"} of={loaded}>
         {!ENDED.includes(data.state) && <ActionButton isSmall={false} action={() => cancel(id)} />}
       </Heading>
-      <StaleNote error={error} />
       <Facts
         facts={[
           ["Id", <span class="id">{data.id}</span>],
