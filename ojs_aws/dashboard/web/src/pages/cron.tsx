@@ -110,7 +110,7 @@ export function cronChange(name: string, isOn: boolean): Action {
     verb: isOn ? "Resume" : "Pause",
     run: async () => {
       await call("POST", `cron/${encodeURIComponent(name)}/${change}`);
-      return `The cron job ${name} is ${isOn ? "enabled" : "disabled"}.`;
+      return `The cron job ${name} is ${change}d.`;
     },
   };
 }

@@ -131,7 +131,7 @@ export function Queue({ id }: { id: string }) {
       </ul>
       <Purge queue={id} />
       <h2>Settings</h2>
-      <p class="quiet">By the names that the API and <code>ojs-aws queues configure</code> have for them; times without a unit are seconds.</p>
+      <p class="quiet">The names are those of the API and of <code>ojs-aws queues configure</code>; times without a unit are seconds.</p>
       <Facts facts={Object.entries(data.config).map(([name, value]) => [name, settingText(value)] as const)} />
     </>
   );

@@ -149,7 +149,7 @@ interface Directed {
 export function directQueue(queue: string, change: "quiet" | "resume"): Action {
   return {
     title: `${VERBS[change]} all workers of ${queue}?`,
-    explanation: `${change === "quiet" ? "With their next heartbeat they fetch no more jobs, and finish those that they have." : "With their next heartbeat they fetch again."} This is so for their other queues, too, but not for workers that start later.`,
+    explanation: `${change === "quiet" ? "With their next heartbeat they fetch no more jobs, and finish those that they have." : "With their next heartbeat they fetch again."} This applies to their other queues, too, but not to workers that start later.`,
     command: ojsAws("workers", change, "--queue", queue),
     verb: VERBS[change],
     run: async () => {
