@@ -16,7 +16,7 @@ from ojs_aws.middleware.builtin.backtraces import backtrace_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.test_commands import enqueue
+from tests.unit.cli.jobs import enqueue
 
 AT = "2026-02-12T10:30:00.000Z"
 

@@ -17,7 +17,7 @@ from ojs_aws.domain.failure_groups import failure_group, window_of
 from tests.commands import run_command
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.test_commands import die, enqueue
+from tests.unit.cli.jobs import die, enqueue
 
 AGO = (datetime.now(UTC) - timedelta(hours=5, minutes=5)).isoformat()
 SOON = (datetime.now(UTC) + timedelta(hours=5, minutes=55)).isoformat()

@@ -1,0 +1,93 @@
+"""Many jobs changed at the terminal: after a count, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.cli.jobs import Consent
+from ojs_aws.cli.session import ExitCode
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from tests.jobs import any_job
+from tests.simulation.world import World
+from tests.unit.cli.conftest import Cli
+from tests.unit.cli.jobs import die, enqueue
+
+
+def test_adm_007_many_jobs_are_changed_after_a_dry_run(cli: Cli, world: World) -> None:
+    """Nothing happens without --yes where nobody can be asked."""
+    dead = {die(cli, world, "billing") for _ in range(3)}
+    dry = cli.ask("jobs", "retry", "-q", "billing", "--dry-run")
+    assert dry == {"action": "retry", "dry_run": True, "matched": 3}
+    refused = cli.run("jobs", "retry", "-q", "billing")
+    assert (refused.code, "Say --yes" in refused.err) == (ExitCode.USAGE, True)
+    assert {world.store.jobs[each].state for each in dead} == {"discarded"}
+    done = cli.ask("jobs", "retry", "-q", "billing", "--yes")
+    assert (done["succeeded"], done["failed"]) == (3, 0)
+    assert {world.store.jobs[each].state for each in dead} == {"available"}
+    assert cli.run("jobs", "cancel", "-q", "billing", "-y").out == "Cancelled 3 jobs.\n"
+    assert cli.ask("jobs", "delete", "-q", "billing", "-y")["succeeded"] == 3
+    assert not dead & set(world.store.jobs)
+    assert "0 jobs match" in cli.run("jobs", "delete", "-q", "billing", "-y").out
+
+
+def test_counted_jobs_are_cancelled_though_they_retried_meanwhile(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly those that were counted: each may be in another state when somebody agrees."""
+    counted = [enqueue(cli, "-q", "billing") for _ in range(2)]
+    agrees = Consent.agrees
+
+    def agree(*given: Any) -> bool:
+        world.backend.jobs.fetch(FetchRequest(("billing",), worker_id="w"))
+        world.backend.jobs.push(any_job("demo.echo", [1], queue="billing"))
+        return agrees(*given)
+
+    monkeypatch.setattr(Consent, "agrees", agree)
+    ran = cli.run("jobs", "cancel", "-q", "billing", "-s", "available", "-y")
+    assert ran.out == "Cancelled 2 jobs.\n"
+    states = {each.id: each.state for each in world.store.jobs.values()}
+    assert {states.pop(each) for each in counted} == {"cancelled"}
+    assert [*states.values()] == ["available"]
+
+
+def test_jobs_that_could_not_be_changed_are_named_with_why(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job may have ended between the count and the answer; the exit code says so."""
+    ended, other = enqueue(cli, "-q", "billing"), enqueue(cli, "-q", "billing")
+    agrees = Consent.agrees
+
+    def agree(*given: Any) -> bool:
+        world.backend.jobs.cancel(ended)
+        return agrees(*given)
+
+    monkeypatch.setattr(Consent, "agrees", agree)
+    ran = cli.run("jobs", "cancel", "-q", "billing", "-y")
+    assert ran.code == ExitCode.FAILED
+    assert ran.out.splitlines() == [
+        "Cancelled 1 of 2 jobs.",
+        "1 job could not be changed:",
+        f"  {ended}: Job is in cancelled state",
+    ]
+    assert world.store.jobs[other].state == "cancelled"
+
+
+def test_all_jobs_are_never_meant_by_saying_nothing(cli: Cli) -> None:
+    """Usage, and what to say."""
+    enqueue(cli)
+    ran = cli.run("jobs", "cancel", "--yes")
+    assert (ran.code, "Which jobs?" in ran.err) == (ExitCode.USAGE, True)
+    assert cli.run("dead-letter", "delete", "--yes").code == ExitCode.USAGE
+    assert cli.run("workers", "quiet").code == ExitCode.USAGE
+    assert cli.run("queues", "pause").code == ExitCode.USAGE
+
+
+def test_a_dry_run_shows_whom_it_would_meet(cli: Cli, world: World) -> None:
+    """With the latest error of each."""
+    dead = die(cli, world, "billing")
+    out = cli.run("jobs", "retry", "-q", "billing", "--dry-run").out
+    assert out.startswith("1 jobs match; nothing was changed.")
+    for part in ("They are", dead, "demo.echo", "discarded"):
+        assert part in out

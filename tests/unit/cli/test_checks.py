@@ -1,0 +1,103 @@
+"""The checks of a deployment: doctor and deploy-check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ojs_aws.cli.readiness import _template
+from ojs_aws.cli.session import ExitCode, connect
+from ojs_aws.client.transports import connection
+from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
+from tests.simulation.world import World, count_changes
+from tests.unit.cli.conftest import Cli
+from tests.unit.cli.jobs import die
+
+
+def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:
+    """Here: the sweep never ran, clocks differ by months, a queue is paused, a worker is silent."""
+    count_changes(world)
+    cli.server.api.post("/workers/heartbeat", {"worker_id": "w1"})
+    world.backend.queues.service.pause("default")
+    world.clock.advance(s=600)
+    die(cli, world, "email")
+    findings = {each["check"]: each for each in cli.ask("doctor")["findings"]}
+    assert findings["server"]["verdict"] == "ok"
+    for check in ("sweep", "clock", "queue default", "workers", "dead letters"):
+        assert findings[check]["verdict"] == "look", findings[check]
+        assert findings[check]["hint"]
+
+
+def test_doctor_ends_with_a_code_of_its_own(cli: Cli) -> None:
+    """Where something is bad; an unreachable server ends the checks."""
+    cli.server.script = [httpx.ConnectError("refused")] * 9
+    ran = cli.run("doctor", "--json")
+    assert (ran.code, ran.json["ok"], len(ran.json["findings"])) == (
+        ExitCode.CHECK_FAILED,
+        False,
+        1,
+    )
+
+
+def test_doctor_probes_the_stream_and_leaves_nothing_behind(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here nobody reads the table's changes."""
+    monkeypatch.setattr("ojs_aws.cli.doctor.PROBE_S", 0.0)
+    ran = cli.run("doctor", "--probe", "--json")
+    assert ran.json["findings"][-1]["verdict"] == "bad"
+    assert {job.state for job in world.store.jobs.values()} == {"cancelled"}
+
+
+def test_deploy_check_finds_an_open_api(cli: Cli) -> None:
+    """The server of the tests lets everybody in."""
+    ran = cli.run("deploy-check", "--json", "--url", "https://jobs.example.com")
+    findings = {each["check"]: each["verdict"] for each in ran.json["findings"]}
+    assert (ran.code, findings["access"], findings["transport"]) == (7, "bad", "ok")
+    assert findings["test mode"] == "ok"
+
+
+@pytest.mark.parametrize("text", [None, "no json", "[]", "{}"])
+def test_deploy_check_says_what_is_no_template(cli: Cli, tmp_path: Path, text: str | None) -> None:
+    """Not there, no JSON, or something else."""
+    path = tmp_path / "t.json"
+    if text is not None:
+        path.write_text(text)
+    ran = cli.run("deploy-check", "--template", str(path))
+    assert (ran.code, "t.json" in ran.err) == (ExitCode.USAGE, True)
+
+
+def test_a_stranger_has_no_key_although_one_is_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `deploy-check` asks, which would else find every closed API open."""
+    monkeypatch.setenv("OJS_API_KEY", "secret")
+    chosen: list[Credentials | None] = []
+
+    def choose(*given: Any) -> Credentials | None:
+        chosen.append(chosen_credentials(*given))
+        return chosen[-1]
+
+    monkeypatch.setattr(connection, "chosen_credentials", choose)
+    connect("https://jobs.example.com", "")
+    connect("https://jobs.example.com", "other")
+    assert chosen == [None, ApiKey("other")]
+
+
+def test_deploy_check_reads_a_template(cli: Cli, tmp_path: Path) -> None:
+    """Alarms that reach nobody, and tables that nothing restores."""
+    template = {
+        "Resources": {
+            "A": {"Type": "AWS::CloudWatch::Alarm", "Properties": {}},
+            "T": {"Type": "AWS::DynamoDB::GlobalTable", "Properties": {"Replicas": [{}]}},
+        }
+    }
+    found = {each.check: each.verdict for each in _template(template)}
+    assert found == {"alarms": "bad", "logs": "ok", "tables": "look", "backups": "bad"}
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(template))
+    assert "reach nobody" in cli.run("deploy-check", "--template", str(path)).out

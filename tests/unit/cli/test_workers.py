@@ -1,0 +1,50 @@
+"""Workers at the terminal: listed, shown and directed."""
+
+from __future__ import annotations
+
+from ojs_aws.cli.session import ExitCode
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from tests.simulation.world import World
+from tests.unit.cli.conftest import Cli
+from tests.unit.cli.jobs import enqueue
+
+UNKNOWN = "01990000-0000-7000-8000-00000000ffff"
+
+
+def test_a_worker_is_shown_with_what_it_runs(cli: Cli, world: World) -> None:
+    """How many of its places are taken, and each job since when and with which arguments."""
+    job_id = enqueue(cli)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w1"))
+    body = {"worker_id": "w1", "active_jobs": [job_id, UNKNOWN], "queues": ["default"]}
+    cli.server.api.post("/workers/heartbeat", {**body, "concurrency": 2})
+    assert "2 of 2" in cli.run("workers", "list").out
+    shown = cli.run("workers", "show", "w1").out
+    assert "Its jobs" in shown
+    for part in (job_id, "demo.echo", "[1]"):
+        assert part in shown
+    assert shown.count(UNKNOWN) == 0
+    assert cli.ask("workers", "show", "w1")["active_job_ids"] == [job_id, UNKNOWN]
+
+
+def test_several_workers_are_directed_by_their_ids(cli: Cli) -> None:
+    """As several jobs are changed by theirs."""
+    for name in ("w1", "w2"):
+        cli.server.api.post("/workers/heartbeat", {"worker_id": name, "queues": ["default"]})
+    assert cli.run("workers", "quiet", "w1", "w2").out == "Sent quiet to w1.\nSent quiet to w2.\n"
+
+
+def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
+    """One by its id, several by label."""
+    assert "No worker" in cli.run("workers", "list").out
+    body = {"worker_id": "w1", "labels": ["v1"], "queues": ["default"], "hostname": "h"}
+    cli.server.api.post("/workers/heartbeat", body)
+    assert cli.ask("workers", "list")["workers"][0]["id"] == "w1"
+    assert "w1" in cli.run("workers", "list").out
+    assert cli.run("workers", "quiet", "w1").out == "Sent quiet to w1.\n"
+    assert cli.ask("workers", "show", "w1")["directive"] == "quiet"
+    assert cli.ask("workers", "resume", "--label", "v1")["workers"] == ["w1"]
+    assert cli.ask("workers", "terminate", "--all")["directive"] == "terminate"
+    assert cli.run("workers", "resume", "w1").code == ExitCode.CONFLICT
+    assert cli.run("workers", "remove", "w1").code == ExitCode.CONFLICT
+    world.clock.advance(s=600)
+    assert cli.run("workers", "remove", "w1").out == "w1 is removed.\n"
