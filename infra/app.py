@@ -61,13 +61,12 @@ NAMES: Final = frozenset({
     "auth", "auth_cache_s", "cors_origins", "dashboard", "demo", "encryption_key",
     "enqueue_middleware", "export_days", "export_documents", "extensions", "hooks",
     "job_endpoint", "jwt_audience", "jwt_issuer", "prefix", "python", "queue_alarms",
-    "queue_separator", "queues",
-    "removal", "restored_stream", "restored_table", "sign_in_audience", "sign_in_client",
-    "sign_in_origins", "sign_in_scopes", "stack", "start", "stream_window_s", "tracing",
-    "web_dashboard",
+    "queue_separator", "queues", "removal", "restored_stream", "restored_table",
+    "sign_in_audience", "sign_in_client", "sign_in_origins", "sign_in_scopes", "stack", "start",
+    "stream_window_s", "tracing", "web_dashboard",
 })
 # fmt: on
-"""Whatever the context may say. The CDK's own names have a mark such as ``@`` or ``:``."""
+"""The names that this app reads from the context. The CDK's own contain ``@``, ``:`` or ``/``."""
 
 
 class ContextError(ValueError):
@@ -140,7 +139,7 @@ def _check_names(names: Iterable[str]) -> None:
     """
     for name in sorted({*names} - NAMES):
         near = difflib.get_close_matches(name.lower().replace("-", "_"), sorted(NAMES), n=1)
-        if near and not {*name} & {*"@:/"}:
+        if near and not any(mark in name for mark in "@:/"):
             raise ContextError(f"The context has no {name!r}. Did you mean {near[0]!r}?")
 
 
@@ -169,9 +168,15 @@ def _access(said: Callable[[str, str], str]) -> Access:
 
 
 def _sign_in(said: Callable[[str, str], str]) -> OidcSignIn | None:
-    """Return where operators sign in to the page, if the context names the page's client."""
+    """Return where operators sign in to the page, if the context names the page's client.
+
+    :raises ContextError: it says something about the sign-in, and not the client.
+    """
     client = said("sign_in_client", "")
     if not client:
+        for name in ("sign_in_scopes", "sign_in_audience", "sign_in_origins"):
+            if said(name, ""):
+                raise ContextError(f"{name} is set: say sign_in_client, too.")
         return None
     return OidcSignIn(
         client_id=client,

@@ -11,7 +11,7 @@ import typer
 
 from ojs_aws.cli.bulk_outcome import MAX_NAMED, left_text, outcome_members
 from ojs_aws.cli.options import DryRun, JobId, Yes, counted, moment
-from ojs_aws.cli.session import ExitCode, Session, code_of, command, misuse
+from ojs_aws.cli.session import ExitCode, Session, command, each_named, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobBulkResult, JobEntry, JobFilter
@@ -289,22 +289,10 @@ _PAST: Final[dict[str, str]] = {
 async def _change_named(
     session: Session, change: Callable[[str], Awaitable[JobEntry]], ids: list[str]
 ) -> None:
-    """Change each of the named jobs; those that cannot be changed do not stop the others.
+    """Change each of the named jobs, as :func:`each_named` does, and say what became of it."""
 
-    :raises typer.Exit: some could not be changed, with the code of the first of them.
-    """
-    from ojs_aws.domain.errors import ConflictError, NotFoundError
-
-    code: ExitCode | None = None
-    for job_id in ids:
-        try:
-            entry = await change(job_id)
-        except (ConflictError, NotFoundError) as problem:
-            if len(ids) == 1:
-                raise
-            code = code or code_of(problem)
-            session.out.problem(f"{job_id}: {problem.message}", problem.hint)
-            continue
+    async def change_one(job_id: str) -> None:
+        entry = await change(job_id)
         session.out.said(f"{entry.id} is {entry.state}.", {"id": entry.id, "state": entry.state})
-    if code is not None:
-        raise typer.Exit(code)
+
+    await each_named(session.out, ids, change_one)

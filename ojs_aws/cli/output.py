@@ -77,7 +77,9 @@ class Output:
             return
         console.print(found.table)
         if found.left_out:
-            self.hint(f"Not shown: {', '.join(found.left_out)}. A wider terminal shows it.")
+            self.hint(
+                f"No room for: {', '.join(found.left_out)}. A wider terminal shows all columns."
+            )
 
     def items(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar
@@ -213,6 +213,28 @@ async def listed(
         if len(found) >= limit or len(read) == MAX_PAGES:
             break
     return found, read
+
+
+async def each_named(
+    out: Output, names: Sequence[str], change: Callable[[str], Awaitable[None]]
+) -> None:
+    """Change each of the named things; one that cannot be changed does not stop the others.
+
+    :raises typer.Exit: some could not be changed, with the code of the first of them.
+    """
+    from ojs_aws.domain.errors import ConflictError, NotFoundError
+
+    code: ExitCode | None = None
+    for name in names:
+        try:
+            await change(name)
+        except (ConflictError, NotFoundError) as problem:
+            if len(names) == 1:
+                raise
+            code = code or code_of(problem)
+            out.problem(f"{name}: {problem.message}", problem.hint)
+    if code is not None:
+        raise typer.Exit(code)
 
 
 def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:

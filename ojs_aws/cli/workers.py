@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.options import age_text, when_text, with_ages
-from ojs_aws.cli.session import Session, command, misuse, pages
+from ojs_aws.cli.session import Session, command, each_named, misuse, pages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workers import DirectedWorkers, WorkerEntry
@@ -134,17 +134,21 @@ async def _direct(
 ) -> None:
     """Direct the named workers, or those of the options.
 
-    :raises typer.Exit: with USAGE where it is not.
+    :raises typer.Exit: with USAGE where neither are given, or both; as :func:`each_named`.
     """
-    for worker_id in chosen.worker_ids or ():
+    has_options = bool(chosen.queue or chosen.label or chosen.every)
+    if bool(chosen.worker_ids) == has_options:
+        hint = "Name some, or say --queue, --label or --all."
+        raise misuse(session.out, "Which workers?", hint)
+
+    async def direct_one(worker_id: str) -> None:
         await one(worker_id)
         named: dict[str, JsonValue] = {"workers": [worker_id], "directive": action}
         session.out.said(f"Sent {action} to {worker_id}.", named)
+
     if chosen.worker_ids:
+        await each_named(session.out, chosen.worker_ids, direct_one)
         return
-    if not (chosen.queue or chosen.label or chosen.every):
-        hint = "Name some, or say --queue, --label or --all."
-        raise misuse(session.out, "Which workers?", hint)
     done = await many(queue=chosen.queue, label=chosen.label)
     session.out.said(
         f"Sent {action} to {len(done.directed)} worker{'s' * (len(done.directed) != 1)}."

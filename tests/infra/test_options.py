@@ -155,6 +155,7 @@ def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:
         ({"alarm_email": "a@b.c", "alarm_topic": "arn:aws:sns:x:1:y"}, "alarm_topic"),
         ({"restored_table": "again"}, "restored_stream"),
         ({"encryption_key": "alias/mine"}, "encryption_key"),
+        ({"auth": "iam", "sign_in_scopes": "openid"}, "sign_in_client"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(context: dict[str, str], message: str) -> None:

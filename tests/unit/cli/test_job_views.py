@@ -148,7 +148,7 @@ def test_columns_that_say_least_are_left_out_first(
     header, line = show(80)
     assert header.split() == ["Id", "Type", "State", "Now"]
     assert line.startswith(f"{job_id}  email.send  retryable  next in 3 s")
-    assert "Not shown: Queue, Try, Age." in capsys.readouterr().err
+    assert "No room for: Queue, Try, Age." in capsys.readouterr().err
     assert show(90)[0].split() == ["Id", "Type", "Queue", "State", "Age", "Now"]
     assert show(140)[1].endswith(now)
     row = (job_id, "invoice.render.document.of.month", *row[2:])

@@ -31,6 +31,17 @@ def test_several_workers_are_directed_by_their_ids(cli: Cli) -> None:
     for name in ("w1", "w2"):
         cli.server.api.post("/workers/heartbeat", {"worker_id": name, "queues": ["default"]})
     assert cli.run("workers", "quiet", "w1", "w2").out == "Sent quiet to w1.\nSent quiet to w2.\n"
+    cli.run("workers", "terminate", "w1")
+    ran = cli.run("workers", "resume", "w1", "w2")
+    assert (ran.code, ran.out) == (ExitCode.CONFLICT, "Sent resume to w2.\n")
+    assert "w1" in ran.err
+
+
+def test_ids_and_an_option_cannot_choose_workers_together(cli: Cli) -> None:
+    """The option would be ignored."""
+    cli.server.api.post("/workers/heartbeat", {"worker_id": "w1", "queues": ["default"]})
+    assert cli.run("workers", "terminate", "w1", "--all").code == ExitCode.USAGE
+    assert cli.ask("workers", "show", "w1")["directive"] == "running"
 
 
 def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
