@@ -17,17 +17,19 @@ from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
 from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
 from ojs_aws.ports.failure_groups import FailureGroups, QueueFailures
-from ojs_aws.ports.jobs import (
-    AlreadyStoredError,
+from ojs_aws.ports.job_lists import (
     Between,
-    BucketTakenError,
     Count,
     Head,
     JobList,
-    JobStore,
     ListedJob,
     Page,
     SharedRow,
+)
+from ojs_aws.ports.jobs import (
+    AlreadyStoredError,
+    BucketTakenError,
+    JobStore,
     StaleJobError,
 )
 from ojs_aws.ports.limits import Limits

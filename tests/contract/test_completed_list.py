@@ -10,6 +10,7 @@ import pytest
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.completion import LeftToStream
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore
 from tests.contract.test_job_store import NOW, a_job, a_reservation, store
@@ -26,7 +27,7 @@ def completed(
     job = a_job(number, **changes)
     store.insert(job)
     store.claim(job.queue, job.id, a_reservation(), NOW)
-    leaves = lifecycle.LeftToStream(listing=leaves_listing)
+    leaves = LeftToStream(listing=leaves_listing)
     store.acknowledge(job.id, None, None, Instant(NOW + at), leaves=leaves)
     after = store.load(job.id)
     assert after is not None
@@ -84,7 +85,7 @@ def test_the_write_is_what_the_lifecycle_says(store: JobStore) -> None:
     job = a_job()
     store.insert(job)
     held = store.claim("default", job.id, a_reservation(), NOW)
-    leaves = lifecycle.LeftToStream(message=True, listing=True)
+    leaves = LeftToStream(message=True, listing=True)
     store.acknowledge(job.id, "w1", None, NOW, leaves=leaves)
     wanted = lifecycle.complete(held, None, NOW, leaves)
     assert store.load(job.id) == wanted

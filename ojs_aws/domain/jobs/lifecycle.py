@@ -6,12 +6,13 @@ is an argument; what time alone has already decided is in ``deadlines``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.error_details import wrong_state
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Replay, Reservation
+from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
 
@@ -89,21 +90,6 @@ def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
     """
     require(job, "reschedule", S.AVAILABLE)
     return moved(job, S.SCHEDULED, scheduled_at=max(at, Instant(now + 1)), enqueued_at=now)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftToStream:
-    """Says what ACK leaves to whoever reads the table's stream.
-
-    :ivar message: to delete the job's message.
-    :ivar listing: to list the completed job.
-    """
-
-    message: bool = False
-    listing: bool = False
-
-
-NOTHING_LEFT: Final = LeftToStream()
 
 
 def complete(

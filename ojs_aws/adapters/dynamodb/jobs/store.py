@@ -26,8 +26,8 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
+from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension
-from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant

@@ -10,8 +10,8 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.dynamodb.values import number, string
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
 from ojs_aws.domain.jobs.attempts import AttemptRef
+from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension
-from ojs_aws.domain.jobs.lifecycle import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList

@@ -1,14 +1,11 @@
-"""Handles operators' requests on jobs: found, read, changed singly and in bulk (ojs-admin-api)."""
+"""Handles operators' requests on jobs: found, read, explained and changed (ojs-admin-api)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.attributes import check_priority, invalid
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
@@ -17,26 +14,14 @@ from ojs_aws.domain.jobs.reasons import Reason
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import EventQuery
-from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport, BulkStatus
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
-from ojs_aws.transport.http.authorization import check_named
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.completion import publish_change
 from ojs_aws.transport.http.jobs.details import detail_members
+from ojs_aws.transport.http.jobs.filters import filter_of
 from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
 from ojs_aws.transport.http.json_of import JsonOf, json_of
-from ojs_aws.transport.http.members import (
-    check_confirmed,
-    check_known,
-    flag_in,
-    instant_in,
-    number_in,
-    object_in,
-    states_in,
-    text_in,
-)
 from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
 
@@ -44,15 +29,8 @@ if TYPE_CHECKING:
     from ojs_aws.transport.http.jobs import answers
 
 _MARK: Final = "j:"
-_BULK_MARK: Final = "b:"
-
-_FILTER: Final = ("queue", "state", "type", "since", "until", "tag", "error")
-_ALIASES: Final = {"states": "state", "older_than": "until", "before": "until", "after": "since"}
-_CONTROL: Final = frozenset({"confirm", "dry_run", "limit", "cursor", "as_of", "filter"})
 
 MAX_EVENTS: Final = 100
-MAX_ERRORS: Final = 100
-"""Jobs that a bulk operation names of those that it could not change."""
 
 
 # ------------------------------------------------------------------------------------ finding
@@ -64,7 +42,7 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
     query = call.request.query
     wanted = requested_page(query)
     is_ascending = _is_ascending(query)
-    chosen = _filter(
+    chosen = filter_of(
         call,
         {
             "queue": text_of(query, "queue"),
@@ -195,125 +173,3 @@ def retry_job(call: Call) -> Answer[answers.JobAnswer]:
     """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
     job = changed_job(call.backend.dead_letters.service.retry(call.job_id, by=call.actor))
     return Answer(job_answer(job, {"previous_state": encode("discarded")}))
-
-
-# ------------------------------------------------------------------------------------- in bulk
-def bulk_retry_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
-    """Retry the discarded jobs of a filter (section 8.1)."""
-    return _bulk(call, BulkAction.RETRY)
-
-
-def bulk_cancel_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
-    """Cancel the jobs of a filter that have not ended (section 8.2)."""
-    return _bulk(call, BulkAction.CANCEL)
-
-
-def bulk_delete_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
-    """Delete the jobs of a filter that have ended, for good (section 8.3)."""
-    return _bulk(call, BulkAction.DELETE)
-
-
-def bulk_reprioritise_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
-    """Give the jobs of a filter a priority (an extension); those that have it are left out."""
-    given = call.values().get("priority")
-    if given is None:
-        raise invalid("priority", "an integer from -100 to 100", given)
-    return _changed(
-        call, "reprioritise", partial(call.backend.bulk.priority, check_priority(given))
-    )
-
-
-def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
-    if "job_ids" in call.values():
-        return _changed_named(call, action)
-    return _changed(call, action, partial(call.backend.bulk.by_filter, action))
-
-
-def _changed(
-    call: Call, action: BulkAction | Literal["reprioritise"], change: Callable[..., BulkReport]
-) -> Answer[answers.JobBulkAnswer]:
-    """Let a service change the jobs that the body's filter finds, and say what became of each."""
-    values = call.values()
-    if action == "reprioritise":
-        values.pop("priority", None)  # it is no member of the filter
-    is_dry = flag_in(values, "dry_run")
-    check_confirmed(is_confirmed=is_dry or values.get("confirm") is True, has_dry_run=True)
-    # What a dry run counted, the change meets; not what came into these states since.
-    as_of = instant_in(values, "as_of") or (call.backend.clock.now() if is_dry else None)
-    report = change(
-        replace(_filter(call, _given(values)), as_of=as_of),
-        number_in(values, "limit", MAX_BULK),
-        read_mark(_BULK_MARK, text_in(values, "cursor")),
-        is_dry=is_dry,
-        by=call.actor,
-    )
-    if not is_dry:
-        publish_change(call, action, [report])
-    body = _described(action, report, is_dry=is_dry)
-    if report.cursor:
-        body["next_cursor"] = write_mark(_BULK_MARK, report.cursor)
-    if as_of is not None:
-        body["as_of"] = format_instant(as_of)
-    return Answer(body)
-
-
-def _changed_named(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
-    """Change the jobs that the body names: exactly those that a dry run counted."""
-    values = call.values()
-    check_known(values, ("job_ids", "confirm"), "A change of named jobs")
-    check_confirmed(is_confirmed=values.get("confirm") is True)
-    ids = values["job_ids"]
-    if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
-        raise invalid("job_ids", "an array of job ids", ids)
-    change = call.backend.bulk.by_filter.named
-    view = call.request.caller.view
-    report = change(action, [*map(str, ids)], view=view, by=call.actor)
-    publish_change(call, action, [report])
-    return Answer(_described(action, report, is_dry=False))
-
-
-def _described(
-    action: BulkAction | Literal["reprioritise"], report: BulkReport, *, is_dry: bool
-) -> answers.JobBulkAnswer:
-    """Return what became of each job."""
-    failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
-    body: answers.JobBulkAnswer = {
-        "action": action,
-        "dry_run": is_dry,
-        "matched": len(report.outcomes),
-        "succeeded": 0 if is_dry else report.done,
-        "failed": len(failed),
-        "examined": report.examined,
-        "job_ids": [each.job_id for each in report.outcomes if each.status is BulkStatus.DONE],
-        "errors": [
-            {"job_id": each.job_id, "status": str(each.status), "error": each.reason}
-            for each in failed[:MAX_ERRORS]
-        ],
-        "has_more": bool(report.cursor),
-    }
-    if action is BulkAction.RETRY:
-        body["retried"] = body["succeeded"]  # what the binding's OpenAPI document names it
-    return body
-
-
-def _given(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the members of the filter: in ``filter``, or beside ``confirm``."""
-    nested = object_in(values, "filter") or {}
-    return {name: value for name, value in values.items() if name not in _CONTROL} | nested
-
-
-def _filter(call: Call, given: Mapping[str, JsonValue]) -> JobFilter:
-    """Return a filter from what a client sent; an unknown attribute would match too much."""
-    check_named(call, given)
-    values = {_ALIASES.get(name, name): value for name, value in given.items() if value}
-    check_known(values, _FILTER)
-    return JobFilter(
-        queue=text_in(values, "queue"),
-        type=text_in(values, "type"),
-        states=states_in(values.get("state", []), "state", "one of"),
-        since=instant_in(values, "since"),
-        until=instant_in(values, "until"),
-        tag=text_in(values, "tag"),
-        error=text_in(values, "error"),
-        view=call.request.caller.view,
-    )

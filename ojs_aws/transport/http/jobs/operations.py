@@ -21,6 +21,7 @@ from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
 
 _producer = functools.partial(Route, group=Group.PRODUCER, home="jobs.handlers")
 _operator = functools.partial(Route, group=Group.OPERATOR, home="jobs.admin_handlers")
+_bulk = functools.partial(Route, group=Group.OPERATOR, home="jobs.bulk_handlers")
 _worker = functools.partial(Route, group=Group.WORKER_API, home="jobs.worker_handlers")
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -179,14 +180,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Make a discarded job available again",
         errors=(409, 413),
     ),
-    _operator(
+    _bulk(
         at=f"POST {BASE}/admin/jobs/bulk/retry",
         operation="bulk_retry_jobs",
         access=OPERATES_OWN,
         summary="Retry the discarded jobs of a filter, a hundred at a time",
         request="JobBulkBody",
     ),
-    _operator(
+    _bulk(
         at=f"POST {BASE}/admin/jobs/bulk/priority",
         operation="bulk_reprioritise_jobs",
         access=OPERATES_OWN,
@@ -194,14 +195,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Give the jobs of a filter that wait to begin a priority, a hundred at a time",
         request="JobBulkPriorityBody",
     ),
-    _operator(
+    _bulk(
         at=f"POST {BASE}/admin/jobs/bulk/cancel",
         operation="bulk_cancel_jobs",
         access=ADMINISTERS_OWN,
         summary="Cancel the jobs of a filter that have not ended, a hundred at a time",
         request="JobBulkBody",
     ),
-    _operator(
+    _bulk(
         at=f"POST {BASE}/admin/jobs/bulk/delete",
         operation="bulk_delete_jobs",
         access=ADMINISTERS_OWN,

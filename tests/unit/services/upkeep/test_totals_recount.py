@@ -12,7 +12,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.lifecycle import LeftToStream
+from ojs_aws.domain.jobs.completion import LeftToStream
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Count
 from ojs_aws.services.backend import Backend
