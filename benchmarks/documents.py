@@ -1,6 +1,6 @@
 """Envelopes of an exact size, for what is measured by size.
 
-Random tokens are what ids, keys and signatures look like: deflating shortens their JSON to 57
+Random tokens are what ids, keys and signatures look like: deflating shortens their JSON to 53
 percent. Ordinary JSON repeats its names and words, and shrinks to a fifth or less.
 """
 

@@ -28,7 +28,7 @@ _OPTIONS: Final = {
     ),
     "size_bytes": typer.Option("--size", min=0, help="Bytes of an envelope's JSON."),
     "compression": typer.Option(
-        min=1, help="Compression ratio of the envelope: random tokens 1.75, ordinary JSON 5.5."
+        min=1, help="Compression ratio of the envelope: random tokens 1.9, ordinary JSON 5.5."
     ),
     "failure_rate": typer.Option("--failures", min=0, help="Failed attempts for each job."),
     "uses_http_workers": typer.Option(

@@ -9,7 +9,7 @@ MONTH_S: Final = 30 * 24 * 3600
 BUSY_RATE: Final = 200.0
 """Jobs a second at which the tables of the docs call a backend busy: full batches of the stream."""
 
-RANDOM_TOKENS: Final = 1.75
+RANDOM_TOKENS: Final = 1.9
 ORDINARY_JSON: Final = 5.5
 """How far deflating shortens JSON of random hexadecimal tokens, and JSON that repeats itself."""
 
@@ -21,7 +21,7 @@ class Workload:
     :ivar jobs: jobs enqueued.
     :ivar rate: jobs a second while they come; None spreads them evenly over the month.
     :ivar size_bytes: of an envelope's JSON.
-    :ivar compression: how far deflating shortens that JSON: 1.75 for random tokens, 5.5 for
+    :ivar compression: how far deflating shortens that JSON: 1.9 for random tokens, 5.5 for
         ordinary JSON, 1 for none.
     :ivar failure_rate: failed attempts for each job, 0.02 for two in a hundred.
     :ivar uses_http_workers: workers poll the API, instead of being invoked by SQS.
