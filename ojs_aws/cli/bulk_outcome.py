@@ -14,15 +14,16 @@ MAX_NAMED: Final = 20
 """Jobs that are named."""
 
 
-def left_text(failed: Sequence[tuple[str, str]], thing: str) -> str:
+def left_text(failed: Sequence[tuple[str, str]], thing: str, unmatched: int) -> str:
     """Return lines about the jobs that could not be changed; the first ones are named.
 
     :param failed: the id of each, and why.
     :param thing: what they are called.
+    :param unmatched: how many were counted, and matched no longer when they were to be changed.
     """
-    if not failed:
-        return ""
-    lines = [f"{counted(len(failed), thing)} could not be changed:"]
+    lines = [f"{counted(unmatched, thing)} no longer matched."] if unmatched > 0 else []
+    if failed:
+        lines.append(f"{counted(len(failed), thing)} could not be changed:")
     lines += [f"  {each}: {why}" for each, why in failed[:MAX_NAMED]]
     if len(failed) > MAX_NAMED:
         lines.append(f"  and {len(failed) - MAX_NAMED} more")

@@ -187,7 +187,8 @@ async def _many(
             failed += [(each.job_id, each.reason or each.status) for each in left]
             step(len(part.outcomes))
     session.out.said(
-        f"{action}: {done} done, {len(failed)} not." + left_text(failed, "dead letter"),
+        f"{action}: {done} done, {len(failed)} not."
+        + left_text(failed, "dead letter", total - done - len(failed)),
         outcome_members(action, done, failed),
     )
     if failed:

@@ -245,7 +245,7 @@ async def _change_chosen(
             step(part.matched)
     session.out.said(
         f"{_PAST[action]} {f'{done} of ' * (done < total)}{counted(total, 'job')}."
-        + left_text(failed, "job"),
+        + left_text(failed, "job", total - done - len(failed)),
         outcome_members(action, done, failed),
     )
     if failed:

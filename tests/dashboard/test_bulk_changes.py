@@ -7,7 +7,7 @@ from typing import Any, Final
 import httpx
 
 from tests.dashboard.conftest import Tab
-from tests.dashboard.jobs import push, state_of
+from tests.dashboard.jobs import discard, push, state_of
 from tests.dashboard.test_quality import AXE, check_with_axe
 
 MANY: Final = 45
@@ -76,6 +76,18 @@ def test_jobs_that_could_not_be_changed_are_named_with_why(tab: Tab, api: httpx.
     left.get_by_role("link", name=ended).click()
     page.get_by_role("heading", name="report.build", level=1).wait_for()
     tab.complaints = [each for each in tab.complaints if "422" not in each]
+
+
+def test_jobs_that_match_no_longer_are_counted_in_the_result(tab: Tab, api: httpx.Client) -> None:
+    """Somebody else was faster: the numbers add up."""
+    gone, _ = discard(api, "faster"), discard(api, "faster")
+    page = tab.open("jobs?queue=faster&state=discarded", "Jobs")
+    page.get_by_role("button", name="Retry all").click()
+    tab.says("Jobs that match now: 2")
+    api.post(f"admin/jobs/{gone}/retry").raise_for_status()
+    tab.confirm("Retry")
+    tab.says("Retried 1 job. 1 job no longer matched.")
+    assert page.locator(".done.partial").count() == 1
 
 
 def test_a_purge_goes_on_after_a_reload(tab: Tab, api: httpx.Client) -> None:

@@ -91,3 +91,26 @@ def test_a_dry_run_shows_whom_it_would_meet(cli: Cli, world: World) -> None:
     assert out.startswith("1 jobs match; nothing was changed.")
     for part in ("They are", dead, "demo.echo", "discarded"):
         assert part in out
+
+
+@pytest.mark.parametrize(
+    ("group", "says"),
+    [
+        ("jobs", "Retried 1 of 2 jobs.\n1 job no longer matched.\n"),
+        ("dead-letter", "retry: 1 done, 0 not.\n1 dead letter no longer matched.\n"),
+    ],
+)
+def test_who_has_left_since_the_count_is_counted(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch, group: str, says: str
+) -> None:
+    """Somebody else was faster: nothing failed, and the numbers add up."""
+    dead = [die(cli, world, "billing") for _ in range(2)]
+    agrees = Consent.agrees
+
+    def agree(*given: Any) -> bool:
+        world.backend.dead_letters.service.retry(dead[0])
+        return agrees(*given)
+
+    monkeypatch.setattr(Consent, "agrees", agree)
+    ran = cli.run(group, "retry", "-q", "billing", "-y")
+    assert (ran.code, ran.out) == (0, says)

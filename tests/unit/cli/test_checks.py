@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from ojs_aws.cli.readiness import _template
 from ojs_aws.cli.session import ExitCode, connect
 from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
+from ojs_aws.domain.job import JobState
+from ojs_aws.services.events import Commit, events_of
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.jobs import die
@@ -30,6 +33,26 @@ def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:
     for check in ("sweep", "clock", "queue default", "workers", "dead letters"):
         assert findings[check]["verdict"] == "look", findings[check]
         assert findings[check]["hint"]
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(9, "ok"), (10, None)])
+def test_doctor_calls_failures_ok_only_with_what_is_normal(
+    cli: Cli, world: World, failed: int, verdict: str | None
+) -> None:
+    """Where a queue fails, its own row says so, and no other row says ok."""
+    count_changes(world)
+    for _ in range(failed):
+        job = world.backend.jobs.info(die(cli, world))
+        before = replace(job, state=JobState.ACTIVE)
+        world.backend.failures.record(events_of(before, job, Commit(world.clock.now())))
+    findings = {each["check"]: each for each in cli.ask("doctor")["findings"]}
+    row = findings.get("failures")
+    assert (row["verdict"] if row else None) == verdict
+    if row:
+        assert row["text"].startswith("9 failed attempts in the last ")
+        assert "No queue fails at present" in row["text"]
+    else:
+        assert "10 of 10 executions failed" in findings["queue default"]["text"]
 
 
 def test_doctor_ends_with_a_code_of_its_own(cli: Cli) -> None:

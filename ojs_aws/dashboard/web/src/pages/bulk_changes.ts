@@ -42,11 +42,15 @@ const POSSIBLE: Readonly<Record<Change, (state: string) => boolean>> = {
   delete: (state) => TERMINAL.includes(state),
 };
 
-/** Return what became of many jobs: those that could not be changed make it a warning, and the first ones are named. */
-export function outcomeOf(change: BulkChange, changed: string, failed: number, left: readonly Left[] = []): Outcome {
+/** Return what became of many jobs: those that could not be changed make it a warning, and the first ones are named.
+ *
+ * @param unmatched how many were counted, and matched no longer when they were to be changed.
+ */
+export function outcomeOf(change: BulkChange, changed: string, failed: number, left: readonly Left[] = [], unmatched = 0): Outcome {
+  const gone = unmatched > 0 ? ` ${counted(unmatched, "job")} no longer matched.` : "";
+  const others = failed > 0 ? ` ${counted(failed, "job")} could not be changed.` : "";
   const first = failed > NAMED ? ` The first ${NAMED}:` : "";
-  const others = failed ? ` ${counted(failed, "job")} could not be changed.${first}` : "";
-  return { text: `${DONE[change]} ${changed}.${others}`, isPartial: failed > 0, left: failed ? left.slice(0, NAMED) : [] };
+  return { text: `${DONE[change]} ${changed}.${gone}${others}${first}`, isPartial: failed > 0 || unmatched > 0, left: failed > 0 ? left.slice(0, NAMED) : [] };
 }
 
 interface ByFilter {
@@ -68,6 +72,8 @@ export interface Unfinished {
   readonly cursor?: string | undefined;
   /** The counted jobs that are left to change, where they are changed by their ids. */
   readonly ids?: readonly string[];
+  /** How many jobs were counted; a lower bound is not kept. */
+  readonly number?: number;
   readonly changed: number;
   readonly failed: number;
   /** The first of those that could not be changed. */
@@ -140,7 +146,9 @@ async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Pr
     report(`${DONE[change]} ${changedSoFar(state)} so far`);
   } while (!isOver(state) && !isStopped());
   // After a lost answer, those that it was about have changed already.
-  const outcome = outcomeOf(change, changedSoFar(state), state.isLost ? 0 : state.failed, state.left);
+  const { isLost, number = 0, changed, failed } = state;
+  const unmatched = isLost || !isOver(state) ? 0 : number - changed - failed;
+  const outcome = outcomeOf(change, changedSoFar(state), isLost ? 0 : failed, state.left, unmatched);
   return isOver(state) ? outcome : { ...outcome, text: `Stopped. ${outcome.text}`, isPartial: true };
 }
 
@@ -172,7 +180,7 @@ async function countAll(change: BulkChange, filter: JobFilter, { report, isStopp
     report(`Looked at ${counted(examined, "job")}; ${number.toLocaleString("en")} match`);
   } while (cursor && number < MANY && !isStopped());
   // Jobs that retry leave their state again and again: the counted ones are cancelled by their ids.
-  return { number, isExact: !cursor, start: { ...start, asOf, ...(change === "cancel" && !cursor && { ids }) } };
+  return { number, isExact: !cursor, start: { ...start, asOf, ...(!cursor && { number }), ...(change === "cancel" && !cursor && { ids }) } };
 }
 
 type Question = Pick<Action, "title" | "explanation" | "typed">;
