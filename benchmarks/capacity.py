@@ -20,7 +20,7 @@ from typing import Final
 from rich.console import Console
 
 from benchmarks.hot_keys import Writes, observe
-from benchmarks.results import tell
+from benchmarks.results import show_table
 from ojs_aws.local.aws import REGION
 from ojs_aws.pricing import MONTH_S, PRICED_ON, Workload, estimate
 
@@ -123,7 +123,7 @@ def queue_rate(writes: Writes) -> float:
 
 
 def log_rate(writes: Writes) -> float:
-    """Jobs a second that the event log can tell of: one partition, and one append at a time."""
+    """Jobs a second that the event log can publish: one partition, and one append at a time."""
     by_units = PARTITION_WRITES / writes.per_job("events")
     by_appends = APPENDS * STREAM_BATCH / (writes.consumed / writes.jobs)
     return min(by_units, by_appends)
@@ -286,7 +286,7 @@ def show(loads: Sequence[Load], writes: Writes, console: Console) -> None:
         ("records for the stream's consumer", f"{writes.consumed / writes.jobs:g}"),
     ]
     title = f"Write units of a job, counted over {writes.jobs} jobs"
-    tell("capacity-keys", title, ("partition", "per job"), counted, console)
+    show_table("capacity-keys", title, ("partition", "per job"), counted, console)
     columns = ["what is needed", "there is"]
     for load in loads:
         columns += [f"at {load.rate:,.0f} jobs/s", "enough?"]
@@ -305,7 +305,7 @@ def show(loads: Sequence[Load], writes: Writes, console: Console) -> None:
         ("$ a month, Lambda workers", [dollars(load, http=False) for load in loads]),
     ):
         rows.append([name, "", *(cell for each in numbers for cell in (_amount(each), ""))])
-    tell("capacity", f"Quotas of {QUOTAS_ON}, prices of {PRICED_ON}", columns, rows, console)
+    show_table("capacity", f"Quotas of {QUOTAS_ON}, prices of {PRICED_ON}", columns, rows, console)
     console.print(
         f"One queue passes {queue_rate(writes):,.0f} jobs/s, one deployment "
         f"{log_rate(writes):,.0f}; planned with {HEADROOM:.0%} of either."
@@ -320,7 +320,7 @@ def show_break_even(servers: Sequence[float], load: Load, console: Console) -> N
         cells = [f"{each / 1e6:,.1f} million ({each / MONTH_S:,.1f}/s)" for each in jobs]
         rows.append((f"{server:,.0f}", *cells))
     columns = ("a server's $ a month", "jobs a month, HTTP workers", "jobs a month, Lambda workers")
-    tell(
+    show_table(
         "break-even", f"Cheaper below so many jobs (prices of {PRICED_ON})", columns, rows, console
     )
 

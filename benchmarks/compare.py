@@ -16,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.local_server import ROOT
 from benchmarks.plots import logarithmic, reproducible
-from benchmarks.results import FOLDER, draw, tell
+from benchmarks.results import FOLDER, draw, show_table
 from ojs_aws.pricing import (
     ALTERNATIVES,
     COMPARED,
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console()
     title = f"Dollars a month, jobs of 0.5 KB and 100 ms ({REGION}, {PRICED_ON})"
     columns = ("system", *COLUMNS, "cheaper than ojs-aws with Lambda workers")
-    tell("compare", title, columns, [row(each) for each in ALTERNATIVES], console)
+    show_table("compare", title, columns, [row(each) for each in ALTERNATIVES], console)
     draw(NAME, figure(), console, folder)
     console.print("Assumed: " + "; ".join(COMPARED) + ".")
 

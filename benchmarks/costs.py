@@ -20,7 +20,7 @@ from rich.console import Console
 
 from benchmarks.documents import JOB_TYPE, Arguments, MakeArguments, ordinary_json, random_tokens
 from benchmarks.laboratory import ERROR, Bench, Cost, benches
-from benchmarks.results import tell
+from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.local.streams import EmbeddedStream
@@ -185,11 +185,11 @@ def main() -> None:
                 whole = life(costs)
             rows.append(_row("PUSH to ACK", whole))
             file = f"costs-{kind}-{name}".replace(" ", "-").replace(".", "_").lower()
-            tell(file, f"{name} of {kind} ({REGION}, {PRICED_ON})", columns, rows, console)
+            show_table(file, f"{name} of {kind} ({REGION}, {PRICED_ON})", columns, rows, console)
             numbers = (f"{whole.writes:g}", f"{whole.reads:g}", f"{whole.dollars:.2f}")
             summary.append((f"{name}, {kind}", *numbers))
     title = f"From PUSH to ACK, DynamoDB and SQS ({REGION}, {PRICED_ON})"
-    tell(
+    show_table(
         "costs", title, ("envelope", "write units", "read units", "$ per million"), summary, console
     )
     rows = [
@@ -212,7 +212,7 @@ def main() -> None:
         "SQS requests a job",
         "$ per million",
     )
-    tell("costs-stream", "Event log and counters", of_stream, rows, console)
+    show_table("costs-stream", "Event log and counters", of_stream, rows, console)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ from benchmarks.local_server import (
     http_client,
     start_server,
 )
-from benchmarks.progress import telling
+from benchmarks.progress import progress_of
 from benchmarks.soak import MAX_SHOWN, Log
 from benchmarks.soak_checks import problems
 from benchmarks.soak_worker import FATAL, Diary, Held, Report
@@ -176,7 +176,7 @@ class Result:
     problems: list[str]
 
 
-def crash(plan: Plan, tell: Callable[[int], None] = lambda _: None) -> Result:
+def crash(plan: Plan, progress: Callable[[int], None] = lambda _: None) -> Result:
     """Run the plan and check everything."""
     began = time.monotonic()
     with _aws() as endpoint, tempfile.TemporaryDirectory() as folder:
@@ -184,7 +184,7 @@ def crash(plan: Plan, tell: Callable[[int], None] = lambda _: None) -> Result:
         server.start()
         workers = Workers(server.url, Path(folder), plan.seed)
         try:
-            return _run(plan, server, workers, began, tell)
+            return _run(plan, server, workers, began, progress)
         finally:
             workers.end()
             server.kill()
@@ -205,7 +205,7 @@ def _aws() -> Iterator[str | None]:
 
 
 def _run(
-    plan: Plan, server: Server, workers: Workers, began: float, tell: Callable[[int], None]
+    plan: Plan, server: Server, workers: Workers, began: float, progress: Callable[[int], None]
 ) -> Result:
     chance, over = random.Random(plan.seed), threading.Event()
     for _ in range(plan.workers):
@@ -219,7 +219,7 @@ def _run(
             killer.start()
         try:
             allowed = push(http, [new_job(chance) for _ in range(plan.jobs)])
-            follow(log, plan.jobs, began + plan.longest_s, tell)
+            follow(log, plan.jobs, began + plan.longest_s, progress)
         finally:
             over.set()
             for killer in killers:
@@ -303,12 +303,12 @@ def new_job(chance: random.Random) -> dict[str, Any]:
     return {"id": UuidV7().job_id(), "type": "crash", "args": [], "options": options}
 
 
-def follow(log: Log, jobs: int, ends: float, tell: Callable[[int], None]) -> None:
+def follow(log: Log, jobs: int, ends: float, progress: Callable[[int], None]) -> None:
     """Read the log until so many jobs have ended, or it is given up."""
     while len(log.ended) < jobs and time.monotonic() < ends:
         with suppress(httpx.HTTPError):
             log.read()
-        tell(len(log.ended))
+        progress(len(log.ended))
         time.sleep(0.3)
 
 
@@ -347,8 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     plan = Plan(jobs=given.jobs, workers=given.workers, seed=given.seed)
     console = Console()
-    with telling("jobs that have ended", plan.jobs, console) as tell:
-        result = crash(plan, tell)
+    with progress_of("jobs that have ended", plan.jobs, console) as progress:
+        result = crash(plan, progress)
     show(plan, result, console)
     return 1 if result.problems else 0
 

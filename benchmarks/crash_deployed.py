@@ -30,8 +30,8 @@ from rich.console import Console
 from benchmarks import crash
 from benchmarks.deployed import deployed
 from benchmarks.local_server import end_by_sigterm, http_client
-from benchmarks.progress import telling
-from benchmarks.results import tell as keep
+from benchmarks.progress import progress_of
+from benchmarks.results import show_table
 from benchmarks.soak import MAX_SHOWN, Log
 from benchmarks.soak_checks import problems
 from benchmarks.soak_worker import Diary
@@ -91,7 +91,7 @@ class Functions:
 
 
 def _function_of(pid: int) -> str:
-    """The name of the function that a process runs, where the system tells."""
+    """The name of the function that a process runs, where the system knows it."""
     with suppress(OSError):
         for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             name, _, value = entry.partition(b"=")
@@ -113,13 +113,13 @@ class Result:
     problems: list[str]
 
 
-def run(plan: crash.Plan, say: Callable[[str], None], tell: Callable[[int], None]) -> Result:
+def run(plan: crash.Plan, say: Callable[[str], None], progress: Callable[[int], None]) -> Result:
     """Deploy, run the plan, and check everything."""
     with deployed(os.environ, say) as stack, tempfile.TemporaryDirectory() as folder:
         workers = crash.Workers(stack.url, Path(folder), plan.seed)
         try:
             functions = Functions(stack.emulator_pid, _start_s(stack.url))
-            return _run(plan, functions, workers, tell)
+            return _run(plan, functions, workers, progress)
         finally:
             workers.end()
 
@@ -133,7 +133,7 @@ def _start_s(url: str) -> float:
 
 
 def _run(
-    plan: crash.Plan, functions: Functions, workers: crash.Workers, tell: Callable[[int], None]
+    plan: crash.Plan, functions: Functions, workers: crash.Workers, progress: Callable[[int], None]
 ) -> Result:
     began, chance, over = time.monotonic(), random.Random(plan.seed), threading.Event()
     for _ in range(plan.workers):
@@ -149,7 +149,7 @@ def _run(
             killer.start()
         try:
             allowed = crash.push(http, jobs)
-            crash.follow(log, plan.jobs, began + plan.longest_s, tell)
+            crash.follow(log, plan.jobs, began + plan.longest_s, progress)
         finally:
             over.set()
             for killer in killers:
@@ -208,7 +208,7 @@ def show(plan: crash.Plan, result: Result, console: Console) -> None:
     ]
     title = f"{plan.jobs} jobs on the deployed stack, seed {plan.seed}, {result.seconds:.0f} s"
     cells = [(name, str(count)) for name, count in rows]
-    keep("crash_deployed", title, ("what", "count"), cells, console)
+    show_table("crash_deployed", title, ("what", "count"), cells, console)
     for problem in result.problems[:MAX_SHOWN]:
         console.print(problem, markup=False)
 
@@ -223,8 +223,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     plan = crash.Plan(jobs=given.jobs, workers=2, seed=given.seed, longest_s=given.longest)
     console = Console()
-    with telling("jobs that have ended", plan.jobs, console) as tell:
-        result = run(plan, console.print, tell)
+    with progress_of("jobs that have ended", plan.jobs, console) as progress:
+        result = run(plan, console.print, progress)
     show(plan, result, console)
     return 1 if result.problems else 0
 

@@ -20,9 +20,9 @@ from typing import Final
 from rich.console import Console
 
 from benchmarks.plots import logarithmic, look
-from benchmarks.progress import telling
+from benchmarks.progress import progress_of
 from benchmarks.reads import Reads
-from benchmarks.results import draw, tell
+from benchmarks.results import draw, show_table
 from benchmarks.sweep_costs import SweepLaboratory
 from benchmarks.wide_table import WideTable
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
@@ -182,11 +182,11 @@ def wanted_of(largest: int, *, is_quick: bool) -> Wanted:
     return [(curve, size) for curve, sizes in CURVES for size in sizes if size <= largest]
 
 
-def measure(wanted: Wanted, told: Callable[[int], None] = lambda _: None) -> list[Point]:
+def measure(wanted: Wanted, progress: Callable[[int], None] = lambda _: None) -> list[Point]:
     """Every curve at every size that is wanted."""
     points: list[Point] = []
     for done, (curve, size) in enumerate(wanted):
-        told(done)
+        progress(done)
         points += curve(size)
     return points
 
@@ -234,14 +234,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.disable(logging.INFO)
     console = Console()
     wanted = wanted_of(given.largest, is_quick=bool(os.environ.get("QUICK")))
-    with telling("sizes counted", len(wanted), console) as told:
-        points = measure(wanted, told)
+    with progress_of("sizes counted", len(wanted), console) as progress:
+        points = measure(wanted, progress)
     rows = [
         (point.curve, f"{point.size:,}", point.what, f"{point.calls:,}", f"{point.units:g}")
         for point in points
     ]
     columns = ("what there is", "how many", "what is done", "AWS calls", "read units of queries")
-    tell("growth", "What grows", columns, rows, console)
+    show_table("growth", "What grows", columns, rows, console)
     plot(points, console)
     for problem in (wrong := grown(points)):
         console.print(f"It grew: {problem}")

@@ -1,10 +1,9 @@
 """Which keys of the table all jobs share, and how much each job writes to them: counted.
 
-Jobs pass from PUSH to ACK on an embedded AWS, through one queue, and the stream's consumer tells
-of them. Then every write is looked up in the table's own stream: whose partition it went to, and
-which partitions of the index followed. A key that many jobs write to is hot: DynamoDB gives one
-partition a thousand write units a second and no more.
-"""
+Jobs pass from PUSH to ACK on an embedded AWS, through one queue, and the stream's consumer
+publishes their events. Then every write is looked up in the table's own stream: whose partition it
+went to, and which partitions of the index followed. A key that many jobs write to is hot: DynamoDB
+gives one partition a thousand write units a second and no more. """
 
 from __future__ import annotations
 
@@ -102,7 +101,7 @@ def _flow(stream: EmbeddedStream, consume: Any) -> int:
         if records:
             consumed += len(records)
             if consume({"Records": records}, None)["batchItemFailures"]:
-                raise RuntimeError("The stream's consumer could not tell everything.")
+                raise RuntimeError("The stream's consumer could not publish everything.")
         before = stream.position
         done()
         if stream.position == before:

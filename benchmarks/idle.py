@@ -2,7 +2,7 @@
 
     python -m benchmarks.idle [--seconds 60] [--jobs 40] [--quick]
 
-The processor time is that of the server's process (Linux tells it), in percent of one core. Then
+The processor time is that of the server's process (Linux reports it), in percent of one core. Then
 one client pushes jobs, the next one when the one before has begun, to an HTTP worker that polls
 every 20 ms and to the demo's Lambda worker. A goal that is missed makes the benchmark fail.
 """
@@ -33,7 +33,7 @@ from benchmarks.local_server import (
     free_port,
     start_server,
 )
-from benchmarks.results import tell
+from benchmarks.results import show_table
 
 GOAL_PERCENT: Final = 0.5
 GOAL_P50_MS: Final = 50.0
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given: Any = parser.parse_args(arguments)
     console = Console()
     if not (PROC / "self" / "stat").exists():
-        console.print("Only Linux tells the processor time of another process here.")
+        console.print("Only Linux reports the processor time of another process here.")
         return SKIPPED
     seconds, jobs = (10.0, 10) if given.quick else (given.seconds, given.jobs)
     for _ in range(TRIES):
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows += [
             (f"{name}, p50 ms", f"{p50:.0f}", f"{GOAL_P50_MS:.0f}") for name, p50 in waits.items()
         ]
-        tell("idle", "The local server, idle, and from push to start", COLUMNS, rows, console)
+        show_table("idle", "The local server, idle, and from push to start", COLUMNS, rows, console)
         if percent < GOAL_PERCENT and all(p50 <= GOAL_P50_MS for p50 in waits.values()):
             return 0
     return 1

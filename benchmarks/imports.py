@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks.results import tell
+from benchmarks.results import show_table
 from benchmarks.startup import API_FUNCTIONS, ENVIRONMENT, OTHER_FUNCTIONS, ROOT
 
 FUNCTIONS: Final = (*API_FUNCTIONS, *OTHER_FUNCTIONS)
@@ -92,14 +92,14 @@ def show_all(profiles: Sequence[Profile], console: Console) -> None:
     rows.append(["together", *(_ms(each.total_us) for each in profiles)])
     rows.append(["modules", *(str(len(each.modules)) for each in profiles)])
     columns = ("milliseconds in modules of", *(each.function for each in profiles))
-    tell("imports", "Imports of each function", columns, rows, console)
+    show_table("imports", "Imports of each function", columns, rows, console)
 
 
 def show_one(found: Profile, count: int, console: Console) -> None:
     """The slowest modules of one."""
     rows = [(name, _ms(microseconds)) for name, microseconds in found.modules.most_common(count)]
     title = f"Imports of {found.function}: {_ms(found.total_us)} ms"
-    tell(f"imports-{found.function}", title, ("module itself", "ms"), rows, console)
+    show_table(f"imports-{found.function}", title, ("module itself", "ms"), rows, console)
 
 
 def _ms(microseconds: int) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 from rich.console import Console
 
 from benchmarks.latency_figures import FIGURES, code_ms
-from benchmarks.results import tell
+from benchmarks.results import show_table
 from ojs_aws.worker.polls import Polls
 
 if TYPE_CHECKING:
@@ -238,13 +238,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     console = Console()
     rows = [row(name, given.jobs, given.seed) for name in (*PATHS, *STEPS)]
-    tell("latency", "From push to start when deployed, simulated", COLUMNS, rows, console)
+    show_table("latency", "From push to start when deployed, simulated", COLUMNS, rows, console)
     figures = [
         (name, f"{each.p50_ms:g}", f"{each.p99_ms:g}", each.source)
         for name, each in FIGURES.items()
     ]
     columns = ("part", "p50 ms", "p99 ms", "source")
-    tell("latency-figures", "What the simulation takes", columns, figures, console)
+    show_table("latency-figures", "What the simulation takes", columns, figures, console)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from benchmarks.costs import BEAT_MS, FULL, KINDS, WORKER, drained
 from benchmarks.documents import JOB_TYPE, Arguments
 from benchmarks.flow_costs import LIMIT, UNIQUE
 from benchmarks.laboratory import ERROR, Bench, Cost, benches
-from benchmarks.results import tell
+from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
@@ -317,7 +317,7 @@ def main() -> None:
     columns = ("path", "writes", "est.", "reads", "est.", "SQS", "est.")
     title = f"One job with its stream, metered and estimated; $ of a million ({PRICED_ON})"
     more = ("changes", "$", "est. $", "differs")
-    tell("lives", title, (*columns, *more), rows, Console(width=160))
+    show_table("lives", title, (*columns, *more), rows, Console(width=160))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from benchmarks.load_operations import (
 )
 from benchmarks.local_server import end_by_sigterm, local_server
 from benchmarks.plots import logarithmic
-from benchmarks.results import draw, tell
+from benchmarks.results import draw, show_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ def show(found: Sequence[Timing], where: str, console: Console) -> None:
         count = (str(timing.jobs), f"{timing.per_second:.0f}")
         rows.append((timing.operation, str(timing.clients), *count, *waits, str(timing.failed)))
     title = f"Jobs a second, and milliseconds, on {where}"
-    tell(f"load-{where}", title, COLUMNS, rows, console)
+    show_table(f"load-{where}", title, COLUMNS, rows, console)
 
 
 def plot(found: Sequence[Timing]) -> Figure:

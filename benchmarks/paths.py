@@ -14,7 +14,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks.results import tell
+from benchmarks.results import show_table
 from ojs_aws.pricing import (
     ASSUMPTIONS,
     BUSY_RATE,
@@ -99,11 +99,11 @@ def main() -> None:
     console = Console()
     title = f"One job when busy, and dollars of a million ({REGION}, {PRICED_ON})"
     columns = ("path", *COLUMNS, *(f"$, {name}" for name in RATES))
-    tell("paths", title, columns, [row(*path) for path in PATHS.items()], console)
+    show_table("paths", title, columns, [row(*path) for path in PATHS.items()], console)
     idle = Workload(jobs=0, uses_http_workers=True)
     rows = [(line.what, f"{line.dollars:.2f}") for line in estimate(idle)]
     rows.append(("together", f"{standing(idle):.2f}"))
-    tell("paths-idle", "A month without a job, one queue", ("", "$"), rows, console)
+    show_table("paths-idle", "A month without a job, one queue", ("", "$"), rows, console)
     console.print("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
 
 

@@ -14,7 +14,7 @@ LINE_EVERY_S: Final = 30.0
 
 
 @contextmanager
-def telling(what: str, total: int, console: Console) -> Iterator[Callable[[int], None]]:
+def progress_of(what: str, total: int, console: Console) -> Iterator[Callable[[int], None]]:
     """Yield what to call with how many of ``total`` are done."""
     if not console.is_terminal:
         yield _lines(what, total, console)
@@ -26,13 +26,13 @@ def telling(what: str, total: int, console: Console) -> Iterator[Callable[[int],
 
 
 def _lines(what: str, total: int, console: Console) -> Callable[[int], None]:
-    began = told = time.monotonic()
+    began = shown_at = time.monotonic()
 
-    def tell(done: int) -> None:
-        nonlocal told
-        if (now := time.monotonic()) - told >= LINE_EVERY_S:
-            told = now
+    def progress(done: int) -> None:
+        nonlocal shown_at
+        if (now := time.monotonic()) - shown_at >= LINE_EVERY_S:
+            shown_at = now
             console.print(f"{what}: {done:,} of {total:,} after {now - began:.0f} s")
             console.file.flush()
 
-    return tell
+    return progress

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FOLDER: Final = ROOT / "build" / "benchmarks"
 
 
-def tell(
+def show_table(
     name: str,
     title: str,
     columns: Sequence[str],

@@ -86,7 +86,7 @@ class Log:
                 return
 
 
-def soak(plan: Plan, tell: Callable[[str], None] = lambda _: None) -> Result:
+def soak(plan: Plan, progress: Callable[[str], None] = lambda _: None) -> Result:
     """Run the plan and check everything."""
     chance, diary = random.Random(plan.seed), Diary()
     begun = time.monotonic()
@@ -108,7 +108,7 @@ def soak(plan: Plan, tell: Callable[[str], None] = lambda _: None) -> Result:
             thread.start()
         try:
             _push(http, plan, chance, allowed)
-            _follow(log, plan, is_over, begun + plan.longest_s, tell)
+            _follow(log, plan, is_over, begun + plan.longest_s, progress)
         finally:
             stopping.set()
             for thread in threads:
@@ -158,14 +158,14 @@ def _job(chance: random.Random) -> dict[str, Any]:
 
 
 def _follow(
-    log: Log, plan: Plan, is_over: Callable[[], bool], ends: float, tell: Callable[[str], None]
+    log: Log, plan: Plan, is_over: Callable[[], bool], ends: float, progress: Callable[[str], None]
 ) -> None:
-    told = 0.0
+    shown_at = 0.0
     while not is_over() and time.monotonic() < ends:
         log.read()
-        if time.monotonic() - told > 5:
-            told = time.monotonic()
-            tell(f"{len(log.ended)} of {plan.jobs} jobs have ended, {len(log.events)} events")
+        if time.monotonic() - shown_at > 5:
+            shown_at = time.monotonic()
+            progress(f"{len(log.ended)} of {plan.jobs} jobs have ended, {len(log.events)} events")
         time.sleep(0.2)
 
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from benchmarks.costs import BEAT_MS, KILOBYTE, SIZES, WORKER, life, measured
 from benchmarks.documents import JOB_TYPE, random_tokens
 from benchmarks.laboratory import benches
-from benchmarks.results import tell
+from benchmarks.results import show_table
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.pricing import BUSY_RATE, Workload, million, standing
@@ -115,7 +115,7 @@ def main() -> None:
     parts = (of_lives, of_large_requests, of_heartbeats, of_everything)
     rows = [each.row for part in parts for each in part()]
     columns = ("figure", "found", "target, at most", "met")
-    tell("targets", "Figures and their targets", columns, rows, Console(width=120))
+    show_table("targets", "Figures and their targets", columns, rows, Console(width=120))
 
 
 if __name__ == "__main__":
