@@ -3,7 +3,8 @@
 Jobs pass from PUSH to ACK on an embedded AWS, through one queue, and the stream's consumer
 publishes their events. Then every write is looked up in the table's own stream: whose partition it
 went to, and which partitions of the index followed. A key that many jobs write to is hot: DynamoDB
-gives one partition a thousand write units a second and no more. """
+gives one partition a thousand write units a second and no more.
+"""
 
 from __future__ import annotations
 

@@ -31,34 +31,42 @@ class HistoryEntry:
 
 
 def history_of(job: JobRecord) -> list[HistoryEntry]:
-    """Return what happened to a job and what will, in the order of time."""
-    is_over = job.state.is_terminal
-    begun: list[tuple[str, Instant | None, int | None]] = [
-        ("created", job.created_at, None),
-        ("scheduled", job.scheduled_at, None),
-        ("activated", job.activated_at, None),
-        ("enqueued", job.enqueued_at, None),
-        ("started", job.started_at, job.attempt),
-    ]
-    ended: list[tuple[str, Instant | None, int | None]] = [
-        ("completed", None if job.discarded_at else job.completed_at, job.attempt),
-        ("dead_lettered" if job.is_dead_letter else "discarded", job.discarded_at, None),
-        ("cancelled", job.cancelled_at, None),
-        ("replayed", job.replay.at if job.replay else None, None),
-        ("next_attempt", job.next_attempt_at, job.attempt + 1),
-        ("reservation_ends", job.reservation.due_at if job.reservation else None, job.attempt),
-        ("expires", None if is_over else job.expires_at, None),
-    ]
-    found = [HistoryEntry(at, what, attempt) for what, at, attempt in begun[:3] if at is not None]
-    # What began again at the very instant at which an attempt failed came after it.
+    """Return what happened to a job and what will, in the order of time.
+
+    Within an instant a job becomes available after its attempt failed, and starts before it fails.
+    """
     failed = [_failed(each, is_past_life=True) for each in job.past_failures]
     failed += [_failed(each) for each in job.failures]
-    is_latest = [job.started_at is not None and each.attempt == job.attempt for each in failed]
-    found += [each for each, latest in zip(failed, is_latest, strict=True) if not latest]
-    found += [HistoryEntry(at, what, attempt) for what, at, attempt in begun[3:] if at is not None]
-    found += [each for each, latest in zip(failed, is_latest, strict=True) if latest]
-    found += [HistoryEntry(at, what, attempt) for what, at, attempt in ended if at is not None]
+    latest = None if job.started_at is None else job.attempt
+    is_over = job.state.is_terminal
+    found = [
+        *_entries(
+            ("created", job.created_at, None),
+            ("scheduled", job.scheduled_at, None),
+            ("activated", job.activated_at, None),
+        ),
+        *(each for each in failed if each.attempt != latest),
+        *_entries(
+            ("enqueued", job.enqueued_at, None),
+            ("started", job.started_at, job.attempt),
+        ),
+        *(each for each in failed if each.attempt == latest),
+        *_entries(
+            ("completed", None if job.discarded_at else job.completed_at, job.attempt),
+            ("dead_lettered" if job.is_dead_letter else "discarded", job.discarded_at, None),
+            ("cancelled", job.cancelled_at, None),
+            ("replayed", job.replay.at if job.replay else None, None),
+            ("next_attempt", job.next_attempt_at, job.attempt + 1),
+            ("reservation_ends", job.reservation.due_at if job.reservation else None, job.attempt),
+            ("expires", None if is_over else job.expires_at, None),
+        ),
+    ]
     return sorted(found, key=lambda entry: entry.at)  # stable: the order above within an instant
+
+
+def _entries(*rows: tuple[str, Instant | None, int | None]) -> list[HistoryEntry]:
+    """Return the entries of what has an instant."""
+    return [HistoryEntry(at, what, attempt) for what, at, attempt in rows if at is not None]
 
 
 def _failed(failure: Failure, *, is_past_life: bool = False) -> HistoryEntry:

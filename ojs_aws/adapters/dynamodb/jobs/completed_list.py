@@ -42,6 +42,15 @@ Read = Callable[[int, str], Page]
 """Reads a page of so many jobs behind a cursor."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Says which completed jobs a page may have, and in which order."""
+
+    queue: str
+    newest_first: bool
+    between: Between | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class CompletedList(InTable):
     """Puts, reads and removes the items that list completed jobs."""
@@ -51,41 +60,25 @@ class CompletedList(InTable):
         for group in _groups(jobs):
             self.put_item(_item(group))
 
-    def page(
-        self,
-        queue: str,
-        limit: int,
-        cursor: str,
-        *,
-        newest_first: bool,
-        between: Between | None,
-    ) -> Page:
+    def page(self, wanted: Wanted, limit: int, cursor: str) -> Page:
         """Run one query, and another one where a range of time begins or ends in many items."""
-        page = self._page(queue, limit, cursor, newest_first=newest_first, between=between)
+        page = self._page(wanted, limit, cursor)
         while page.cursor and not page.jobs:
-            page = self._page(queue, limit, page.cursor, newest_first=newest_first, between=between)
+            page = self._page(wanted, limit, page.cursor)
         return page
 
-    def _page(
-        self,
-        queue: str,
-        limit: int,
-        cursor: str,
-        *,
-        newest_first: bool,
-        between: Between | None,
-    ) -> Page:
+    def _page(self, wanted: Wanted, limit: int, cursor: str) -> Page:
         """Run one query; a page ends with an item if that does not make it empty."""
         place = _place(cursor) if cursor else None
-        answer = self._query(queue, place, limit, between, newest_first=newest_first)
+        answer = self._query(wanted, place, limit)
         rows: list[ListedJob] = []
         last = ""
         for item in answer["Items"]:
-            stored = _rows(item, queue, newest_first=newest_first)
+            stored = _rows(item, wanted)
             found = [
                 (shared, row)
                 for shared, row in stored
-                if _is_ahead(shared, place, newest_first=newest_first) and _is_in(row, between)
+                if _is_ahead(shared, place, wanted) and _is_in(row, wanted.between)
             ]
             if rows and len(rows) + len(found) > limit:
                 return Page(tuple(rows), last)
@@ -95,27 +88,19 @@ class CompletedList(InTable):
             last = cursor_behind(stored[-1][0])
         return Page(tuple(rows), last if answer.get("LastEvaluatedKey") else "")
 
-    def _query(
-        self,
-        queue: str,
-        place: tuple[str, int] | None,
-        limit: int,
-        between: Between | None,
-        *,
-        newest_first: bool,
-    ) -> Any:
-        low, high = _keys(between)
-        if place is not None and newest_first:
+    def _query(self, wanted: Wanted, place: tuple[str, int] | None, limit: int) -> Any:
+        low, high = _keys(wanted.between)
+        if place is not None and wanted.newest_first:
             high = min(high, place[0])
         elif place is not None:
             low = max(low, place[0])
         if high < low:
             return {"Items": []}
-        values = {"pk": string(_partition(queue)), "low": string(low), "high": string(high)}
+        values = {"pk": string(_partition(wanted.queue)), "low": string(low), "high": string(high)}
         return self.query(
             "#pk = :pk AND #sk BETWEEN :low AND :high",
             values,
-            ScanIndexForward=not newest_first,
+            ScanIndexForward=not wanted.newest_first,
             Limit=limit + 1,
         )
 
@@ -173,12 +158,12 @@ def _place(cursor: str) -> tuple[str, int]:
     return key, int(position)
 
 
-def _is_ahead(row: SharedRow, place: tuple[str, int] | None, *, newest_first: bool) -> bool:
+def _is_ahead(row: SharedRow, place: tuple[str, int] | None, wanted: Wanted) -> bool:
     """Return whether a row comes after the end of the page before."""
     if place is None:
         return True
     here = (row.key, row.position)
-    return here < place if newest_first else here > place
+    return here < place if wanted.newest_first else here > place
 
 
 def _is_in(row: ListedJob, between: Between | None) -> bool:
@@ -250,7 +235,7 @@ def _item(jobs: Sequence[JobRecord]) -> Item:
     return item
 
 
-def _rows(item: Item, queue: str, *, newest_first: bool) -> list[tuple[SharedRow, ListedJob]]:
+def _rows(item: Item, wanted: Wanted) -> list[tuple[SharedRow, ListedJob]]:
     """Return the jobs of an item as rows, in the order of a page."""
     entries, types = bytes(item[n.DOCUMENT]["B"]), read_string(item, n.TYPE).split(" ")
     key, size = read_string(item, n.SK), len(entries) // _ENTRY_BYTES
@@ -260,7 +245,7 @@ def _rows(item: Item, queue: str, *, newest_first: bool) -> list[tuple[SharedRow
         shared = SharedRow(key=key, position=position, size=size)
         row = ListedJob(
             id=str(UUID(bytes=entry[:_ID_BYTES])),
-            queue=queue,
+            queue=wanted.queue,
             sort_key=n.instant_key(int.from_bytes(entry[_ID_BYTES:-1], "big")),
             state=JobState.COMPLETED,
             type=types[entry[-1]],
@@ -269,4 +254,4 @@ def _rows(item: Item, queue: str, *, newest_first: bool) -> list[tuple[SharedRow
             shared=shared,
         )
         rows.append((shared, row))
-    return rows[::-1] if newest_first else rows
+    return rows[::-1] if wanted.newest_first else rows

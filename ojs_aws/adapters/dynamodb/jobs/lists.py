@@ -10,6 +10,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.cursors import encode_cursor, row_at, row_cursor
 from ojs_aws.adapters.dynamodb.jobs.completed_list import (
     CompletedList,
+    Wanted,
     cursor_behind,
     page_of_both,
 )
@@ -114,10 +115,10 @@ class Lists(InTable):
     def _completed(
         self, queue: str, limit: int, cursor: str, between: Between | None, *, newest_first: bool
     ) -> Page:
+        wanted = Wanted(queue=queue, newest_first=newest_first, between=between)
+
         def listed(most: int, place: str) -> Page:
-            return CompletedList(self.client, self.table).page(
-                queue, most, place, newest_first=newest_first, between=between
-            )
+            return CompletedList(self.client, self.table).page(wanted, most, place)
 
         def indexed(most: int, place: str) -> Page:
             return self._indexed(
