@@ -15,7 +15,9 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
@@ -180,6 +182,21 @@ def test_many_completed_jobs_are_counted_with_those_deleted_since(
 
 
 @pytest.mark.moto
+def test_items_at_the_end_of_a_range_are_passed_in_few_queries(deployed: Deployed) -> None:
+    """They begin within ten seconds after it, and may have no job of the range."""
+    first = deployed.complete(1)
+    until = deployed.clock.now()
+    for _ in range(30):
+        deployed.flow()
+        deployed.complete(1)
+    deployed.flow()
+    store, between = deployed.backend.ports.store, Between(Instant(0), until)
+    with deployed.aws.calls.counted() as calls:
+        page = store.listed("default", JobList.COMPLETED, 1, between=between)
+    assert [row.id for row in page.jobs] == first
+    assert calls["Query"] <= 3
+
+
 def test_a_deleted_job_is_not_listed(deployed: Deployed) -> None:
     """The item decides."""
     ids = deployed.complete(3)

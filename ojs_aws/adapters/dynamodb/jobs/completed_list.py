@@ -27,6 +27,9 @@ MAX_JOBS: Final = 36
 
 SPAN_MS: Final = 10_000
 
+LEAST_READ: Final = 25
+"""Items that one query of a range of time reads at least: those at its end may have none of it."""
+
 COUNT: Final = "n"
 
 _ID_BYTES: Final = 16
@@ -101,7 +104,7 @@ class CompletedList(InTable):
             "#pk = :pk AND #sk BETWEEN :low AND :high",
             values,
             ScanIndexForward=not wanted.newest_first,
-            Limit=limit + 1,
+            Limit=(limit if wanted.between is None else max(limit, LEAST_READ)) + 1,
         )
 
     def count(self, queue: str, between: Between | None) -> Count:
