@@ -170,7 +170,7 @@ def test_the_totals_know_how_long_jobs_waited_of_late(tallies: Tallies) -> None:
 
 
 def test_the_totals_know_how_late_they_are(tallies: Tallies) -> None:
-    """Also from a minute that is over; who does not say it changes nothing."""
+    """Also from a minute that is over; an update without a lag keeps the last one."""
     tallies.add("q", NOON, held(available=1), "1", StreamLag(Instant(NOON + 900), 800))
     assert tallies.load("q").lag == StreamLag(Instant(NOON + 900), 800)
     tallies.add("q", Instant(NOON + MINUTE_MS), held(available=1), "2", StreamLag(NOON, 70))

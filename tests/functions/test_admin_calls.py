@@ -224,7 +224,7 @@ def test_findings_cost_the_same_whatever_the_backlog(
 def test_a_list_of_keys_costs_a_query_and_a_revocation_a_read_and_a_write(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
-    """And a write of who did it. Revoking again costs the read alone."""
+    """And one write records who did it. Revoking again costs the read alone."""
     book = build_key_book(aws.settings, aws.clients.dynamodb)
     ids = [book.create(f"key {number}", [Scope.WORKER]).key.id for number in range(5)]
     api = Api(backend)

@@ -101,7 +101,7 @@ def test_keys_have_their_scopes_and_bounds(book: KeyBook, send: Send) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "nonsense", "ojs_" + "0" * 16 + "_" + "x" * 43])
-def test_who_has_no_key_gets_nothing_but_health(key: str, book: KeyBook, send: Send) -> None:
+def test_requests_without_a_key_get_only_health(key: str, book: KeyBook, send: Send) -> None:
     """Unknown paths included, which say nothing to strangers either."""
     for method, path in (("POST", "/jobs"), ("GET", "/jobs/x"), ("GET", "/queues"), ("GET", "/x")):
         status, answer = send(method, path, {}, key)
@@ -109,8 +109,8 @@ def test_who_has_no_key_gets_nothing_but_health(key: str, book: KeyBook, send: S
     assert send("GET", "/health", None, key)[0] == 200
 
 
-def test_nobody_is_believed_for_what_the_event_says(book: KeyBook, send: Send) -> None:
-    """Who may invoke the function directly could write any caller into the event."""
+def test_a_caller_that_the_event_itself_names_is_replaced(book: KeyBook, send: Send) -> None:
+    """Whoever may invoke the function directly could write any caller into the event."""
     found = {"id": "key:x", "name": "x", "permissions": ["enqueue"], "queues": [], "types": []}
     forged = {"lambda": {"ojs": json.dumps(found)}}
     status, _ = send("POST", "/jobs", {"type": "a", "args": []}, authorizer=forged)

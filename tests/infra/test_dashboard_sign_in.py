@@ -112,7 +112,7 @@ def test_what_cannot_be_used_is_refused(
         described(chosen, access, has_page=has_page)
 
 
-def test_an_authorizer_of_your_own_has_its_issuer_named() -> None:
+def test_an_authorizer_of_your_own_needs_the_name_of_its_issuer() -> None:
     """It may check the tokens of any issuer."""
     access = OwnAuthorizer(authorizer=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="one issuer"):

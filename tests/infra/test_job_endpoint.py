@@ -131,7 +131,7 @@ def test_where_a_gateway_must_check_callers_there_is_none(access: Any) -> None:
         of_backend(access=access, job_endpoint=True)
 
 
-def test_a_gateway_that_throttles_is_not_passed_by() -> None:
+def test_a_throttling_gateway_has_no_url_beside_it_by_default() -> None:
     """Who limits requests a second there gets a URL beside it only by asking for one."""
     assert not has_endpoint(of_backend(rate_limit_per_s=50))
     assert not has_endpoint(of_backend(burst_limit=50))

@@ -74,7 +74,7 @@ def test_jobs_that_could_not_be_changed_are_named_with_why(
     assert world.store.jobs[other].state == "cancelled"
 
 
-def test_all_jobs_are_never_meant_by_saying_nothing(cli: Cli) -> None:
+def test_a_bulk_change_without_a_filter_is_refused(cli: Cli) -> None:
     """Usage, and what to say."""
     enqueue(cli)
     ran = cli.run("jobs", "cancel", "--yes")
@@ -84,7 +84,7 @@ def test_all_jobs_are_never_meant_by_saying_nothing(cli: Cli) -> None:
     assert cli.run("queues", "pause").code == ExitCode.USAGE
 
 
-def test_a_dry_run_shows_whom_it_would_meet(cli: Cli, world: World) -> None:
+def test_a_dry_run_shows_the_jobs_that_it_would_change(cli: Cli, world: World) -> None:
     """With the latest error of each."""
     dead = die(cli, world, "billing")
     out = cli.run("jobs", "retry", "-q", "billing", "--dry-run").out

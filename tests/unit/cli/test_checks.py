@@ -77,7 +77,7 @@ def test_doctor_probes_the_stream_and_leaves_nothing_behind(
 
 
 def test_deploy_check_finds_an_open_api(cli: Cli) -> None:
-    """The server of the tests lets everybody in."""
+    """The server of the tests is open to everybody."""
     ran = cli.run("deploy-check", "--json", "--url", "https://jobs.example.com")
     findings = {each["check"]: each["verdict"] for each in ran.json["findings"]}
     assert (ran.code, findings["access"], findings["transport"]) == (7, "bad", "ok")
