@@ -28,7 +28,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.local.aws import ACCOUNT, REGION
 from ojs_aws.local.streams import EmbeddedStream
-from ojs_aws.ports import ReceivedMessage
+from ojs_aws.ports import Message, ReceivedMessage
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
 from ojs_aws.pricing.changes import changes_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -86,8 +86,8 @@ PATHS: Final[Mapping[str, Workload]] = {
 
 
 @dataclass
-class Following:
-    """The stream's consumer, and the changes that it has not read.
+class ChangeReader:
+    """Hands the changes of jobs to the stream's consumer.
 
     :ivar changes: how many it has read.
     """
@@ -123,21 +123,22 @@ class Lives:
 
     bench: Bench
     workload: Workload
-    stream: Following = field(init=False)
+    stream: ChangeReader = field(init=False)
     arguments: Arguments = field(init=False)
+    _delivered: int = 0
 
     def __post_init__(self) -> None:
         """Begin after what only the first job of a minute costs."""
         make = KINDS[_KINDS[self.workload.compression]]
         self.arguments = make(self.workload.size_bytes)
         self.bench.clock.pass_by(MINUTE_MS - self.bench.clock.now() % MINUTE_MS)
-        self.stream = Following(self.bench)
+        self.stream = ChangeReader(self.bench)
         first = self._claim(self.bench.push(JOB_TYPE).id)
         self._ack(first)
         for at in range(self._jobs):  # a worker's first heartbeat makes its entry
             self.bench.backend.workers.heartbeat(_worker(at), [])
         self.stream.read()
-        self.stream.changes = 0
+        self.stream.changes = self._delivered = 0
 
     def cost(self) -> Cost:
         """Measure their lives, what follows them in the stream included."""
@@ -146,10 +147,7 @@ class Lives:
         is_together = self.workload.batched or self.workload.heartbeats
         lives = self._together if is_together else self._one_by_one
         costs = self.bench.cost(lives, self._jobs) + self.bench.cost(self.stream.read)
-        if self.workload.uses_http_workers:
-            return costs
-        attempts = round(self.workload.attempts)
-        return replace(costs, requests=costs.requests + TRIGGERED * attempts)
+        return replace(costs, requests=costs.requests + TRIGGERED * self._delivered)
 
     def _one_by_one(self) -> None:
         """Let each job end before the next one comes."""
@@ -207,11 +205,16 @@ class Lives:
             request = FetchRequest(("default",), 1, worker_id, heartbeat_interval_ms=BEAT_MS)
             found = list(fetch(request))
         else:
-            message = ReceivedMessage(message_of(self._known(job_id)), f"handle-{job_id}")
-            claims = fetch.claim_messages("default", [message], worker_id)
-            found = [each.record for each in claims if each.record is not None]
+            found = self._invoked(message_of(self._known(job_id)))
         [held] = found
         return held
+
+    def _invoked(self, message: Message) -> list[JobRecord]:
+        """Let SQS invoke a Lambda worker with a message; the jobs that it claims."""
+        self._delivered += 1
+        received = ReceivedMessage(message, f"handle-{self._delivered}")
+        claims = self.bench.backend.jobs.fetch.claim_messages("default", [received], WORKER)
+        return [each.record for each in claims if each.record is not None]
 
     def _known(self, job_id: str) -> JobRecord:
         """Read a job as its message knew it; the meter does not count that."""
@@ -223,8 +226,12 @@ class Lives:
         return found
 
     def _ack(self, held: JobRecord, worker_id: str = WORKER) -> None:
-        has_message = self.workload.uses_http_workers
-        self.bench.backend.jobs.ack(held.id, worker_id, None, has_message=has_message)
+        is_http = self.workload.uses_http_workers
+        self.bench.backend.jobs.ack(held.id, worker_id, None, has_message=is_http)
+        if not is_http and held.reservation and held.reservation.places:
+            # Others may wait for the place: a message wakes a worker for them.
+            self.bench.backend.job_messages.pass_on(held, self.bench.clock.now())
+            self._invoked(replace(message_of(held), sort_key=""))
 
     def _fail(self, held: JobRecord) -> None:
         fail = self.bench.backend.jobs.fail

@@ -59,9 +59,12 @@ _GLIBC: Final = ("2014", "_2_17", "_2_28", "_2_34")
 PAGE: Final = PACKAGE / "dashboard"
 """The folder of the dashboard's page."""
 
-_NEEDLESS: Final = {PACKAGE: frozenset({_HERE.name, PAGE.name}), PAGE: frozenset({"web"})}
-"""What bundles leave out of a folder: the constructs, the page (it is a bundle of its own), and the
-sources that the page is built from."""
+_NEEDLESS: Final = {
+    PACKAGE: frozenset({_HERE.name, PAGE.name, "cli", "pricing"}),
+    PAGE: frozenset({"web"}),
+}
+"""What bundles leave out of a folder: the constructs, the page (it is a bundle of its own), the
+command line and its estimates, and the sources that the page is built from."""
 
 _CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 

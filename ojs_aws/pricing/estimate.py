@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.pricing import changes, units
+from ojs_aws.pricing.logs import log_bytes
 from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
 from ojs_aws.pricing.workload import MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
 
@@ -50,6 +51,11 @@ PLACE_WRITES: Final = 2
 PLACE_READS: Final = 2
 """Of a place in a limit's bucket, taken and given back: in a transaction each."""
 
+PASSED_MESSAGES: Final = 4
+PASSED_READS: Final = 2
+"""Requests and read units of the message by which a Lambda worker passes a place on: it is sent,
+received, and deleted by the worker that finds nobody waiting, and by the trigger."""
+
 DUE_READS: Final = 2
 """Read units of the FETCH that makes a scheduled or retried job available; it writes once more."""
 
@@ -71,15 +77,6 @@ index at each second heartbeat. A worker that beats more often than it must move
 
 GROUP_WRITES: Final = 1
 """Write units of the item that groups failures by error; up to three where errors differ much."""
-
-REQUEST_LOG: Final = 490
-ENQUEUED_LOG: Final = 340
-SOURCE_LOG: Final = 32
-ACCESS_LOG: Final = 380
-STREAM_LOG: Final = 290
-TICK_LOG: Final = 720
-"""Bytes of log for each request, push, request to the job endpoint, gateway request, stream batch
-and tick; CloudWatch adds 26 to a line. Lambda's own lines of each invocation are not logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +208,9 @@ def _orchestration(w: Workload) -> Iterator[Line]:
     yield Line("workflows, written", steps * (STEP_WRITES + hot), "write unit")
     yield Line("workflows, read", steps * STEP_READS, "read unit")
     yield Line("limits, written", places, "write unit")
-    yield Line("limits, read", limited * PLACE_READS, "read unit")
+    passed = 0.0 if w.uses_http_workers else limited
+    yield Line("limits, read", limited * PLACE_READS + passed * PASSED_READS, "read unit")
+    yield Line("limits, messages", passed * PASSED_MESSAGES, "SQS request")
     batched = w.jobs * w.batched
     if w.batch_jobs <= TRANSACTION_JOBS:
         yield Line("batches, written", batched * hot * (w.batch_jobs > 1), "write unit")
@@ -265,7 +264,8 @@ def _workers(w: Workload) -> Iterator[Line]:
         return
     worked = w.attempts * w.job_ms / 1000 * w.worker_mb / units.KILOBYTE
     yield Line("triggers, waiting", IDLE_POLLS * w.queues, "SQS request")
-    yield Line("workers, invocations", w.attempts, "Lambda request")
+    passed = w.attempts * w.limited  # each invokes a worker
+    yield Line("workers, invocations", w.attempts + passed, "Lambda request")
     yield Line("workers, run", worked, "Lambda GB-second")
 
 
@@ -286,14 +286,4 @@ def _standing(w: Workload) -> Iterator[Line]:
 
 def _logs(w: Workload) -> Iterator[Line]:
     """Yield what the functions and the gateway write into their logs."""
-    pushes, worked = _calls(w)
-    batches, _ = changes.invocations(w)
-    access = ACCESS_LOG * w.has_access_log if w.uses_gateway else SOURCE_LOG
-    each_push = REQUEST_LOG + ENQUEUED_LOG + access
-    written = (
-        pushes * each_push
-        + worked * (REQUEST_LOG + access)
-        + batches * STREAM_LOG
-        + TICKS * TICK_LOG
-    )
-    yield Line("logs", written / GB, "log GB")
+    yield Line("logs", log_bytes(w, *_calls(w), ticks=TICKS) / GB, "log GB")

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.pricing import BUSY_RATE, PRICES, Workload, estimate, million, standing
 from ojs_aws.pricing.changes import changes_of
-from ojs_aws.pricing.estimate import ACCESS_LOG, SOURCE_LOG
+from ojs_aws.pricing.logs import ACCESS_LOG, SOURCE_LOG
 
 README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
 
@@ -48,7 +48,7 @@ def test_numbers_that_no_workload_has_are_refused(wrong: dict[str, float]) -> No
     [
         (Workload(jobs=1000, unique=1), 5 - 2, 0),
         (Workload(jobs=1000, steps=1), 7 - 2, 2),
-        (Workload(jobs=1000, limited=1), 6 - 3 + 7 - 3, 2),
+        (Workload(jobs=1000, limited=1), 6 - 3 + 7 - 3, 2 + 2),
         (Workload(jobs=1000, batched=1), 0.03, 1),
         (Workload(jobs=1000, batched=1, batch_jobs=100), 1, 0),
         (Workload(jobs=1000, scheduled=1), 6 - 3, 2),
