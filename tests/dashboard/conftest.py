@@ -116,6 +116,7 @@ class Tab:
         self.address = address
         self.complaints: list[str] = []
         self.requests: list[str] = []
+        self.is_losing = False
         page.set_default_timeout(WAIT_MS)
         page.add_init_script(VIOLATIONS)
         page.on("console", self._note)
@@ -123,7 +124,8 @@ class Tab:
         page.on("request", lambda request: self.requests.append(request.url))
 
     def _note(self, message: Any) -> None:
-        if message.type in {"error", "warning"}:
+        is_meant = self.is_losing and "ERR_FAILED" in message.text
+        if message.type in {"error", "warning"} and not is_meant:
             self.complaints.append(f"{message.text} {message.location.get('url', '')}")
 
     def open(self, view: str = "", heading: str | None = None) -> Any:
@@ -150,6 +152,26 @@ class Tab:
         dialog.get_by_role("button", name=button, exact=True).click()
         dialog.wait_for(state="detached")
         return command.partition(" --url ")[0]
+
+    def lose_second_answer(self, url: str, button: str, typed: str) -> None:
+        """Confirm a change of several requests, of which the server does the second unheard."""
+        sent: list[str] = []
+
+        def lose(route: Any) -> None:
+            sent.append(route.request.post_data)
+            if len(sent) == 1:
+                route.continue_()
+            else:  # the server does it, and its answer is lost
+                route.fetch()
+                route.abort()
+
+        self.is_losing = True
+        self.page.route(url, lose)
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_label("to confirm").fill(typed)
+        dialog.get_by_role("button", name=button).click()
+        dialog.get_by_text("That did not work.").wait_for()
+        self.page.unroute(url)
 
     def says(self, text: str) -> None:
         """Wait until the view shows a text."""
