@@ -82,32 +82,42 @@ async def list_jobs(
 
         most = limit or (GROUPED if group_by else 20)
         entries, read = await listed(most, ask, lambda page: page.jobs)
-    jobs, total, is_exact = [each.described for each in entries], read[0].total, read[0].is_exact
-    examined = sum(page.examined for page in read)
+    jobs = [each.described for each in entries]
     if group_by is not None:
         _show_groups(session, group_by, jobs)
     else:
-        counted: dict[str, JsonValue] = {"total": total, "total_is_exact": is_exact}
-        session.out.items(
-            {"jobs": [{**job} for job in jobs], **counted, "examined": examined},
-            {
-                "Id": "id",
-                "Type": "type",
-                "Queue": "queue",
-                "State": "state",
-                "Try": lambda job: f"{job.get('attempt')}/{job.get('max_attempts')}",
-                "Age": lambda job: age_text(job.get("created_at")),
-                "Now": doing_text,
-            },
-            jobs,
-            nothing="No such jobs.",
-            least=("Try", "Age", "Queue"),
-        )
-    if examined > len(jobs):
+        _show_jobs(session, jobs, read)
+    if (examined := sum(page.examined for page in read)) > len(jobs):
         session.out.hint(f"Looked at {examined} jobs.")
     if read[-1].cursor:
-        about = f"of {total}" if is_exact else "and there are more"
+        about = f"of {read[0].total}" if read[0].is_exact else "and there are more"
         session.out.hint(f"{len(jobs)} jobs {about}; show more with --limit.")
+
+
+def _show_jobs(
+    session: Session, jobs: Sequence[Mapping[str, JsonValue]], read: Sequence[JobPage]
+) -> None:
+    """Show a job in each line; JSON also says how many match, and how many were looked at."""
+    session.out.items(
+        {
+            "jobs": [{**job} for job in jobs],
+            "total": read[0].total,
+            "total_is_exact": read[0].is_exact,
+            "examined": sum(page.examined for page in read),
+        },
+        {
+            "Id": "id",
+            "Type": "type",
+            "Queue": "queue",
+            "State": "state",
+            "Try": lambda job: f"{job.get('attempt')}/{job.get('max_attempts')}",
+            "Age": lambda job: age_text(job.get("created_at")),
+            "Now": doing_text,
+        },
+        jobs,
+        nothing="No such jobs.",
+        least=("Try", "Age", "Queue"),
+    )
 
 
 def doing_text(job: Mapping[str, JsonValue]) -> str:

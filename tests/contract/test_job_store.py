@@ -376,7 +376,7 @@ def test_a_late_write_about_a_deleted_job_leaves_its_next_life_alone(store: JobS
 
 
 def test_a_write_is_about_what_the_write_before_it_left(store: JobStore) -> None:
-    """Several changes in a row need no read; each is about the very write before it."""
+    """Several changes in a row need no read; each depends on the write before it."""
     store.insert(a_job())
     first = store.load(a_job().id)
     assert first is not None

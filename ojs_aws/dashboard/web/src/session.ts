@@ -171,7 +171,7 @@ export async function signOut(): Promise<void> {
         return;
       }
     } catch {
-      // The issuer cannot be reached: this tab is signed out all the same.
+      // The issuer cannot be reached: this tab is signed out anyway.
     }
   }
   location.reload();
