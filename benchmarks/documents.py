@@ -50,18 +50,29 @@ def ordinary_json(size_bytes: int, seed: int = 1) -> Arguments:
     """
     chosen = random.Random(seed)
     entries: Arguments = []
-    while len(envelope(entries)) < size_bytes - 80:
+    length = len(envelope(entries))
+    while length < size_bytes - 80:
         name, note = chosen.choice(_WORDS), chosen.choice(_WORDS)
-        entries.append({name: chosen.randrange(10**6), "note": note})
+        entry = {name: chosen.randrange(10**6), "note": note}
+        length += _added_by(entry, entries)
+        entries.append(entry)
     return _filled(entries, size_bytes, lambda: chosen.choice(_WORDS))
 
 
 def _filled(arguments: Arguments, size_bytes: int, text: Callable[[], str]) -> Arguments:
     """Add texts until the envelope has its size; the last one is cut, or made longer, to fit."""
-    while (left := size_bytes - len(envelope([*arguments, ""]))) > 0:
+    arguments, length = [*arguments], len(envelope(arguments))
+    while (left := size_bytes - length - _added_by("", arguments)) > 0:
         piece = text()
         is_last = left <= len(piece) + _PADDING
-        arguments = [*arguments, (piece * (1 + left // len(piece)))[:left] if is_last else piece]
+        added = (piece * (1 + left // len(piece)))[:left] if is_last else piece
+        length += _added_by(added, arguments)
+        arguments.append(added)
     if len(envelope(arguments)) != size_bytes:
         raise ValueError(f"No envelope has {size_bytes} bytes with such arguments.")
     return arguments
+
+
+def _added_by(entry: object, arguments: Arguments) -> int:
+    """Return by how many bytes an envelope grows with another argument."""
+    return len(json.dumps(entry, separators=(",", ":"))) + bool(arguments)

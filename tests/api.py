@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from ojs_aws.domain.json_text import Member, parse_object
 from ojs_aws.local.lambdas import HttpAnswer, LambdaContext, http_answer, http_event
 from ojs_aws.services.backend import Backend
-from ojs_aws.transport.http.resolver import build_resolver
+from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import Group, group_of
 
 OJS = "application/openjobspec+json"
@@ -44,11 +44,26 @@ class Reply:
         return self.json["error"]
 
 
+class Handlers(dict[Group, Resolver]):
+    """The functions by group. Each is made by its first request: most tests use one or two.
+
+    The one that says since when it runs is made at once.
+    """
+
+    def __init__(self, backend: Backend, logger: Logger | None) -> None:
+        super().__init__()
+        self._backend, self._logger = backend, logger
+        self[Group.SYSTEM]
+
+    def __missing__(self, group: Group) -> Resolver:
+        return self.setdefault(group, build_resolver(self._backend, group, logger=self._logger))
+
+
 class Api:
     """The functions over one backend."""
 
     def __init__(self, backend: Backend, logger: Logger | None = None) -> None:
-        self.handlers = {group: build_resolver(backend, group, logger=logger) for group in Group}
+        self.handlers = Handlers(backend, logger)
         self.authorizer: dict[str, Any] = {}
         """What the gateway's authorizer says of all requests."""
 

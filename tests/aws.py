@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import boto3
 import pytest
+from botocore import UNSIGNED
 from botocore.config import Config
 
 from ojs_aws.adapters.attempts import watch_attempts
@@ -23,6 +24,8 @@ from ojs_aws.local.triggers import ReadStream
 from tests import dynamodb_local
 
 REGION = "us-east-1"
+SERVICES = ("dynamodb", "sqs", "s3", "events")
+"""What a deployment needs clients of, in their order."""
 
 
 @dataclass
@@ -64,11 +67,26 @@ def _session() -> Any:
 
 
 def make_clients(where: Mapping[str, Any]) -> Sequence[Any]:
-    """Make the clients that a deployment needs: of DynamoDB, SQS, S3 and EventBridge.
+    """Make the clients that a deployment needs.
 
     :param where: arguments of ``boto3.client`` that lead to an AWS.
     """
-    return [_session().client(each, **where) for each in ("dynamodb", "sqs", "s3", "events")]
+    return [_session().client(each, **where) for each in SERVICES]
+
+
+def clients_of_moto(**more: Any) -> Sequence[Any]:
+    """Make the clients of a deployment on moto, without what moto does not look at.
+
+    That is the signature, but for S3, and what each request says of this machine: a third of a
+    call.
+
+    :param more: other settings of botocore's ``Config``.
+    """
+    plain = Config(user_agent="tests", **more)
+    unsigned = plain.merge(Config(signature_version=UNSIGNED))
+    return [
+        _session().client(each, config=plain if each == "s3" else unsigned) for each in SERVICES
+    ]
 
 
 class KeptClients:
@@ -78,14 +96,11 @@ class KeptClients:
     the handlers and the attributes that it has set.
     """
 
-    def __init__(self, where: Mapping[str, Any]) -> None:
-        """Make the clients, and note their state.
-
-        :param where: arguments of ``boto3.client`` that lead to an AWS.
-        """
-        self._where = where
+    def __init__(self, make: Callable[[], Sequence[Any]]) -> None:
+        """Make the clients, and note their state."""
+        self._make = make
         self._calls = Calls()
-        self._clients = _watched(make_clients(where), self._calls)
+        self._clients = _watched(make(), self._calls)
         self._objects = [part for each in self._clients for part in (each, each._endpoint)]
         self._attributes = [dict(vars(part)) for part in self._objects]
         self._emitters = [each.meta.events._emitter for each in self._clients]
@@ -96,7 +111,7 @@ class KeptClients:
     def deployed(self, settings: Settings) -> Iterator[EmbeddedAws]:
         """Create everything that a deployment has; with other clients, while these are in use."""
         if self._is_in_use:
-            yield deployed(settings, make_clients(self._where))
+            yield deployed(settings, self._make())
             return
         self._is_in_use = True
         try:
@@ -121,9 +136,8 @@ class KeptClients:
 
 
 @cache
-def _clients_of_moto() -> KeptClients:
-    # Without the description of this machine that every request has: it takes a tenth of a call.
-    return KeptClients({"config": Config(user_agent="tests")})
+def _kept_clients_of_moto() -> KeptClients:
+    return KeptClients(clients_of_moto)
 
 
 def deployed(settings: Settings, clients: Sequence[Any]) -> EmbeddedAws:
@@ -162,7 +176,7 @@ def _environment_of_emulator() -> Iterator[None]:
 def clients_of_emulator(where: Mapping[str, Any]) -> Iterator[KeptClients]:
     """Make clients of an emulator that runs already, and close them at the end."""
     with _environment_of_emulator():
-        clients = KeptClients(where)
+        clients = KeptClients(partial(make_clients, where))
     yield clients
     clients.close()
 
@@ -186,7 +200,7 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")  # moto does not know them
-        with embedded_aws(), _clients_of_moto().deployed(settings or Settings()) as aws:
+        with embedded_aws(), _kept_clients_of_moto().deployed(settings or Settings()) as aws:
             yield aws
 
 

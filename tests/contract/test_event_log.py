@@ -275,7 +275,9 @@ def test_a_shorter_retention_does_not_let_a_number_be_used_again(
         assert log.read(EventQuery(cursor=cursor)).events == (event(3),)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 3))]
+)
 def test_whatever_is_removed_a_reader_misses_nothing_that_comes_later(
     aws: EmbeddedAws, seed: int
 ) -> None:

@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
-from botocore.config import Config
 
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import ACCOUNT, REGION, create_bucket, embedded_aws
 from ojs_aws.testing.memory import FakeClock
-from tests.aws import EmbeddedAws, deployed, make_clients
+from tests.aws import EmbeddedAws, clients_of_moto, deployed
 from tests.faults.fault_injection import FaultInjector, Kind
 
 BUS: Final = "ojs-events"
@@ -151,7 +150,7 @@ def account() -> Iterator[Account]:
         patch.setattr("moto.sqs.models.unix_time", lambda: clock.at / 1000)
         patch.setattr("moto.dynamodb.models.table.utcnow", utcnow)
         with embedded_aws():
-            aws = deployed(SETTINGS, make_clients({"config": Config(parameter_validation=False)}))
+            aws = deployed(SETTINGS, clients_of_moto(parameter_validation=False))
             aws.clients.events().create_event_bus(Name=BUS)
             create_bucket(aws.clients.s3(), FILES)
             yield Account(aws, clock)

@@ -210,20 +210,25 @@ class Meeting:
         assert later <= len(fetches & self.met) * self.count
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 4))
-def test_a_job_is_overtaken_only_where_fetches_overlap(seed: int, count: int) -> None:
+@pytest.mark.parametrize("most", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_job_is_overtaken_only_where_fetches_overlap(most: int) -> None:
     """By how many, and by which.
 
     By lower priority: only by fetches that had begun before it came. By later jobs of its own
     priority: by as many as a fetch asks for, for each that overlaps another one and its wait. Not
     at all when none overlap.
     """
-    meeting = Meeting(random.Random(seed), World(), fetchers=12, count=count)
-    for _ in range(60):
-        meeting.arrive()
-    meeting.world.faults.afterwards = meeting.between
-    while meeting.fetchers:
-        meeting.fetch()
-    for job_id in meeting.ranks:
-        meeting.check(job_id)
+
+    @settings(max_examples=most, deadline=None)
+    @given(st.integers(0, 2**32), st.integers(1, 4))
+    def meet(seed: int, count: int) -> None:
+        meeting = Meeting(random.Random(seed), World(), fetchers=12, count=count)
+        for _ in range(60):
+            meeting.arrive()
+        meeting.world.faults.afterwards = meeting.between
+        while meeting.fetchers:
+            meeting.fetch()
+        for job_id in meeting.ranks:
+            meeting.check(job_id)
+
+    meet()

@@ -12,6 +12,7 @@ from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.ports import StaleKeyError
 from ojs_aws.services.access.api_keys import Authentication, IssuedKey, KeyBook, Verdict
 from ojs_aws.transport.http.callers import verdict_context
+from ojs_aws.transport.http.route import Group
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -139,12 +140,7 @@ def test_a_deployment_without_keys_has_no_such_operation(world: World) -> None:
     """The gateway has no route to them then: the system's function answers."""
     api = Api(world.backend)
     api.authorizer = caller(Scope.ADMIN)
-    api.handlers = dict.fromkeys(api.handlers, api.handlers[_system(api)])
+    api.handlers.update(dict.fromkeys(Group, api.handlers[Group.SYSTEM]))
     reply = api.get(PATH)
     assert (reply.status, reply.error["code"]) == (404, "not_found")
     assert api.delete(PATH).status == 405
-
-
-def _system(api: Api) -> Any:
-    (group,) = [each for each in api.handlers if each == "system"]
-    return group
