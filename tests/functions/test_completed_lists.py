@@ -197,6 +197,7 @@ def test_items_at_the_end_of_a_range_are_passed_in_few_queries(deployed: Deploye
     assert calls["Query"] <= 3
 
 
+@pytest.mark.moto
 def test_a_deleted_job_is_not_listed(deployed: Deployed) -> None:
     """The item decides."""
     ids = deployed.complete(3)
