@@ -188,6 +188,8 @@ def show(runs: Sequence[Run], console: Console) -> None:
     if any(each.code == SKIPPED for each in runs):
         console.print("Skipped: what needs the CDK (`make node`) and the emulator.")
     console.print(f"Tables and plots: {FOLDER.relative_to(ROOT)}")
+    if any(each.title.startswith("targets") for each in runs):
+        console.print(f"Figures and their targets: {(FOLDER / 'targets.md').relative_to(ROOT)}")
 
 
 def main(wanted: Sequence[str]) -> int:
