@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_place
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.progress import Progress
@@ -33,9 +34,6 @@ class JobState(StrEnum):
         return self in _TERMINAL
 
 
-READY_BASE: Final = 100
-"""The highest priority, which sorts as 000."""
-
 _TERMINAL: Final = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.DISCARDED})
 
 
@@ -59,26 +57,6 @@ Document: TypeAlias = RawJson | StoredElsewhere
 def size_of(document: Document) -> int:
     """Return the size of a document in bytes, wherever it is kept."""
     return len(document.encode()) if isinstance(document, str) else document.size_bytes
-
-
-def ready_place(priority: int, order: int) -> str:
-    """Return a place in the ready list: by priority (higher first), then order in microseconds."""
-    return f"{READY_BASE - priority:03d}#{order:016d}"
-
-
-LIMIT_MARK: Final = "~"
-"""Stands between a job's place in line and the key of its limit."""
-
-
-def ready_since(ready_key: str) -> Instant:
-    """Return when a job with this place became available; 0 for no place."""
-    order = ready_key.partition("#")[2].partition(LIMIT_MARK)[0]
-    return Instant(int(order) // 1000 if order else 0)
-
-
-def after_priority(ready_key: str) -> str:
-    """Return the place behind all jobs of a priority and before those of lower ones."""
-    return ready_key.partition("#")[0] + "$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

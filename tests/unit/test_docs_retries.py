@@ -15,7 +15,7 @@ from ojs_aws.client.transports.connection import Resends
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.lifecycle import HISTORY_LIMIT
+from ojs_aws.domain.jobs.failures import HISTORY_LIMIT
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import parse_duration
 from ojs_aws.middleware.builtin.timeout import DEFAULT_TIMEOUT_S

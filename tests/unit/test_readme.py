@@ -13,7 +13,7 @@ import pytest
 from ojs_aws import Client
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.config import Settings, settings_table
-from ojs_aws.domain.jobs.lifecycle import HISTORY_LIMIT
+from ojs_aws.domain.jobs.failures import HISTORY_LIMIT
 from tests.simulation.world import World
 from tests.unit.typed_jobs.conftest import Shop
 

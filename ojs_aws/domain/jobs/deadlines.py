@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.domain.job import Failure, JobRecord, JobState, ready_place
-from ojs_aws.domain.jobs.lifecycle import UNDELAYED, exhausted, fail, moved, recorded
+from ojs_aws.domain.job import Failure, JobRecord, JobState
+from ojs_aws.domain.jobs.failures import recorded
+from ojs_aws.domain.jobs.lifecycle import UNDELAYED, exhausted, fail, moved
+from ojs_aws.domain.jobs.ready_keys import ready_place
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant
 

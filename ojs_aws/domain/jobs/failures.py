@@ -7,7 +7,7 @@ from typing import Final
 
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.job import Failure
+from ojs_aws.domain.job import Failure, JobRecord
 from ojs_aws.domain.json_text import (
     ANY_DEPTH,
     Member,
@@ -19,6 +19,9 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import Instant, format_instant
+
+HISTORY_LIMIT: Final = 20
+"""Failures kept per job; the specification asks for at least 10."""
 
 MAX_FRAMES: Final = 50
 MAX_BACKTRACE_CHARACTERS: Final = 10_000
@@ -194,3 +197,9 @@ def _malformed(
     message = f"The 'error.{field}' attribute must be {expected}; received {received}."
     hint = 'Send {"error": {"type": "...", "message": "..."}}.'
     return field_error(f"error.{field}", message, hint, expected=expected, received=received)
+
+
+def recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
+    """Return the history with one more failure; only the latest keeps its backtrace."""
+    earlier = tuple(past.without_backtrace() for past in job.failures)
+    return (*earlier, failure)[-HISTORY_LIMIT:]

@@ -13,6 +13,7 @@ from ojs_aws.domain.error_details import wrong_state
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Replay, Reservation
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
+from ojs_aws.domain.jobs.failures import HISTORY_LIMIT, recorded
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
 
@@ -47,9 +48,6 @@ TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
     }
 )
 """Every pair of states that may follow each other; None stands for a job that does not exist."""
-
-HISTORY_LIMIT: Final = 20
-"""Failures kept per job; the specification asks for at least 10."""
 
 SNOOZE: Final = "SNOOZE"
 """The code of the error object of an attempt that ended only to be repeated later."""
@@ -275,12 +273,6 @@ def _discarded_after(
         reservation=None,
         is_dead_letter=is_dead_letter,
     )
-
-
-def recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
-    """Return the history with one more failure; only the latest keeps its backtrace."""
-    earlier = tuple(past.without_backtrace() for past in job.failures)
-    return (*earlier, failure)[-HISTORY_LIMIT:]
 
 
 def moved(job: JobRecord, state: JobState, **changes: object) -> JobRecord:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import read_actor
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job import JobRecord, JobState, ready_since
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
 from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue, NotFoundError
-from ojs_aws.domain.job import ready_since
+from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList

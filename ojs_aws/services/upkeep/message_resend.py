@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ojs_aws.domain.job import LIMIT_MARK, ready_since
+from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_since
 from ojs_aws.domain.limits.rules import type_key
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (

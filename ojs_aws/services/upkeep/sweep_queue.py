@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain.job import JobState, ready_since
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Head,

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.job import JobRecord, JobState, ready_since
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
 from ojs_aws.testing.memory.rows import list_of, row_of, row_place

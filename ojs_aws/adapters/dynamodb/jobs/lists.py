@@ -17,7 +17,8 @@ from ojs_aws.adapters.dynamodb.jobs.completed_list import (
 from ojs_aws.adapters.dynamodb.jobs.index_rows import from_row
 from ojs_aws.adapters.dynamodb.table import InTable, in_index
 from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
-from ojs_aws.domain.job import READY_BASE, JobState, after_priority, ready_since
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.ready_keys import READY_BASE, after_priority, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.job import LIMIT_MARK, JobRecord, ready_since
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_since
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Head, ListedJob, Message, Page
 

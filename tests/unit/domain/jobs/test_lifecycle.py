@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
+from ojs_aws.domain.jobs.failures import HISTORY_LIMIT
 from ojs_aws.domain.jobs.lifecycle import TRANSITIONS
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
@@ -410,10 +411,10 @@ def test_no_verdict_outweighs_a_pattern_or_the_last_attempt(verdict: dict[str, A
 def test_only_the_latest_failure_keeps_its_backtrace() -> None:
     """The hot item must stay small."""
     job = active(retry=RetryPolicy(max_attempts=100))
-    for number in range(lifecycle.HISTORY_LIMIT + 5):
+    for number in range(HISTORY_LIMIT + 5):
         failed = lifecycle.fail(job, broken(START, backtrace=(str(number),)), Instant(START))
         job = replace(failed, state=S.ACTIVE)
-    assert len(job.failures) == lifecycle.HISTORY_LIMIT >= 10
+    assert len(job.failures) == HISTORY_LIMIT >= 10
     assert [bool(failure.backtrace) for failure in job.failures[-2:]] == [False, True]
 
 
@@ -564,8 +565,8 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def the_history_is_bounded(self) -> None:
         """A failure for each attempt; what a manual retry puts aside is bounded as well."""
-        assert len(self.job.failures) <= min(self.job.attempt, lifecycle.HISTORY_LIMIT)
-        assert len(self.job.past_failures) <= lifecycle.HISTORY_LIMIT
+        assert len(self.job.failures) <= min(self.job.attempt, HISTORY_LIMIT)
+        assert len(self.job.past_failures) <= HISTORY_LIMIT
 
     @invariant()
     def a_next_attempt_is_waited_for_only_by_a_retryable_job(self) -> None:
