@@ -87,7 +87,7 @@ class SweepLaboratory:
         ports |= {"clock": self.clock, "each": one_by_one}
         self.backend = Backend(self.lab.settings, Ports(**ports))
         # Nothing reads the stream here, so a recount of the totals would find a difference at each
-        # tick; what one costs is counted in tests/functions/test_aws_calls.py.
+        # tick; what one costs is counted in tests/functions/test_sweep_calls.py.
         self.sweep = replace(self.backend.upkeep.sweep, recount=lambda _names, _is_over: None)
         self.reads = 0.0
         self.lab.dynamodb.meta.events.register("after-call.dynamodb.Query", self._weigh)

@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.names import instant_key
 from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
-from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
-from ojs_aws.ports import WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.services.limits.check import LOOK_EACH_MS
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.testing.memory import FakeClock
 from tests.aws import EmbeddedAws
-from tests.clocks import advance
+from tests.functions.counting import job_item, warm_backend
 from tests.job_steps import pushed
 from tests.jobs import noise
-
-ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
-REQUEST = FetchRequest(("default",), worker_id="worker-1")
 
 
 @pytest.fixture
 def backend(aws: EmbeddedAws) -> Backend:
     """A backend over it, in a process that has fetched before from its usual queues."""
-    made = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
-    made.ports.queues.register("default", made.clock.now())  # as the first sweep does
-    for queue in ("default", "later"):
-        made.queues.push_settings.of(queue)
-    made.jobs.fetch.limited_types.of("default")
-    return made
+    return warm_backend(aws)
+
+
+ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
+
+
+REQUEST = FetchRequest(("default",), worker_id="worker-1")
 
 
 def test_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
@@ -192,14 +185,14 @@ def test_a_unique_push_costs_five_write_units(aws: EmbeddedAws, backend: Backend
     job = pushed(backend, unique={**UNIQUE, "period": "PT1H"})
     key = {"pk": {"S": f"uniq#{job.unique_key}"}, "sk": {"S": "lock"}}
     lock = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
-    sizes = item_bytes(_hot_item(aws, job.id)), item_bytes(lock)
+    sizes = item_bytes(job_item(aws, job.id)), item_bytes(lock)
     assert 2 * write_units(*sizes) + 1 == 5
 
 
 def test_a_job_that_is_not_unique_costs_nothing_more(aws: EmbeddedAws, backend: Backend) -> None:
     """Neither a call nor a byte, and once it is enqueued a unique one costs what others do."""
     plain, unique = pushed(backend), pushed(backend, unique=UNIQUE)
-    assert "uk" not in _hot_item(aws, plain.id)
+    assert "uk" not in job_item(aws, plain.id)
     for job in (plain, unique):
         with aws.calls.counted() as calls:
             backend.jobs.fetch(REQUEST)
@@ -287,326 +280,6 @@ def test_info_costs_one_call(aws: EmbeddedAws, backend: Backend) -> None:
         assert calls == {"Query": 1}
 
 
-BEAT = WorkerReport(interval_ms=15_000)
-
-
-def rows_of(aws: EmbeddedAws, *job_ids: str) -> list[JsonValue]:
-    """Return the keys of jobs in the index: a change of one costs two write units."""
-    return [_hot_item(aws, job_id)["gsk"]["S"] for job_id in job_ids]
-
-
-@pytest.mark.parametrize("promise", [15_000, None])
-def test_a_heartbeat_costs_three_calls_and_mostly_two_units(
-    aws: EmbeddedAws, backend: Backend, promise: int | None
-) -> None:
-    """Worker, job, message; no read. Each second one moves the job's row of the index."""
-    job = pushed(backend)
-    request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=promise)
-    backend.jobs.fetch(request)
-    report = WorkerReport(interval_ms=promise)
-    moved: list[bool] = []
-    for _ in range(8):
-        row = rows_of(aws, job.id)
-        with aws.calls.counted() as calls:
-            beat = backend.workers.heartbeat("w", [job.id], report=report)
-        assert (beat.extended, beat.state) == ((job.id,), "running")
-        assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
-        assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
-        moved.append(rows_of(aws, job.id) != row)
-        advance(backend, s=15)
-    assert moved == [False, True, False, True, False, True, False, True]
-
-
-@pytest.mark.parametrize("named", [20_000, 30_000, 60_000, 600_000])
-def test_a_heartbeat_that_names_an_extension_does_not_read_either(
-    aws: EmbeddedAws, backend: Backend, named: int
-) -> None:
-    """As the Python client does: the same length with FETCH and with each heartbeat."""
-    job = pushed(backend)
-    backend.jobs.fetch(FetchRequest(("default",), 1, "w", named))
-    rows = set()
-    for _ in range(12):
-        advance(backend, s=5)
-        with aws.calls.counted() as calls:
-            beat = backend.workers.heartbeat("w", [job.id], named)
-        assert beat.extended == (job.id,)
-        assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
-        rows |= {*rows_of(aws, job.id)}
-    assert len(rows) <= 6
-
-
-@pytest.mark.parametrize(
-    ("at_fetch", "at_beat", "calls_made"),
-    [(None, 30_000, [4, 3, 3, 3, 3, 3]), (30_000, None, [4, 3, 4, 3, 3, 3])],
-)
-def test_an_extension_unlike_the_reservation_is_refused_at_most_twice(
-    aws: EmbeddedAws,
-    backend: Backend,
-    at_fetch: int | None,
-    at_beat: int | None,
-    calls_made: list[int],
-) -> None:
-    """The backend learns how the worker's reservations end, and the second kind gets its row."""
-    job = pushed(backend)
-    backend.jobs.fetch(FetchRequest(("default",), 1, "w", at_fetch))
-    made = []
-    for _ in range(6):
-        advance(backend, s=5)
-        with aws.calls.counted() as calls:
-            assert backend.workers.heartbeat("w", [job.id], at_beat).extended == (job.id,)
-        assert calls["GetItem"] == 0
-        made.append(calls.total())
-    assert made == calls_made
-
-
-def test_a_job_that_nobody_beats_for_is_listed_again_once(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """A worker gave its name, so it might have sent heartbeats: its row was early."""
-    job = pushed(backend)
-    backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-    (early,) = rows_of(aws, job.id)
-    rows = set()
-    for _ in range(20):
-        advance(backend, s=60)
-        assert backend.jobs.fetch(REQUEST) == []
-        rows |= {*rows_of(aws, job.id)}
-    assert rows == {instant_key(int(str(early)) + 1_755_000) + "#100"}
-
-
-def test_a_worker_that_beats_more_often_moves_its_rows_as_rarely(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """Every five seconds, although every fifteen would do."""
-    job = pushed(backend)
-    backend.jobs.fetch(FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=15_000))
-    rows = set()
-    for _ in range(20):
-        advance(backend, s=5)
-        with aws.calls.counted() as calls:
-            backend.workers.heartbeat("w", [job.id], report=BEAT)
-        assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
-        rows |= {*rows_of(aws, job.id)}
-    assert len(rows) == 5
-
-
-def test_a_heartbeat_of_several_jobs_reads_none(aws: EmbeddedAws, backend: Backend) -> None:
-    """Worker, a conditional update each, one SQS call for all."""
-    jobs = [pushed(backend) for _ in range(3)]
-    request = FetchRequest(("default",), 3, worker_id="w", heartbeat_interval_ms=15_000)
-    backend.jobs.fetch(request)
-    advance(backend, s=1)
-    names = [job.id for job in jobs]
-    rows = rows_of(aws, *names)
-    with aws.calls.counted() as calls:
-        assert len(backend.workers.heartbeat("w", names, report=BEAT).extended) == 3
-    assert calls == {"UpdateItem": 4, "ChangeMessageVisibilityBatch": 1}
-    assert rows_of(aws, *names) == rows
-
-
-def test_a_heartbeat_that_is_refused_does_not_read_either(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """The refused write says what became of the job: it is lost, or it was cancelled."""
-    lost, cancelled = pushed(backend), pushed(backend)
-    request = FetchRequest(("default",), 2, worker_id="w", heartbeat_interval_ms=15_000)
-    backend.jobs.fetch(request)
-    backend.jobs.cancel(cancelled.id)
-    with aws.calls.counted() as calls:
-        beat = backend.workers.heartbeat("w", [cancelled.id], report=BEAT)
-        assert (beat.cancelled, beat.lost) == ((cancelled.id,), ())
-        beat = backend.workers.heartbeat("x", [lost.id], report=BEAT)
-        assert (beat.cancelled, beat.lost) == ((), (lost.id,))
-    assert calls == {"UpdateItem": 4}
-
-
-def test_a_row_out_of_step_costs_a_refused_write(aws: EmbeddedAws, backend: Backend) -> None:
-    """The heartbeat that would have moved it did not name the job; the next one does, then."""
-    job = pushed(backend)
-    backend.workers.heartbeat("w", [], report=BEAT)
-    backend.jobs.fetch(FetchRequest(("default",), 1, "w", heartbeat_interval_ms=15_000))
-    advance(backend, s=13)
-    backend.workers.heartbeat("w", [], report=BEAT)
-    advance(backend, s=15)
-    with aws.calls.counted() as calls:
-        assert backend.workers.heartbeat("w", [job.id], report=BEAT).extended == (job.id,)
-    assert calls == {"UpdateItem": 3, "ChangeMessageVisibility": 1}
-
-
-def test_a_heartbeat_of_a_lambda_function_costs_two_calls(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """It knows the job from the claim, and from the heartbeat before; nobody registers it.
-
-    One write unit: the row of the index stays, since its time is far off.
-    """
-    pushed(backend)
-    request = FetchRequest(("default",), 1, "lambda_1", visibility_timeout_ms=1_800_000)
-    (job,) = backend.jobs.fetch(request)
-    extend = backend.workers.heartbeat.extend
-    row = rows_of(aws, job.id)
-    for _ in range(2):
-        advance(backend, s=1)
-        with aws.calls.counted() as calls:
-            answer, after = extend("lambda_1", job.id, None, which=attempt_of(job), start=job)
-        assert calls == {"UpdateItem": 1, "ChangeMessageVisibility": 1}
-        assert len(answer.extended) == 1
-        assert after is not None
-        job = after
-        assert rows_of(aws, job.id) == row
-    with aws.calls.counted() as calls:  # there is nothing to write: it looks at the job instead
-        extend("lambda_1", job.id, None, which=attempt_of(job), start=job)
-    assert calls == {"GetItem": 1, "ChangeMessageVisibility": 1}
-
-
-def test_a_heartbeat_of_fifty_jobs_costs_one_write_each_and_few_calls(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """One registry write of one unit, no read, SQS in tens; a heartbeat without jobs: one call."""
-    jobs = [pushed(backend) for _ in range(50)]
-    backend.jobs.fetch(FetchRequest(("default",), 50, "w", heartbeat_interval_ms=15_000))
-    advance(backend, s=1)
-    with aws.calls.counted() as calls:
-        beat = backend.workers.heartbeat("w", [job.id for job in jobs], report=BEAT)
-        assert len(beat.extended) == 50
-    batches = calls.pop("ChangeMessageVisibilityBatch")
-    assert batches <= 5
-    assert calls == {"UpdateItem": 51}
-    key = {"pk": {"S": "workers"}, "sk": {"S": "w"}}
-    worker = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)["Item"]
-    assert write_units(item_bytes(worker)) == 1
-    with aws.calls.counted() as calls:
-        backend.workers.heartbeat("w", [])
-    assert calls == {"UpdateItem": 1}
-
-
-def test_finding_dead_workers_costs_nothing(aws: EmbeddedAws, backend: Backend) -> None:
-    """Decision 9: the same calls, and the same write units, as without a promise to beat."""
-    plain, promising = pushed(backend), pushed(backend)
-    for job, interval in ((plain, None), (promising, 5000)):
-        request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=interval)
-        with aws.calls.counted() as calls:
-            assert [claimed.id for claimed in backend.jobs.fetch(request)] == [job.id]
-        assert calls == {"ReceiveMessage": 1, "Query": 2, "UpdateItem": 1}
-        item = _hot_item(aws, job.id)
-        rest = {name: value for name, value in item.items() if name != "ra"}
-        assert ("ra" in item) is (interval is not None)
-        assert item_bytes(item) - item_bytes(rest) <= 10
-    for job in (plain, promising):
-        with aws.calls.counted() as calls:
-            backend.jobs.ack(job.id, "w", None)
-        assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
-
-
-def count_lists(backend: Backend) -> None:
-    """Make the totals right for a day, as the first ticks do."""
-    for _ in range(2):
-        backend.upkeep.totals_recount.tick(["default"], lambda: False)
-
-
-def test_a_count_of_the_lists_costs_nine_reads_and_a_write_a_day(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """Whatever waits; between two counts the tick makes no call for it."""
-    pushed(backend)
-    for expected in [COUNT_OF_LISTS, COUNT_OF_LISTS, {}]:
-        with aws.calls.counted() as calls:
-            backend.upkeep.totals_recount.tick(["default"], lambda: False)
-        assert calls == expected
-
-
-COUNT_OF_LISTS = {"GetItem": 1, "Query": 8, "UpdateItem": 1}
-
-
-def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """What waits for next week is not looked at: two queries for the queue, one for all of them.
-
-    And one for the batches that are left.
-    """
-    count_lists(backend)
-
-    def cost() -> dict[str, int]:
-        with aws.calls.counted() as calls:
-            backend.upkeep.sweep.tick()
-        advance(backend, s=300)
-        return dict(calls)
-
-    assert cost() == {"Query": 4, "UpdateItem": 1}
-    for _ in range(30):
-        pushed(backend, scheduled_at="+P7D")
-    assert cost() == {"Query": 4, "UpdateItem": 1}
-
-
-def test_a_declared_queue_is_registered_by_its_first_sweep_alone(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """One write in the life of a queue: the sweep knows it when it is declared no more."""
-    count_lists(backend)
-    aws.clients.dynamodb.delete_item(
-        TableName=aws.settings.table, Key={"pk": {"S": "queues"}, "sk": {"S": "default"}}
-    )
-    writes = []
-    for _ in range(3):
-        with aws.calls.counted() as calls:
-            backend.upkeep.sweep.tick()
-        writes.append(calls["UpdateItem"])
-        advance(backend, s=300)
-    assert writes == [2, 1, 1]
-
-
-def test_arming_a_hundred_timers_costs_what_their_messages_do(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """Ten calls to SQS; a look at the index and a page of it, the cursor, and no job read."""
-    count_lists(backend)
-    for _ in range(100):
-        pushed(backend, scheduled_at="+PT20M")
-    advance(backend, s=600)
-    with aws.calls.counted() as calls:
-        assert backend.upkeep.sweep.tick().armed == 100
-    assert calls["SendMessageBatch"] == 10
-    assert calls["UpdateItem"] <= 3
-    assert calls["Query"] <= 7
-    assert "GetItem" not in calls
-    with aws.calls.counted() as calls:
-        assert backend.upkeep.sweep.tick().armed == 0
-    assert "SendMessageBatch" not in calls
-
-
-def test_a_busy_queue_costs_the_sweep_three_queries(aws: EmbeddedAws, backend: Backend) -> None:
-    """Something is due soon, nothing is overdue; the cursor moves over what PUSH armed."""
-    count_lists(backend)
-    pushed(backend, scheduled_at="+PT5M")
-    with aws.calls.counted() as calls:
-        backend.upkeep.sweep.tick()
-    assert calls == {"Query": 2 + 3, "UpdateItem": 2}
-    advance(backend, s=60)
-    with aws.calls.counted() as calls:
-        backend.upkeep.sweep.tick()
-    assert calls == {"Query": 2 + 3, "UpdateItem": 1}
-
-
-def test_an_idle_queue_costs_the_sweep_nothing_for_some_minutes(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """One query for all queues, one for open batches, one write for the end of the tick."""
-    count_lists(backend)
-    backend.upkeep.sweep.tick()
-    advance(backend, s=60)
-    with aws.calls.counted() as calls:
-        assert backend.upkeep.sweep.tick().queues == 0
-    assert calls == {"Query": 2, "UpdateItem": 1}
-
-
-def _hot_item(aws: EmbeddedAws, job_id: str) -> dict[str, Any]:
-    key = {"pk": {"S": f"job#{job_id}"}, "sk": {"S": "job"}}
-    answer = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)
-    item: dict[str, Any] = answer["Item"]
-    return item
-
-
 def test_a_job_of_a_kilobyte_costs_eight_write_units(aws: EmbeddedAws, backend: Backend) -> None:
     """Put 1+1, claim 1+2, ACK 1+2 (item and index; a changed index key is two writes)."""
     args = [
@@ -621,13 +294,13 @@ def test_a_job_of_a_kilobyte_costs_eight_write_units(aws: EmbeddedAws, backend: 
     ]
     job = pushed(backend, args=args, meta={"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"})
     assert 960 < len(str(job.document)) <= 1024
-    sizes = [item_bytes(_hot_item(aws, job.id))]
+    sizes = [item_bytes(job_item(aws, job.id))]
     (claimed,) = backend.jobs.fetch(REQUEST)
-    active = item_bytes(_hot_item(aws, job.id))
+    active = item_bytes(job_item(aws, job.id))
     handle = len(claimed.reservation.message_handle) if claimed.reservation else 0
     sizes.append(active + max(0, 412 * 3 // 4 - handle))  # handles of AWS have some 412 characters
     backend.jobs.ack(job.id, "worker-1", None)
-    sizes.append(item_bytes(_hot_item(aws, job.id)))
+    sizes.append(item_bytes(job_item(aws, job.id)))
     assert max(sizes) <= 1024, sizes
     assert write_units(*sizes) + 1 + 2 + 2 == 8
 
@@ -637,12 +310,12 @@ def test_a_transition_of_a_large_job_costs_what_a_small_one_does(
 ) -> None:
     """100 KB stay where they are."""
     job = pushed(backend, args=[noise(100_000)])
-    assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
+    assert write_units(item_bytes(job_item(aws, job.id))) == 1
     backend.jobs.fetch(REQUEST)
     with aws.calls.counted() as calls:
         backend.jobs.ack(job.id, "worker-1", None)
     assert calls == {"UpdateItem": 1, "DeleteMessage": 1}
-    assert write_units(item_bytes(_hot_item(aws, job.id))) == 1
+    assert write_units(item_bytes(job_item(aws, job.id))) == 1
 
 
 def test_a_large_result_is_not_kept_for_a_job_that_is_not_the_workers(
@@ -707,96 +380,6 @@ def test_statistics_cost_the_same_calls_whatever_the_queue_holds(
     assert calls == {"Query": 9, "GetItem": 1}
     assert stats.counts.counts["available"] == max(0, jobs - 50)
     assert stats.counts.counts["completed"] == min(jobs, 50)
-
-
-LIMITED = {"key": "api", "concurrency": 1, "rate": {"limit": 9, "period": "PT1S"}}
-
-
-def test_a_limit_costs_those_who_have_it(aws: EmbeddedAws, backend: Backend) -> None:
-    """One note for each policy and process; a read and a transaction to begin; ACK one more."""
-    with aws.calls.counted() as calls:
-        job = pushed(backend, rate_limit=LIMITED)
-    assert calls == {"PutItem": 1, "SendMessage": 1, "UpdateItem": 1}
-    with aws.calls.counted() as calls:
-        pushed(backend, rate_limit=LIMITED)
-    assert calls == {"PutItem": 1, "SendMessage": 1}
-    with aws.calls.counted() as calls:
-        assert len(backend.jobs.fetch(REQUEST)) == 1
-    assert calls == {
-        "ReceiveMessage": 1,
-        "Query": 2,
-        "BatchGetItem": 1,
-        "TransactWriteItems": 1,
-    }
-    with aws.calls.counted() as calls:
-        backend.jobs.ack(job.id, "worker-1", None)
-    assert calls == {"UpdateItem": 1, "TransactWriteItems": 1, "DeleteMessage": 1}
-
-
-def test_jobs_that_wait_for_a_limit_cost_one_look_however_many_they_are(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """Their place in line names the bucket, so that they are passed by unread."""
-    for _ in range(60):
-        pushed(backend, rate_limit=LIMITED)
-    assert len(backend.jobs.fetch(REQUEST)) == 1
-    with aws.calls.counted() as calls:
-        assert backend.jobs.fetch(REQUEST) == []
-    # The head, one page behind it (which is the last), and what is overdue. The first look says
-    # that the limit is exceeded, and all of them how many messages there are to be spread.
-    aside = {"ChangeMessageVisibility": 1, "GetQueueAttributes": 1}
-    look = {"ReceiveMessage": 1, "Query": 3, "BatchGetItem": 1} | aside
-    assert calls == look | {"UpdateItem": 1}
-    with aws.calls.counted() as calls:
-        assert backend.jobs.fetch(REQUEST) == []
-    assert calls == look
-
-
-def test_a_type_with_a_limit_is_known_from_one_read_in_five_seconds(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """However many jobs are fetched, and whether there is one or not."""
-    moved: Any = backend.clock
-    for _ in range(2):
-        pushed(backend)
-        moved.advance(ms=LOOK_EACH_MS)
-        with aws.calls.counted() as calls:
-            assert len(backend.jobs.fetch(REQUEST)) == 1
-            assert backend.jobs.fetch(REQUEST) == []
-        assert calls.pop("GetItem") == 1
-    with aws.calls.counted() as calls:
-        backend.limits.override("type:demo.echo", {"concurrency": 9})
-    # The types that have one; to lay it down; what it counts; who waits, and waking them.
-    assert calls["TransactWriteItems"] == 1
-    pushed(backend)
-    moved.advance(ms=LOOK_EACH_MS)
-    with aws.calls.counted() as calls:
-        assert len(backend.jobs.fetch(REQUEST)) == 1
-    assert calls == {
-        "GetItem": 1,
-        "ReceiveMessage": 1,
-        "Query": 2,
-        "BatchGetItem": 1,
-        "TransactWriteItems": 1,
-    }
-
-
-def test_a_limited_queue_is_known_from_the_head_of_its_ready_list(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
-    """No call asks whether a queue has a limit."""
-    backend.limits.limit_queue("default", {"concurrency": 1})
-    first, _ = pushed(backend), pushed(backend)
-    assert [job.id for job in backend.jobs.fetch(FetchRequest(("default",), 5))] == [first.id]
-    assert backend.jobs.fetch(REQUEST) == []
-    counted = backend.limits.get("queue:default")
-    assert counted.bucket.active == 1
-    backend.jobs.ack(first.id, None, None)
-    assert backend.limits.get("queue:default").bucket.active == 0
-    backend.limits.unlimit_queue("default")
-    with aws.calls.counted() as calls:
-        assert len(backend.jobs.fetch(REQUEST)) == 1
-    assert calls == {"ReceiveMessage": 1, "Query": 2, "UpdateItem": 1}
 
 
 def test_comparing_a_schema_with_the_one_before_costs_two_reads(
