@@ -77,15 +77,16 @@ def make_clients(where: Mapping[str, Any]) -> Sequence[Any]:
 def clients_of_moto(**more: Any) -> Sequence[Any]:
     """Make the clients of a deployment on moto, without what moto does not look at.
 
-    That is the signature, but for S3, and what each request says of this machine: a third of a
-    call.
+    That is the signature, but for S3 and DynamoDB Local, and what each request says of this
+    machine: a third of a call.
 
     :param more: other settings of botocore's ``Config``.
     """
     plain = Config(user_agent="tests", **more)
     unsigned = plain.merge(Config(signature_version=UNSIGNED))
+    signed = {"s3", "dynamodb"} if dynamodb_local.is_in_use() else {"s3"}
     return [
-        _session().client(each, config=plain if each == "s3" else unsigned) for each in SERVICES
+        _session().client(each, config=plain if each in signed else unsigned) for each in SERVICES
     ]
 
 
