@@ -139,7 +139,7 @@ def test_a_row_after_the_due_time_would_let_lower_priority_go_first(
                 )
             )
 
-        monkeypatch.setattr("ojs_aws.testing.memory.jobs.list_of", late)
+        monkeypatch.setattr("ojs_aws.testing.memory.job_lists.list_of", late)
     world.clock.advance(s=45)
     [first] = fetched(world.backend, worker_id="w2")
     assert (first.id == urgent.id) is not is_late
