@@ -99,13 +99,15 @@ class PurgeQueue:
         return PurgeReport()
 
     def _lists(self, wanted: Purge) -> list[JobList]:
-        """Return the lists to look at: those of ended jobs first.
+        """Return the lists to look at, whatever the order of the states: those of ended jobs last.
 
-        A job that this purge cancels is listed as cancelled then, and must not be deleted by it.
+        So a purge of waiting and of cancelled jobs leaves neither, also if a part of it is repeated
+        because its answer was lost. In the other order, a repetition alone would delete the jobs
+        that were cancelled by the first try.
         """
         found = [
             each
-            for state in sorted(wanted.states, key=lambda state: not state.is_terminal)
+            for state in sorted(wanted.states, key=lambda state: state.is_terminal)
             if wanted.until is None or state.is_terminal
             for each in LISTS[state]
         ]
