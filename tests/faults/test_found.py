@@ -20,6 +20,8 @@ FOUND: Final = (
     # A deleted job's result that is kept by itself stayed for ever.
     ("bulk-delete", "DeleteItem", Kind.DIES_AFTER),
     ("bulk-delete", "DeleteObject", Kind.DIES_BEFORE),
+    # A purge left a list when a page of it was empty and went on.
+    ("purge", "Query", Kind.EMPTY),
 )
 
 

@@ -91,8 +91,8 @@ class PurgeQueue:
                 if wanted.until is None
                 else Between(Instant(0), Instant(wanted.until - 1)),
             )
-            if page.jobs:
-                deleted, cancelled = self._purge(page.jobs, wanted)
+            if page.jobs or page.cursor:  # a page may be empty, and more jobs behind it
+                deleted, cancelled = self._purge(page.jobs, wanted) if page.jobs else (0, 0)
                 following = lists[position : position + 1] if page.cursor else lists[position + 1 :]
                 more = f"{following[0].value}!{page.cursor}" if following else ""
                 return PurgeReport(deleted, cancelled, more)

@@ -298,8 +298,18 @@ OPERATING: Final = (
         play=ask_all(
             "DELETE",
             "/queues/default/jobs",
-            {"states": ["available", "cancelled"], "confirm": True},
+            {"states": ["available"], "confirm": True},
             kind="cancel",
+        ),
+    ),
+    Scenario(
+        name="purge-ended",
+        before=ended,
+        play=ask_all(
+            "DELETE",
+            "/queues/default/jobs",
+            {"states": ["completed", "cancelled", "discarded"], "confirm": True},
+            kind="delete",
         ),
         removes=True,
     ),
