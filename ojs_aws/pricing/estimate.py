@@ -151,9 +151,7 @@ def _jobs(w: Workload) -> Iterator[Line]:
     fetch = units.fetch_reads(w.size_bytes, w.compression)
     sent = w.jobs * (1 - w.batched + w.batched / min(w.batch_jobs, 10))
     messages = sent + 2 * w.attempts + w.failures
-    if (
-        w.uses_http_workers
-    ):  # FAIL keeps the message, and the stream's consumer deletes many at once
+    if w.uses_http_workers:  # FAIL keeps the message; the stream's consumer deletes many at once
         together = units.deleted_together(changes.jobs_together(w))
         messages -= w.failures + w.jobs * (1 - 1 / together)
     is_in_table = not units.is_in_s3(w.size_bytes, w.compression)

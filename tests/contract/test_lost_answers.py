@@ -67,13 +67,17 @@ def test_a_life_in_which_every_first_answer_is_lost(store: JobStore, document: R
     """Insert, claim, extend and delete come to what they would have come to."""
     job = a_job(document=document)
     store.insert(job)
-    held = store.fill(store.claim("default", job.id, a_reservation(), NOW))
-    assert held == lifecycle.claim(job, a_reservation(), NOW)
+    early = replace(a_reservation(), listed_at=Instant(NOW + 10_000))
+    held = store.fill(store.claim("default", job.id, early, NOW))
+    assert held == lifecycle.claim(job, early, NOW)
     longer = held_job.extend(held, Instant(NOW + 40_000))
     store.save(held, longer)
     assert store.load_whole(job.id) == longer
     asked = Extension(worker_id="w1", now=NOW, alive_until=Instant(NOW + 35_000))
     assert store.extend(job.id, asked).version == longer.version + 1
+    until = Instant(NOW + 50_000)
+    asked = replace(asked, alive_until=until, expires_at=until)
+    assert store.extend(job.id, asked).version == longer.version + 2
     done = store.acknowledge(job.id, "w1", RawJson("1"), NOW)
     assert (done.state, done.result) == ("completed", "1")
     stored = store.load(job.id)

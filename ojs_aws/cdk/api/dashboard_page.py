@@ -82,6 +82,6 @@ class DashboardPage(Construct):
                 accept(
                     route,
                     "AwsSolutions-APIG4",
-                    "The page's files are the same for everybody and show nothing of jobs;  "
+                    "The page's files are the same for everybody and show nothing of jobs; "
                     "has_web_dashboard=False leaves them out.",
                 )

@@ -29,8 +29,8 @@ class Extension:
 
     :ivar which: the attempt that the worker is at.
     :ivar alive_until: when the worker counts as dead unless it beats again.
-    :ivar expires_at: when the reservation is to end; None to leave its end, which must come later
-        than that.
+    :ivar expires_at: when the reservation is to end; None to leave its end, which must not come
+        before ``alive_until`` then.
     :ivar moves_row: list the job when it is due; else its row must be where it may stay.
     :ivar started_since: the attempt must have begun then or later; None for any time.
     """
@@ -63,10 +63,10 @@ def earliest_row(now: Instant, due: Instant) -> Instant:
 
 
 def extended(job: JobRecord, asked: Extension) -> JobRecord | None:
-    """Return the job with its worker alive for longer; None if this takes a look at its record.
+    """Return the job with its worker alive for longer; None if :func:`extend` must decide.
 
     It is not this worker's, or its time is over, or another deadline comes first, or the extension
-    would shorten it, or its row must be moved: :func:`extend` decides then.
+    would shorten it, or its row must be moved.
     """
     held = job.reservation
     if job.state is not JobState.ACTIVE or held is None or not asked.which.is_running(job):

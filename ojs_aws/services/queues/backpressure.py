@@ -135,7 +135,7 @@ class Backpressure:
                 depth = self.depths().take(queue, count, bound)
             except QueueIsFullError as full:
                 self._return(taken)
-                self._reject(queue, types[queue], count, full.depth, bound)
+                self._report_rejected(queue, types[queue], count, full.depth, bound)
                 raise _full(queue, full.depth, bound) from None
             except OjsError:
                 self._return(taken)
@@ -189,7 +189,9 @@ class Backpressure:
         except Exception:  # noqa: BLE001 - as above
             _log.warning("Could not publish how full queue %s is", pressure.queue, exc_info=True)
 
-    def _reject(self, queue: str, job_type: str, count: int, depth: int, bound: int) -> None:
+    def _report_rejected(
+        self, queue: str, job_type: str, count: int, depth: int, bound: int
+    ) -> None:
         """Write rejections for the stream to publish: once a second at most."""
         now = self.clock.now()
         waiting = self._rejections.setdefault(queue, _Rejections(Instant(now - REPORT_EVERY_MS)))

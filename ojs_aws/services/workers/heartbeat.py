@@ -28,7 +28,7 @@ from ojs_aws.services.jobs.holder import Holder, check_holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers.drain_state import DrainState
 from ojs_aws.services.workers.liveness import (
-    LateEnds,
+    ShortExtensions,
     VisibilityTimeouts,
     alive_until,
     check_heartbeat_interval,
@@ -118,7 +118,7 @@ class Heartbeat:
     job_messages: JobMessages
     visibility: VisibilityTimeouts
     draining: DrainState
-    late_ends: LateEnds = field(default_factory=LateEnds)
+    short_extensions: ShortExtensions = field(default_factory=ShortExtensions)
 
     def __call__(
         self,
@@ -170,7 +170,7 @@ class Heartbeat:
                     continue
                 except StaleJobError as stale:
                     job = stale.current
-                    self.late_ends.note(asked.worker_id, job, now, visibility_timeout_ms)
+                    self.short_extensions.note(asked.worker_id, job, now, visibility_timeout_ms)
             is_seen = job is not None and caller.may_touch(job.queue, job.type)
             extend = _Extend(self.visibility, holder, worker, visibility_timeout_ms)
             self._extend(job if is_seen else None, job_id, extend, result)
@@ -219,9 +219,9 @@ class Heartbeat:
         return worker
 
     def _unread(self, worker: WorkerInfo, requested_ms: int | None) -> Extension | None:
-        ends_late = self.late_ends.are_of(worker.id)
-        default = self.visibility.default_ms
-        return unread_extension(worker, requested_ms, default, ends_late=ends_late)
+        is_short = self.short_extensions.include(worker.id)
+        default_ms = self.visibility.default_ms
+        return unread_extension(worker, requested_ms, default_ms, is_short=is_short)
 
     def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
         is_known = worker_id is not None and 0 < len(worker_id) <= MAX_WORKER_ID

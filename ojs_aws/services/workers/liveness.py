@@ -89,23 +89,25 @@ def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
     return MISSED_HEARTBEATS * interval
 
 
-def moves_rows(worker: WorkerInfo, silence: int) -> bool:
+def moves_rows(worker: WorkerInfo, lasts_ms: int) -> bool:
     """Return whether this heartbeat of a worker moves the rows of its jobs in the waiting list.
 
-    A row may stay for three fifths of the silence (``held_job.ROW_REST``): so each second heartbeat
-    moves them, or fewer of a worker that beats more often. If a row cannot stay for as long as was
-    expected, the write is refused, and the heartbeat goes by the job that it found.
+    A row may stay for three fifths of the extension (``held_job.ROW_REST``): so each second
+    heartbeat moves them, or fewer of a worker that beats more often. If a row cannot stay for as
+    long as was expected, the write is refused, and the heartbeat goes by the job that it found.
+
+    :param lasts_ms: how long the extension lasts.
     """
     every = worker.last_seen - (worker.seen_before or worker.last_seen)
     if every <= 0:  # the first one, or another process's clock was ahead
         every = worker.interval_ms or ASSUMED_INTERVAL_MS
     part, whole = ROW_REST
-    stays = silence * (whole - part) // whole
+    stays = lasts_ms * (whole - part) // whole
     return worker.beats % (1 + stays * 10 // (every * SPREAD_TENTHS)) == 0
 
 
 def unread_extension(
-    worker: WorkerInfo, requested_ms: int | None, default_ms: int, *, ends_late: bool = False
+    worker: WorkerInfo, requested_ms: int | None, default_ms: int, *, is_short: bool = False
 ) -> Extension | None:
     """Return what a heartbeat asks for jobs that nobody has read; None where they must be.
 
@@ -114,7 +116,7 @@ def unread_extension(
 
     :param requested_ms: the extension that it asks for; None to leave the reservation's end.
     :param default_ms: the extension of most jobs.
-    :param ends_late: the reservations of this worker end later than it asks for.
+    :param is_short: this worker's reservations end later than it asks for, and keep their ends.
     """
     now, silence = worker.last_seen, silence_ms(worker)
     if requested_ms is None and default_ms < silence:
@@ -122,7 +124,7 @@ def unread_extension(
     is_first = worker.interval_ms is None and worker.seen_before is None
     if worker.interval_ms is None:
         silence = max(silence, requested_ms or 0)
-    ends = None if requested_ms is None or ends_late else Instant(now + requested_ms)
+    ends = None if requested_ms is None or is_short else Instant(now + requested_ms)
     lasts = min(silence, (ends or now + silence) - now)
     # Its pace would be measured from the start of a job that began earlier.
     since = Instant(now - ASSUMED_INTERVAL_MS) if is_first else None
@@ -131,22 +133,23 @@ def unread_extension(
         now=now,
         alive_until=Instant(now + silence),
         expires_at=ends,
+        # FETCH may have listed the job earlier than a long extension lets its row stay.
         moves_row=moves_rows(worker, lasts) or (is_first and lasts > ASSUMED_SILENCE_MS),
         started_since=since,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class LateEnds:
-    """Remembers in this process which workers ask for less than their reservations have left.
+class ShortExtensions:
+    """Remembers in this process which workers ask for less time than their reservations have left.
 
-    What they ask for moves no end then, and a heartbeat that tried to would be refused.
+    No heartbeat shortens a reservation: an update that moved its end would be refused.
     """
 
     _workers: dict[str, None] = field(default_factory=dict)
 
-    def are_of(self, worker_id: str) -> bool:
-        """Return whether the last refused heartbeat of a worker was too short."""
+    def include(self, worker_id: str) -> bool:
+        """Return whether the last refused heartbeat of a worker asked for too little."""
         return worker_id in self._workers
 
     def note(

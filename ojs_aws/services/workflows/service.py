@@ -223,8 +223,8 @@ class WorkflowService:
                 return None
             if skip <= 0:
                 return cursor
-        message = "Too few workflows are in this state to skip so many of them in one request."
-        raise field_error("offset", message, "Go on with 'cursor' instead.")
+        message = "The 'offset' skips more workflows than one request can read."
+        raise field_error("offset", message, "Go on with the 'cursor' of a page instead.")
 
     def _found(self, workflow_id: str) -> Workflow:
         workflow = self.workflows.load(workflow_id) if _ID.fullmatch(workflow_id) else None

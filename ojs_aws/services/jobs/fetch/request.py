@@ -23,6 +23,7 @@ class FetchRequest:
 
     :ivar queues: names, in the order in which they are to be emptied.
     :ivar count: jobs wanted at most.
+    :ivar worker_id: empty for a worker that gives no name.
     :ivar visibility_timeout_ms: reservation length for jobs that have none of their own.
     :ivar heartbeat_interval_ms: how often the worker promises to beat; None for no promise, and
         then its reservations end by their visibility timeout alone until it beats.

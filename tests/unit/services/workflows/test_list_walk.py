@@ -32,7 +32,7 @@ class Endless(MemoryWorkflows):
     ("view", "skip", "problem"),
     [
         (View(queues=("email",)), 0, "is the caller's"),  # no cursor may name a workflow of others
-        (UNBOUND, 5, "to skip"),
+        (UNBOUND, 5, "skips more workflows"),
     ],
 )
 def test_a_list_of_few_workflows_among_many_ends_after_some_pages(
