@@ -134,8 +134,9 @@ simulate: setup ## Look for broken promises with faults everywhere (QUICK=1: min
 	$(BIN)/python -m tests.faults --sample $(if $(QUICK),6,30)
 
 .PHONY: mutate
-mutate: setup ## Remove each guard of the jobs' state once; a test has to notice (QUICK=1: a hundred; BASE=main: in changed files)
-	$(BIN)/python -m tests.mutation $(if $(QUICK),--sample 100) $(if $(BASE),--base $(BASE)) $(if $(MINUTES),--minutes $(MINUTES))
+mutate: setup ## Remove or change each guard and decision once; a test has to notice (QUICK=1: a hundred; BASE=main: in changed files; ALSO=50: so many others)
+	$(BIN)/python -m tests.mutation $(if $(QUICK),--sample 100) $(if $(BASE),--base $(BASE)) $(if $(ALSO),--also $(ALSO)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # ------------------------------------------------------------------------------------- deploying
 
@@ -153,6 +154,10 @@ dynamodb-local: .dynamodb-local/.ready ## Install Amazon's DynamoDB Local into .
 test-dynamodb-local: setup emulator dynamodb-local ## Run stores, functions and conformance cases over Amazon's DynamoDB Local
 	$(BIN)/python -m pytest --dynamodb-local -m "not e2e and not emulator" $(TEST_ARGS) \
 		$(or $(TESTS),tests/contract tests/functions tests/conformance)
+
+.PHONY: test-moto
+test-moto: setup ## Run stores and functions over moto, in place of the AWS in memory that `make test` uses
+	$(BIN)/python -m pytest --moto -m "not e2e and not emulator" $(TEST_ARGS) $(or $(TESTS),tests/contract tests/functions)
 
 .PHONY: node
 node: ## Install the CDK's command line and pyright into node_modules

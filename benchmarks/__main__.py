@@ -65,6 +65,7 @@ ALL: Final = (
     Benchmark("typed_jobs", quick=("--quick",)),
     Benchmark("startup", quick=("--rounds", "3"), minutes=1),
     Benchmark("imports"),
+    Benchmark("partial_batches"),
     Benchmark("bundles"),
     Benchmark("idle", quick=("--quick",), minutes=1.5),
     Benchmark("lateness", quick=("--timers", "60", "--window", "6"), minutes=1.5),

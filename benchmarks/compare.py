@@ -2,8 +2,8 @@
 
     python -m benchmarks.compare [--docs]
 
-By the estimate of ``ojs-aws cost --compare``, which names what it assumes. With ``--docs`` the plot
-of the page about costs is drawn again.
+By the estimate of ``ojs-aws cost --compare``, which names what it assumes. With ``--docs`` the
+tables and the plot of the page about costs are made again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from benchmarks.local_server import ROOT
+from benchmarks.pages import COSTS, PageTable
 from benchmarks.plots import logarithmic, reproducible
 from benchmarks.results import FOLDER, draw, show_table
 from ojs_aws.pricing import (
@@ -79,16 +80,28 @@ def figure() -> Figure:
     return drawn
 
 
+def tables() -> Sequence[PageTable]:
+    """Return the tables of the page: dollars, and what they are counted from."""
+    columns = ("system", *COLUMNS, "cheaper than ojs-aws with Lambda workers")
+    counted = [(each.name, each.counted, each.lacks) for each in ALTERNATIVES]
+    return (
+        PageTable("compare", columns, [row(each) for each in ALTERNATIVES]),
+        PageTable("counted", ("system", "counted for each job", "what it lacks"), counted),
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table and draw the curves."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true", help="draw into docs/plots")
-    folder = PLOTS if parser.parse_args(arguments).docs else FOLDER
+    parser.add_argument("--docs", action="store_true", help="write into docs")
+    is_for_docs = parser.parse_args(arguments).docs
     console = Console()
     title = f"Dollars a month, jobs of 0.5 KB and 100 ms ({REGION}, {PRICED_ON})"
-    columns = ("system", *COLUMNS, "cheaper than ojs-aws with Lambda workers")
-    show_table("compare", title, columns, [row(each) for each in ALTERNATIVES], console)
-    draw(NAME, figure(), console, folder)
+    for table in tables():
+        show_table(table.name, title, table.columns, table.rows, console)
+        if is_for_docs:
+            COSTS.write_text(table.put_into(COSTS.read_text("utf-8")), "utf-8")
+    draw(NAME, figure(), console, PLOTS if is_for_docs else FOLDER)
     console.print("Assumed: " + "; ".join(COMPARED) + ".")
 
 

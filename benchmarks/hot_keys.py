@@ -1,9 +1,10 @@
 """Which keys of the table all jobs share, and how much each job writes to them: counted.
 
-Jobs pass from PUSH to ACK on an embedded AWS, through one queue, and the stream's consumer
-publishes their events. Then every write is looked up in the table's own stream: whose partition it
-went to, and which partitions of the index followed. A key that many jobs write to is hot: DynamoDB
-gives one partition a thousand write units a second and no more.
+Jobs pass from PUSH to ACK on an embedded AWS, through one queue: at once, scheduled, with failed
+attempts, or with heartbeats. The stream's consumer publishes their events. Then every write is
+looked up in the table's own stream: whose partition it went to, and which partitions of the index
+followed. A key that many jobs write to is hot: DynamoDB gives one partition a thousand write units
+a second and no more.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from benchmarks.laboratory import Laboratory
+from benchmarks.laboratory import ERROR, Laboratory, SlowClock
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.values import item_bytes
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.local.aws import ACCOUNT, REGION, embedded_aws
 from ojs_aws.local.patches import fast_queues
 from ojs_aws.local.streams import EmbeddedStream
@@ -26,6 +28,11 @@ from ojs_aws.transport.events.stream import build_stream
 KILOBYTE: Final = 1024
 PUSHED: Final = 10
 FETCHED: Final = 10
+WORKER: Final = "worker-1"
+BEAT_MS: Final = 15_000
+DUE_MS: Final = 60_000
+"""How often a worker beats, and when a scheduled job and another attempt are due at the latest."""
+
 ARGS: Final[list[Any]] = [
     {"order": 48_213, "customer": 7_155, "items": ["a-17", "b-204"], "note": "x" * 400}
 ]
@@ -70,29 +77,67 @@ class Writes:
         return [key for key, units in shared.most_common() if units * 100 >= self.jobs]
 
 
-def observe(jobs: int) -> Writes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """Says how a job comes to its end.
+
+    :ivar is_scheduled: it begins later than it is enqueued.
+    :ivar failures: attempts that fail before the one that succeeds.
+    :ivar beats: heartbeats of the worker, as often as it promised.
+    """
+
+    is_scheduled: bool = False
+    failures: int = 0
+    beats: int = 0
+
+
+ORDINARY: Final = Life()
+
+
+def observe(jobs: int, life: Life = ORDINARY) -> Writes:
     """Pass jobs through and count their writes."""
     with embedded_aws(), fast_queues():
-        lab = Laboratory()
+        clock = SlowClock()
+        lab = Laboratory(clock)
         backend, name = lab.backend, lab.settings.table
         stream = EmbeddedStream(name)
-        consume = build_stream(backend, read_image)
+        consume = build_stream(backend, read_image, measure=lambda *_: None)
         backend.jobs.push(Job("warm.up", []))
-        _ack_all(lab)
+        _run_all(lab, clock, ORDINARY)
         _flow(stream, consume)
         begin = len(_records(name))
+        more: dict[str, Any] = {"scheduled_at": "+PT30S"} if life.is_scheduled else {}
         for _ in range(0, jobs, PUSHED):
-            backend.jobs.push.all([Job("order.ship", ARGS) for _ in range(PUSHED)])
-        _ack_all(lab)
+            backend.jobs.push.all([Job("order.ship", ARGS, **more) for _ in range(PUSHED)])
+        if life.is_scheduled:
+            clock.pass_by(DUE_MS)
+        _run_all(lab, clock, life)
         consumed = _flow(stream, consume)
         return _counted(_records(name)[begin:], jobs, consumed)
 
 
-def _ack_all(lab: Laboratory) -> None:
-    request = FetchRequest(("default",), FETCHED, "worker-1")
+def _run_all(lab: Laboratory, clock: SlowClock, life: Life) -> None:
+    """Run all jobs that are there, until each has succeeded."""
+    jobs = lab.backend.jobs
+    for _ in range(life.failures):
+        for job in _fetched(lab):
+            jobs.fail(job.id, WORKER, ERROR)
+        clock.pass_by(DUE_MS)
+    held = _fetched(lab)
+    for _ in range(life.beats):
+        clock.pass_by(BEAT_MS)
+        lab.backend.workers.heartbeat(WORKER, [job.id for job in held])
+    for job in held:
+        jobs.ack(job.id, WORKER, None)
+
+
+def _fetched(lab: Laboratory) -> list[JobRecord]:
+    """Claim all jobs that are there, ten at a time."""
+    request = FetchRequest(("default",), FETCHED, WORKER, heartbeat_interval_ms=BEAT_MS)
+    found: list[JobRecord] = []
     while fetched := lab.backend.jobs.fetch(request):
-        for job in fetched:
-            lab.backend.jobs.ack(job.id, "worker-1", None)
+        found += fetched
+    return found
 
 
 def _flow(stream: EmbeddedStream, consume: Any) -> int:

@@ -69,7 +69,7 @@ class Path:
 
     :ivar is_direct: the client enqueues with AWS credentials, without the API.
     :ivar uses_lambda: SQS invokes the worker; otherwise it polls the API.
-    :ivar uses_gateway: requests go through API Gateway, and not to the job endpoint.
+    :ivar uses_gateway: requests go through API Gateway; otherwise to the job endpoint.
     :ivar start: the figure for functions that are not warm; empty if they are warm.
     :ivar memory_mb: memory of all functions.
     :ivar polls: the pace of polling workers.
@@ -80,7 +80,7 @@ class Path:
 
     is_direct: bool = False
     uses_lambda: bool = False
-    uses_gateway: bool = False
+    uses_gateway: bool = True
     start: str = ""
     memory_mb: int = 512
     polls: Polls = field(default_factory=Polls)
@@ -95,12 +95,12 @@ PATHS: Final[Mapping[str, Path]] = {
     "the same, cold, with SnapStart": Path(uses_lambda=True, start="restore"),
     "Lambda worker, functions of 1,769 MB": Path(uses_lambda=True, memory_mb=1769),
     "Lambda worker, pushed directly": Path(uses_lambda=True, is_direct=True),
-    "Lambda worker, through API Gateway": Path(uses_lambda=True, uses_gateway=True),
-    "all functions cold, through API Gateway": Path(
-        uses_lambda=True, uses_gateway=True, start="cold start"
+    "Lambda worker, at the job endpoint": Path(uses_lambda=True, uses_gateway=False),
+    "all functions cold, at the job endpoint": Path(
+        uses_lambda=True, uses_gateway=False, start="cold start"
     ),
     "HTTP worker, idle": Path(),
-    "HTTP worker, through API Gateway, producer cold": Path(uses_gateway=True, start="cold start"),
+    "HTTP worker, producer cold": Path(start="cold start"),
     "two idle HTTP workers": Path(workers=2),
     "ten idle HTTP workers": Path(workers=10),
     "HTTP worker, polls twice a second": Path(polls=Polls(longest_s=0.65)),
@@ -108,7 +108,7 @@ PATHS: Final[Mapping[str, Path]] = {
     "HTTP worker, busy": Path(is_busy=True),
 }
 """The paths, and the levers that a user has. Everything is warm that does not say otherwise, and
-requests go to the job endpoint, as they do by default."""
+requests go through API Gateway, as they do by default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,13 +76,14 @@ def _paths() -> Iterator[tuple[str, Workload]]:
 
 
 PATHS: Final[Mapping[str, Workload]] = {
-    name: replace(each, jobs=JOBS, rate=RATE, uses_http_workers=True) for name, each in _paths()
+    name: replace(each, jobs=JOBS, rate=RATE, shards=1, uses_http_workers=True)
+    for name, each in _paths()
 } | {
-    "Lambda worker, 0.5 KB": Workload(jobs=JOBS, rate=RATE),
-    "Lambda worker, retried once": Workload(jobs=JOBS, rate=RATE, failure_rate=1),
-    "Lambda worker, with a limit": Workload(jobs=JOBS, rate=RATE, limited=1),
+    "Lambda worker, 0.5 KB": Workload(jobs=JOBS, rate=RATE, shards=1),
+    "Lambda worker, retried once": Workload(jobs=JOBS, rate=RATE, shards=1, failure_rate=1),
+    "Lambda worker, with a limit": Workload(jobs=JOBS, rate=RATE, shards=1, limited=1),
 }
-"""Random tokens where it does not say otherwise."""
+"""Random tokens where it does not say otherwise; the emulator's stream has one shard."""
 
 
 @dataclass

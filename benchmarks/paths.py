@@ -1,23 +1,27 @@
 """What a million jobs cost in all, by the path that they take.
 
-    python -m benchmarks.paths
+    python -m benchmarks.paths [--docs]
 
 From the units that ``benchmarks.costs`` and ``benchmarks.flow_costs`` count, by way of the estimate
 of ``ojs-aws cost``, which names what it assumes: everything that the default stack is billed for.
+With ``--docs`` the tables of the page about costs are written again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
 
+from benchmarks.pages import COSTS, PageTable
 from benchmarks.results import show_table
 from ojs_aws.pricing import (
     ASSUMPTIONS,
     BUSY_RATE,
+    NEW_TABLE_PARTITIONS,
     ORDINARY_JSON,
     PRICED_ON,
     REGION,
@@ -48,12 +52,10 @@ PATHS: Final[Mapping[str, Workload]] = {
     "with a limit": Workload(jobs=MILLION, limited=1),
     "workflow step": Workload(jobs=MILLION, steps=1),
     "HTTP worker, with one heartbeat": Workload(jobs=MILLION, uses_http_workers=True, heartbeats=1),
-    "HTTP worker, through API Gateway": Workload(
-        jobs=MILLION, uses_http_workers=True, uses_gateway=True
-    ),
-    "Lambda worker, through API Gateway": Workload(jobs=MILLION, uses_gateway=True),
-    "the same, without the gateway's access log": Workload(
-        jobs=MILLION, uses_gateway=True, has_access_log=False
+    "HTTP worker, job endpoint": Workload(jobs=MILLION, uses_http_workers=True, uses_gateway=False),
+    "Lambda worker, job endpoint": Workload(jobs=MILLION, uses_gateway=False),
+    "HTTP worker, without the gateway's access log": Workload(
+        jobs=MILLION, uses_http_workers=True, has_access_log=False
     ),
     "pushed directly, without the API": Workload(jobs=MILLION, is_direct=True),
     "without the event bus": Workload(jobs=MILLION, has_bus=False),
@@ -62,14 +64,18 @@ PATHS: Final[Mapping[str, Workload]] = {
     "the cheapest: direct, without bus, window of 5 s": Workload(
         jobs=MILLION, is_direct=True, has_bus=False, stream_window_s=5
     ),
-    "HTTP worker, direct, without bus": Workload(
-        jobs=MILLION, uses_http_workers=True, is_direct=True, has_bus=False
+    "HTTP worker, job endpoint, direct, without bus": Workload(
+        jobs=MILLION, uses_http_workers=True, uses_gateway=False, is_direct=True, has_bus=False
     ),
 }
-"""Random tokens of 0.5 KB and Lambda workers where it does not say otherwise; their own time is
-left out."""
+"""Random tokens of 0.5 KB, Lambda workers and API Gateway where it does not say otherwise; the time
+of handlers is left out."""
 
 RATES: Final = {"busy": BUSY_RATE, "at one job a second": 1.0}
+
+GROWN: Final = (1.0, 5.0, 20.0, 50.0, BUSY_RATE)
+SHARDS: Final = (1, NEW_TABLE_PARTITIONS, 4 * NEW_TABLE_PARTITIONS, 16 * NEW_TABLE_PARTITIONS)
+"""Rates, and sizes of a table that has grown: to a job a second, its stream has more shards."""
 
 COLUMNS: Final = {
     "write units": "write unit",
@@ -94,16 +100,44 @@ def row(name: str, workload: Workload) -> tuple[str, ...]:
     return name, *(f"{each:.2f}" for each in (*amounts.values(), *dollars))
 
 
-def main() -> None:
-    """Print both tables and keep them."""
-    console = Console()
-    title = f"One job when busy, and dollars of a million ({REGION}, {PRICED_ON})"
+def tables() -> Sequence[PageTable]:
+    """Return the tables of the page: the paths, the shards of the stream, a month without a job."""
     columns = ("path", *COLUMNS, *(f"$, {name}" for name in RATES))
-    show_table("paths", title, columns, [row(*path) for path in PATHS.items()], console)
-    idle = Workload(jobs=0, uses_http_workers=True)
-    rows = [(line.what, f"{line.dollars:.2f}") for line in estimate(idle)]
-    rows.append(("together", f"{standing(idle):.2f}"))
-    show_table("paths-idle", "A month without a job, one queue", ("", "$"), rows, console)
+    http = Workload(jobs=MILLION, uses_http_workers=True)
+    by_shards = [
+        (
+            f"{shards}",
+            *(f"{million(replace(http, shards=shards, rate=rate)):.2f}" for rate in GROWN),
+        )
+        for shards in SHARDS
+    ]
+    idle = replace(http, jobs=0)
+    standing_lines = [(line.what, f"{line.dollars:.2f}") for line in estimate(idle)]
+    return (
+        PageTable("paths", columns, [row(*path) for path in PATHS.items()]),
+        PageTable("shards", ("shards", *(f"$, {rate:g} jobs/s" for rate in GROWN)), by_shards),
+        PageTable("idle", ("", "$"), [*standing_lines, ("together", f"{standing(idle):.2f}")]),
+    )
+
+
+TITLES: Final = {
+    "paths": f"One job when busy, and dollars of a million ({REGION}, {PRICED_ON})",
+    "shards": "Dollars of a million jobs with HTTP workers, by the shards of the stream",
+    "idle": "A month without a job, one queue",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables and keep them, in the page if asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/costs.md")
+    is_for_docs = parser.parse_args(arguments).docs
+    console = Console()
+    for table in tables():
+        title = TITLES[table.name]
+        show_table(f"paths-{table.name}", title, table.columns, table.rows, console)
+        if is_for_docs:
+            COSTS.write_text(table.put_into(COSTS.read_text("utf-8")), "utf-8")
     console.print("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
 
 

@@ -1,10 +1,13 @@
 """A soak: thousands of jobs, and workers that fail, fall silent and die between any two calls.
 
     python -m benchmarks.soak [--jobs 2000] [--workers 6] [--seed 1]
+    python -m benchmarks.soak --threads 8 [--requests 20000] [--minutes 10] [--seed 1]
 
-Everything runs against a local server of its own. Afterwards each job must be in one terminal
+The first runs against a local server of its own. Afterwards each job must be in one terminal
 state, no policy may be exceeded, no two reservations of a job may overlap, and each transition
-must have its event. Chance comes from the seed; the threads' interleaving does not.
+must have its event. The second runs threads over an unreliable AWS with DynamoDB Local (`make
+dynamodb-local`), and judges them by their requests and answers alone. Chance comes from the seed;
+the threads' interleaving does not.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from rich.table import Table
 
 from benchmarks.local_server import http_client, local_server
 from benchmarks.soak_checks import ENDS, problems
+from benchmarks.soak_threads import ThreadPlan, ThreadResult, soak_threads
 from benchmarks.soak_worker import FATAL, QUEUES, Chances, Diary, SoakWorker
 
 BATCH: Final = 50
@@ -190,6 +194,22 @@ def show(plan: Plan, result: Result, console: Console) -> None:
         console.print(problem, markup=False)
 
 
+def show_threads(plan: ThreadPlan, result: ThreadResult, console: Console) -> None:
+    """Print what the threads did and met, and what was wrong."""
+    table = Table("what", "count", title=f"{plan.threads} threads, seed {plan.seed}")
+    parts = (("", result.outcomes), ("jobs ", result.states), ("fault: ", result.met))
+    for prefix, counted in parts:
+        for name, count in sorted(counted.items()):
+            table.add_row(f"{prefix}{name}", str(count))
+    console.print(table)
+    requests = result.outcomes.total()
+    console.print(
+        f"{requests} requests in {result.seconds:.0f} s; problems: {len(result.problems)}"
+    )
+    for problem in result.problems[:MAX_SHOWN]:
+        console.print(problem, markup=False)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Soak and print; 1 when something was not as it must be."""
     standard = Plan()
@@ -197,11 +217,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=standard.jobs)
     parser.add_argument("--workers", type=int, default=standard.workers)
     parser.add_argument("--seed", type=int, default=standard.seed)
+    parser.add_argument("--threads", type=int, default=0, help="over DynamoDB Local instead")
+    parser.add_argument("--requests", type=int, default=20_000, help="of all threads together")
+    parser.add_argument("--minutes", type=float, default=10.0, help="after which threads stop")
     given = parser.parse_args(arguments)
+    if given.threads:
+        return _main_of_threads(given, Console())
     plan = Plan(jobs=given.jobs, workers=given.workers, seed=given.seed)
     console = Console()
     result = soak(plan, console.print)
     show(plan, result, console)
+    return 1 if result.problems else 0
+
+
+def _main_of_threads(given: argparse.Namespace, console: Console) -> int:
+    plan = ThreadPlan(
+        threads=given.threads,
+        requests=given.requests,
+        longest_s=given.minutes * 60,
+        seed=given.seed,
+    )
+    result = soak_threads(plan, console.print)
+    show_threads(plan, result, console)
     return 1 if result.problems else 0
 
 

@@ -104,8 +104,13 @@ def of_heartbeats() -> Iterator[Figure]:
 def of_everything() -> Iterator[Figure]:
     """Compute the dollars of all that the default stack is billed for."""
     http = Workload(jobs=1_000_000, uses_http_workers=True)
-    yield Figure("all of a million jobs, busy: $", million(replace(http, rate=BUSY_RATE)), 10)
-    yield Figure("the same at one job a second: $", million(replace(http, rate=1)), 12)
+    for name, each, busy, rare in (
+        ("through API Gateway", http, 13, 17),
+        ("by the job endpoint", replace(http, uses_gateway=False), 10, 14),
+    ):
+        found = [million(replace(each, rate=rate)) for rate in (BUSY_RATE, 1)]
+        yield Figure(f"all of a million jobs {name}, busy: $", found[0], busy)
+        yield Figure(f"the same {name}, at one job a second: $", found[1], rare)
     yield Figure("a month without a job: $", standing(http), 3)
 
 

@@ -1,4 +1,4 @@
-"""What the testing kit costs: a test in fake mode, and jobs that are enqueued, found and drained.
+"""What the testing kit costs: a test in fake mode, jobs in one test, and the start of a server.
 
     python -m benchmarks.testing_kit          # a table, exit 1 above the budget
     python -m benchmarks.testing_kit --tests 5000
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ojs_aws import Jobs
-from ojs_aws.testing import Ojs
+from ojs_aws.testing import Ojs, OjsServer
 
 BUDGET_S: Final = 5.0
 """Of 1,000 tests."""
@@ -79,6 +80,15 @@ def cpu_seconds(call: Callable[[], object]) -> float:
     return time.process_time() - begun
 
 
+def started_server() -> float:
+    """Return the processor seconds of a server until it has stopped again."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with OjsServer():
+        pass
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def main() -> int:
     """Print the table; return 1 above the budget."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,6 +105,7 @@ def main() -> int:
     ):
         each = "" if what.startswith("find") else f"{seconds / count * 1000:.2f} ms"
         table.add_row(what, f"{seconds:.2f}", each)
+    table.add_row("start a server", f"{started_server():.2f}", "")
     Console().print(table)
     return int(spent > BUDGET_S * count / 1000)
 

@@ -5,8 +5,8 @@ Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queue_sep
 ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such as 3.13)
 and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none), with
 ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
-(separated by commas); ``job_endpoint`` (true, false, or auto: a URL of their own for senders and
-workers, where access needs no gateway). Middleware and hooks of your own: ``extensions`` (the
+(separated by commas); ``job_endpoint`` (true or false: a URL of their own for senders and workers,
+without API Gateway). Middleware and hooks of your own: ``extensions`` (the
 folder of their code) with ``enqueue_middleware`` and ``hooks`` (each as module:attribute).
 Functions that start warm: ``start`` (cold, snapstart, or how many executions to provision). How
 long the table's changes are gathered for one invocation: ``stream_window_s``. The page for
@@ -16,8 +16,8 @@ operators at the API's URL: ``web_dashboard``, with ``sign_in_client``, ``sign_i
 ``tracing`` (each true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic``
 (the ARN of one of yours). An export of jobs that have ended: ``export_days`` (how long it is kept)
 and ``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key``
-(its ARN). After a restore: ``restored_table`` and ``restored_stream``, as ``ojs-aws restore table``
-prints them.
+(its ARN, or ``aws-owned`` for a key of AWS whose use is free). After a restore: ``restored_table``
+and ``restored_stream``, as ``ojs-aws restore table`` prints them.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ MAX_CACHE_S: Final = 3600
 MAX_WINDOW_S: Final = 300
 _TRUE: Final = {"true", "1", "yes", "on"}
 _FALSE: Final = {"false", "0", "no", "off"}
+_AWS_OWNED: Final = "aws-owned"
 _REMOVALS: Final = {"retain": RemovalPolicy.RETAIN, "destroy": RemovalPolicy.DESTROY}
 
 
@@ -114,7 +115,7 @@ def make_app(app: App | None = None) -> App:
         target=Target(cast("Machine", architecture), said("python", Target().python)),
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
-        job_endpoint=_job_endpoint(said("job_endpoint", "auto")),
+        job_endpoint=_job_endpoint(said("job_endpoint", "")),
         start=_start(said("start", "cold")),
         stream_batching_window_s=_window(said("stream_window_s", "1")),
         has_web_dashboard=_switch("web_dashboard", said("web_dashboard", "false")),
@@ -125,6 +126,7 @@ def make_app(app: App | None = None) -> App:
         alarm_email=_email(said),
         alarm_topic_arn=said("alarm_topic", ""),
         encryption_key_arn=_key(said),
+        has_aws_owned_key=said("encryption_key", "") == _AWS_OWNED,
         restored_table=_restored(said),
         removal_policy=_REMOVALS[removal],
     )
@@ -194,8 +196,8 @@ def _switch(name: str, text: str) -> bool:
 
 
 def _job_endpoint(text: str) -> bool | None:
-    """Return whether senders and workers have a URL of their own; None: where it can be had."""
-    return None if text == "auto" else _switch("job_endpoint", text)
+    """Return whether senders and workers have a URL of their own; None: nobody said."""
+    return _switch("job_endpoint", text) if text else None
 
 
 def _start(text: str) -> WarmStart | None:
@@ -241,11 +243,17 @@ def _email(said: Callable[[str, str], str]) -> str:
 
 
 def _key(said: Callable[[str, str], str]) -> str:
-    """Return the ARN of the KMS key to encrypt with; empty: AWS's keys."""
+    """Return the ARN of the KMS key to encrypt with; empty: AWS's keys.
+
+    :raises ContextError: no ARN of a key, and not ``aws-owned`` either.
+    """
     arn = said("encryption_key", "")
+    if arn == _AWS_OWNED:
+        return ""
     if arn and not (arn.startswith("arn:") and ":kms:" in arn and ":key/" in arn):
         raise ContextError(
-            f"encryption_key is {arn!r}: use a key's ARN (arn:aws:kms:...:key/...), not an alias."
+            f"encryption_key is {arn!r}: use a key's ARN (arn:aws:kms:...:key/...), not an alias, "
+            f"or {_AWS_OWNED!r}."
         )
     return arn
 

@@ -112,6 +112,7 @@ def deploy(
         f"--outputs-file={outputs_file}",
         "--require-approval=never",
     )
+    _tag_buckets(emulator, stack)
     outputs: dict[str, str] = json.loads(outputs_file.read_text())[stack]
     return Deployment(api_url=emulator.api_url(outputs["ApiUrl"]), outputs=outputs, seconds=seconds)
 
@@ -145,28 +146,32 @@ def _synthesise(emulator: Emulator, stack: str, more: Mapping[str, str]) -> floa
 
 
 def _fit_to_enforced_iam(emulator: Emulator, stack: str) -> None:
-    """Change what the emulator's IAM handles differently from AWS, and nothing else.
+    """Change the one thing that the emulator's IAM does differently from AWS, and nothing else.
 
-    It has no TLS, so the policies that refuse plain HTTP would refuse everything. It takes
-    SQS's batch forms for actions of their own, which AWS does not know.
+    It takes SQS's batch forms for actions of their own, which AWS does not know.
     """
-    import boto3  # noqa: PLC0415 - most commands here need no AWS client
-
-    client = boto3.client("s3", **emulator.client_settings())
-    for bucket in client.list_buckets()["Buckets"]:
-        client.delete_bucket_policy(Bucket=bucket["Name"])
     template = _assembly(emulator, stack) / f"{stack}.template.json"
     document = json.loads(template.read_text())
-    resources = {
-        name: {key: value for key, value in resource.items() if key != "DependsOn"}
-        for name, resource in document["Resources"].items()
-        if resource["Type"] not in {"AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"}
-    }
-    for resource in resources.values():
-        if resource["Type"] == "AWS::IAM::Policy":
+    for resource in document["Resources"].values():
+        if resource["Type"] in {"AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"}:
             for statement in resource["Properties"]["PolicyDocument"]["Statement"]:
                 statement["Action"] = _with_batch_forms(statement["Action"])
-    template.write_text(json.dumps({**document, "Resources": resources}))
+    template.write_text(json.dumps(document))
+
+
+def _tag_buckets(emulator: Emulator, stack: str) -> None:
+    """Give buckets the tags that the template says; the emulator leaves them out."""
+    import boto3  # noqa: PLC0415 - most commands here need no AWS client
+
+    template = json.loads((_assembly(emulator, stack) / f"{stack}.template.json").read_text())
+    stacks = boto3.client("cloudformation", **emulator.client_settings())
+    s3 = boto3.client("s3", **emulator.client_settings())
+    for name, resource in template["Resources"].items():
+        tags = resource.get("Properties", {}).get("Tags")
+        if tags and resource["Type"] == "AWS::S3::Bucket":
+            found = stacks.describe_stack_resource(StackName=stack, LogicalResourceId=name)
+            bucket = found["StackResourceDetail"]["PhysicalResourceId"]
+            s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
 
 
 def _with_batch_forms(actions: str | list[str]) -> list[str]:

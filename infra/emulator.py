@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -32,6 +33,9 @@ ACCESS_KEY: Final = "test"
 START_LIMIT_S: Final = 300.0
 """It starts in a second; on a machine that does much else, in many."""
 STOP_LIMIT_S: Final = 5.0
+_TRUSTING: Final = ("AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+"""The variables by which the SDKs, Node, requests and OpenSSL find certificates to trust."""
+
 _INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT")
 
 
@@ -39,6 +43,7 @@ class ClientSettings(TypedDict):
     """Lists what an AWS client needs to find the emulator."""
 
     endpoint_url: str
+    verify: str | None
     region_name: str
     aws_access_key_id: str
     aws_secret_access_key: str
@@ -55,7 +60,8 @@ class Emulator:
     :ivar port: where it listens, on 127.0.0.1 only.
     :ivar folder: everything it writes, its log included.
     :ivar python: the interpreter that runs it and the functions.
-    :ivar enforces_iam: whether functions can do only what their roles allow.
+    :ivar enforces_iam: whether functions can do only what their roles allow. It is then reached
+        over TLS only, as AWS is: policies that refuse plain HTTP are enforced, too.
     """
 
     process: subprocess.Popen[bytes]
@@ -67,7 +73,16 @@ class Emulator:
     @property
     def endpoint_url(self) -> str:
         """Return the endpoint of all AWS services."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.enforces_iam else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def trusted(self) -> Path:
+        """Return the file of the certificates to trust: the emulator's, and those of before."""
+        return self.folder / "trusted.pem"
+
+    def trust(self) -> dict[str, str]:
+        """Return the variables by which programs trust the emulator; none where it has no TLS."""
+        return dict.fromkeys(_TRUSTING, str(self.trusted)) if self.enforces_iam else {}
 
     @property
     def log(self) -> Path:
@@ -89,6 +104,7 @@ class Emulator:
         no_proxy = ",".join(host for host in hosts if host)
         return {
             **kept,
+            **self.trust(),
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
@@ -105,6 +121,7 @@ class Emulator:
         """Return arguments for ``boto3.client`` with which it talks to the emulator."""
         return {
             "endpoint_url": self.endpoint_url,
+            "verify": str(self.trusted) if self.enforces_iam else None,
             "region_name": REGION,
             "aws_access_key_id": ACCESS_KEY,
             "aws_secret_access_key": ACCESS_KEY,
@@ -166,6 +183,7 @@ def start_emulator(environ: Mapping[str, str], *, enforces_iam: bool = False) ->
         "IOT_MTLS_ENABLED": "0",
         "TMPDIR": str(folder / "tmp"),
         "AUTH": "true" if enforces_iam else "false",
+        "USE_SSL": "1" if enforces_iam else "0",
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": ACCESS_KEY,
         "AWS_DEFAULT_REGION": REGION,
@@ -182,26 +200,44 @@ def start_emulator(environ: Mapping[str, str], *, enforces_iam: bool = False) ->
         )
     emulator = Emulator(process, port, folder, program.with_name("python"), enforces_iam)
     try:
-        _wait_until_healthy(emulator)
+        _wait_until_healthy(emulator, environ)
     except BaseException:
         emulator.stop()
         raise
     return emulator
 
 
-def _wait_until_healthy(emulator: Emulator) -> None:
+def _wait_until_healthy(emulator: Emulator, environ: Mapping[str, str]) -> None:
     give_up_at = time.monotonic() + START_LIMIT_S
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while time.monotonic() < give_up_at:
         if emulator.process.poll() is not None:
             raise EmulatorError(f"The emulator ended at once:\n{tail(emulator.log)}")
-        with contextlib.suppress(urllib.error.URLError, OSError):
-            opener.open(f"{emulator.endpoint_url}/_ministack/health", timeout=2).close()
+        with contextlib.suppress(urllib.error.URLError, OSError):  # or no certificate yet
+            _ask(emulator, environ)
             return
         time.sleep(0.1)
     raise EmulatorError(
         f"The emulator did not answer within {START_LIMIT_S:.0f} s:\n{tail(emulator.log)}"
     )
+
+
+def _ask(emulator: Emulator, environ: Mapping[str, str]) -> None:
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+    if emulator.enforces_iam:
+        _trust(emulator, environ)
+        context = ssl.create_default_context(cafile=emulator.trusted)
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    opener = urllib.request.build_opener(*handlers)
+    opener.open(f"{emulator.endpoint_url}/_ministack/health", timeout=2).close()
+
+
+def _trust(emulator: Emulator, environ: Mapping[str, str]) -> None:
+    """Write the file of trusted certificates: the emulator's own, and all that were trusted."""
+    before = {environ.get(name, "") for name in _TRUSTING}
+    before.add(ssl.get_default_verify_paths().cafile or "")
+    made = emulator.folder / "tmp" / "ministack-tls" / "server.crt"
+    files = [made, *(Path(name) for name in sorted(before) if name and Path(name).is_file())]
+    emulator.trusted.write_text("\n".join(each.read_text("utf-8") for each in files), "utf-8")
 
 
 def tail(path: Path, lines: int = 30) -> str:

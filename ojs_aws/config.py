@@ -202,6 +202,12 @@ class Settings:
         "`arn:aws:iam::1:role/*`; empty: IAM policies alone decide.",
     )
     public_status: bool = _setting(True, boolean, "Answer health and manifest without credentials.")
+    cors_origins: tuple[str, ...] = _setting(
+        (),
+        names,
+        "Origins whose pages may change something in an open deployment, or in one with an "
+        "authorizer of your own; the stack's `cors_origins` sets it (docs/security.md).",
+    )
     base_url: str = _setting(
         "", str, "Public URL of the API, for the manifest; empty: from the request."
     )

@@ -44,6 +44,10 @@ TABLE: Final = Table(
 JOB_SORT_KEY: Final = "job"
 """Sort key of the items of jobs; each has a partition of its own."""
 
+EVENT_TRIES_PARTITION: Final = "tries#events"
+EXPORT_TRIES_PARTITION: Final = "tries#export"
+"""Partitions of the records of the stream that may end the functions which read it."""
+
 STATE_ATTRIBUTE: Final = "st"
 """Of a job's item: its state."""
 
@@ -52,6 +56,9 @@ ENDED_STATES: Final = ("completed", "cancelled", "discarded")
 
 EXPORT_PREFIX: Final = "jobs"
 """Begins the name of each file of an export."""
+
+DOCUMENT_PREFIX: Final = "jobs/"
+"""Begins the keys of documents in the bucket."""
 
 WORKFLOW_SORT_KEY: Final = "workflow"
 """Sort key of the items of workflows; each has a partition of its own."""
@@ -74,6 +81,10 @@ OPERATION_PARTITION: Final = "operations"
 SCHEMA_LIST: Final = "schemas"
 """Partition of the list of all versions of schemas."""
 
+TICK_PARTITION: Final = "tick"
+"""Partition of the item that each tick writes at its end. The stream's consumer notes that it has
+seen the change, so that the next tick knows whether the stream is read."""
+
 STREAMED_PARTITIONS: Final = (
     "cron",
     "workers",
@@ -82,6 +93,7 @@ STREAMED_PARTITIONS: Final = (
     BULK_PARTITION,
     OPERATION_PARTITION,
     SCHEMA_LIST,
+    TICK_PARTITION,
 )
 """Partitions of items whose every change the stream publishes, beside the jobs."""
 
@@ -107,6 +119,15 @@ MAX_RECEIVE_COUNT: Final = 1000
 """Receives before SQS gives a message to the dead-letter queue: only unreadable ones get there,
 the retry policy lives in the job."""
 
+OWNER_TAG: Final = "ojs-queue-prefix"
+"""Tag of what belongs to a deployment and is found by it: the triggers of its workers, and the SQS
+queues that were made at their first use. Its value is the prefix of the deployment's queues, which
+is unique in an account and region."""
+
+REMOVAL_TAG: Final = "ojs-removal"
+REMOVED_WITH_STACK: Final = "destroy"
+"""Tag of a bucket, and its value where the bucket goes with its stack: only then is it emptied."""
+
 METRICS: Final = "OJS"
 """CloudWatch namespace of the metrics. Their dimension ``service`` is a function's name."""
 
@@ -128,6 +149,17 @@ LAG_METRIC: Final = "SweepLag"
 
 SET_ASIDE_METRIC: Final = "EventsSetAside"
 """Changes whose events could not be published; each of them needs an operator."""
+
+REFUSED_PUTS_METRIC: Final = "EventPutsRefused"
+"""Puts of the event log that were refused because another shard's consumer came first. They are
+billed, and made again."""
+
+EVENTS_LAG_METRIC: Final = "EventsLag"
+"""How long ago the newest tick was written whose change the stream's consumer has handled, in
+milliseconds: about a minute where all is well. Nothing until it has handled one."""
+
+LEFT_OUT_METRIC: Final = "ExportLeftOut"
+"""Changes that could not be exported; the jobs are missing in the files."""
 
 LEFT_METRIC: Final = "SweepLeft"
 """Queues, jobs and large batches that a sweep could not do, or had no time for."""

@@ -1,7 +1,8 @@
-"""An embedded AWS for tests: moto with the table and queues as they are deployed."""
+"""An embedded AWS for tests, with the table and queues as they are deployed."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,16 +17,25 @@ from botocore import UNSIGNED
 from botocore.config import Config
 
 from ojs_aws.adapters.attempts import watch_attempts
+from ojs_aws.adapters.dynamodb.table import InTable
+from ojs_aws.adapters.dynamodb.values import string
 from ojs_aws.bootstrap import AwsClients
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import create_bucket, create_queues, create_table, embedded_aws
-from ojs_aws.local.streams import EmbeddedStream, RemoteStream
+from ojs_aws.local.streams import BATCH, EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import ReadStream
+from ojs_aws.memory_aws import MemoryAws
+from ojs_aws.memory_aws.table import Stream
+from ojs_aws.topology import is_streamed
 from tests import dynamodb_local
+from tests.memory_hooks import hook
 
 REGION = "us-east-1"
 SERVICES = ("dynamodb", "sqs", "s3", "events")
 """What a deployment needs clients of, in their order."""
+
+IN_MEMORY = True
+"""Whether a fresh AWS is the one in memory; moto is it with `pytest --moto`, or the mark `moto`."""
 
 
 @dataclass
@@ -53,11 +63,20 @@ class Calls:
 
 @dataclass
 class EmbeddedAws:
-    """Clients of moto, the settings of the deployment in it, and the calls that were made."""
+    """Clients of an AWS, the settings of the deployment in it, and the calls that were made.
+
+    :ivar memory: what keeps it, if it is kept in memory.
+    """
 
     clients: AwsClients
     settings: Settings
     calls: Calls
+    memory: MemoryAws | None = None
+
+
+def machine_ms() -> int:
+    """Return the time of this machine."""
+    return time.time_ns() // 1_000_000
 
 
 @cache
@@ -189,12 +208,32 @@ def emulated(kept: KeptClients, settings: Settings | None = None) -> Iterator[Em
         yield aws
 
 
+def in_memory(settings: Settings, now_ms: Callable[[], int] = machine_ms) -> EmbeddedAws:
+    """Deploy to a fresh AWS in memory."""
+    memory = MemoryAws.at(now_ms)
+    dynamodb, sqs, s3, events = memory.dynamodb, memory.sqs, memory.s3, memory.events
+    create_table(dynamodb, settings.table)
+    prefix = create_queues(sqs, settings)
+    create_bucket(s3, "documents")
+    hook(memory)
+    calls = Calls()
+    for client in (dynamodb, sqs, s3, events):
+        calls.watch(client)
+    complete = replace(settings, queue_url_prefix=prefix, bucket="documents")
+    clients = AwsClients(dynamodb, sqs, lambda: s3, lambda: events)
+    return EmbeddedAws(clients, complete, calls, memory)
+
+
 @contextmanager
 def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
-    """A fresh moto, as fast as the local server's, with everything that a deployment creates.
+    """A fresh AWS with everything that a deployment creates.
 
-    With ``--dynamodb-local`` the table is DynamoDB Local's.
+    It is kept by :mod:`ojs_aws.memory_aws`, or by moto, as fast as the local server's. With
+    ``--dynamodb-local`` the table is DynamoDB Local's.
     """
+    if IN_MEMORY:
+        yield in_memory(settings or Settings())
+        return
     with pytest.MonkeyPatch.context() as patch:
         # Thousands of URL patterns for the library `requests`, by which nobody asks moto here.
         patch.setattr("moto.core.models.RESPONSES_METHODS", ())
@@ -205,8 +244,53 @@ def embedded(settings: Settings | None = None) -> Iterator[EmbeddedAws]:
             yield aws
 
 
-def changes_of(table: str) -> ReadStream:
-    """Return a reader of a table's stream."""
+def items_of(aws: EmbeddedAws, partition: str) -> list[dict[str, Any]]:
+    """The items of a partition, in their order."""
+    table = InTable(aws.clients.dynamodb, aws.settings.table)
+    return list(table.items("#pk = :pk", {"pk": string(partition)}))
+
+
+class MemoryChanges:
+    """Reads the stream of a table in memory from its beginning, as far as the trigger passes it."""
+
+    def __init__(self, stream: Stream) -> None:
+        """Begin at the first record."""
+        self._stream = stream
+        self.position = 0
+
+    def is_behind(self) -> bool:
+        """Return whether there are records that have not been handled."""
+        return self._stream.end > self.position
+
+    def __call__(self) -> tuple[list[Any], Callable[[], None]]:
+        """Return the next records, and what to call once they are handled."""
+        taken = self._stream.after(self.position, BATCH)
+        following = self.position + len(taken)
+
+        def done() -> None:
+            self.position = following
+
+        keys = (record["dynamodb"]["Keys"] for record in taken)
+        passed = [is_streamed(each["pk"]["S"], each["sk"]["S"]) for each in keys]
+        records = [
+            {**record, "dynamodb": dict(record["dynamodb"])}
+            for record, is_one in zip(taken, passed, strict=True)
+            if is_one
+        ]
+        return records, done
+
+
+def changes_of(aws: EmbeddedAws) -> ReadStream:
+    """Return a reader of the table's stream."""
     if not dynamodb_local.is_in_use():
-        return EmbeddedStream(table)
+        return changes_here(aws)
+    table = aws.settings.table
     return RemoteStream(boto3.client("dynamodb"), boto3.client("dynamodbstreams"), table)
+
+
+def changes_here(aws: EmbeddedAws) -> EmbeddedStream | MemoryChanges:
+    """Return a reader of the table's stream, where this process keeps it: it knows its place."""
+    table = aws.settings.table
+    if aws.memory is not None:
+        return MemoryChanges(aws.memory.table(table).stream)
+    return EmbeddedStream(table)

@@ -1,8 +1,9 @@
 """What this machine can run: tests that need Node or the AWS emulator are skipped with the reason.
 
 `make` says where the emulator is, in the variable MINISTACK; without it the one that
-`make emulator` installs into the checkout is used. With `--dynamodb-local` the tests that use moto
-use Amazon's DynamoDB Local for DynamoDB.
+`make emulator` installs into the checkout is used. Tests that need an AWS have the one in memory
+(`ojs_aws.memory_aws`), but for those marked `moto`. With `--moto` all of them have moto, and with
+`--dynamodb-local` moto with Amazon's DynamoDB Local for DynamoDB.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -24,7 +26,7 @@ from tests import dynamodb_local
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
-    from ojs_aws.testing.memory.clock import FakeClock
+    from ojs_aws.testing.clock import FakeClock
     from tests.api import Api
     from tests.aws import EmbeddedAws
     from tests.simulation.world import World
@@ -46,11 +48,16 @@ NO_EMULATOR: Final = "the AWS emulator is not installed; `make emulator` does th
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the choice of the DynamoDB that the tests run over."""
+    """Add the choice of the AWS that the tests run over."""
     parser.addoption(
         "--dynamodb-local",
         action="store_true",
         help="run over Amazon's DynamoDB Local in place of moto's tables",
+    )
+    parser.addoption(
+        "--moto",
+        action="store_true",
+        help="run over moto in place of ojs_aws.memory_aws",
     )
 
 
@@ -62,6 +69,31 @@ def _dynamodb(request: pytest.FixtureRequest) -> Iterator[dynamodb_local.Server 
         return
     with dynamodb_local.running() as url, dynamodb_local.used(url) as server:
         yield server
+
+
+@contextmanager
+def _engine_of(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let fresh AWS be moto where it is asked for, or the tests are marked so."""
+    config = request.config
+    is_moto = config.getoption("--moto") or config.getoption("--dynamodb-local")
+    is_marked = request.node.get_closest_marker("moto") is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.aws.IN_MEMORY", not (is_moto or is_marked))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _engine_of_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Choose the AWS of fixtures that all tests of a module share."""
+    with _engine_of(request):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _engine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Choose the AWS of a test."""
+    with _engine_of(request):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +147,7 @@ def aws() -> Iterator[EmbeddedAws]:
 @pytest.fixture
 def clock() -> FakeClock:
     """Make a clock that tests move."""
-    from ojs_aws.testing.memory.clock import FakeClock
+    from ojs_aws.testing.clock import FakeClock
 
     return FakeClock()
 

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
+from unittest import mock
 
 import ojs_aws
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.transport.http.routes import ROUTES, handler_of
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
@@ -36,7 +37,7 @@ def hops_of_operations() -> Mapping[str, int]:
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with embedded() as aws:
+        with mock.patch("tests.aws.IN_MEMORY", False), embedded() as aws:
             return _life(aws)
     finally:
         logging.disable(before)

@@ -9,17 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from botocore.exceptions import (
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    ProxyConnectionError,
-)
+from ojs_aws.adapters.aws_errors import answer_of, refusals, unsent
 
 NO_EFFECT: Final = "OjsNoEffect"
 """In the metadata of an answer, and on an exception: whether no attempt so far took effect."""
 
-_NEVER_SENT: Final = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
 _REJECTED: Final = range(400, 500)
 
 
@@ -38,7 +32,7 @@ def _note_attempt(
     **_: object,
 ) -> None:
     if parsed_response is None:
-        had_none = isinstance(exception, _NEVER_SENT)
+        had_none = isinstance(exception, unsent())
     else:
         had_none = _status(parsed_response) in _REJECTED
     context[NO_EFFECT] = context.get(NO_EFFECT, True) and had_none
@@ -53,20 +47,20 @@ def had_no_effect(problem: Exception) -> bool:
 
     Of a client that is not watched, only a call that was not repeated can be known.
     """
-    if not isinstance(problem, ClientError):
+    if not isinstance(problem, refusals()):
         return getattr(problem, NO_EFFECT, False)
-    metadata: Any = problem.response.get("ResponseMetadata", {})
+    answer = answer_of(problem)
+    metadata: Any = answer.get("ResponseMetadata", {})
     known = metadata.get(NO_EFFECT)
     if known is not None:
         return bool(known)
-    return not metadata.get("RetryAttempts") and _status(problem.response) in {0, *_REJECTED}
+    return not metadata.get("RetryAttempts") and _status(answer) in {0, *_REJECTED}
 
 
 def note_effect(problem: Exception) -> None:
     """Mark a failed call: an earlier one in its place may have taken effect."""
-    if isinstance(problem, ClientError):
-        metadata: Any = problem.response.setdefault("ResponseMetadata", {})  # type: ignore[typeddict-item]
-        metadata[NO_EFFECT] = False
+    if isinstance(problem, refusals()):
+        answer_of(problem).setdefault("ResponseMetadata", {})[NO_EFFECT] = False
     else:
         setattr(problem, NO_EFFECT, False)
 

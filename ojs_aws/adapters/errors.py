@@ -1,19 +1,13 @@
-"""Translates botocore's errors to the two that the services know."""
+"""Translates errors of AWS's clients to the two that the services know."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
-
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-)
+from typing import Final
 
 from ojs_aws.adapters.attempts import had_no_effect
+from ojs_aws.adapters.aws_errors import answer_of, error_code, failures, refusals, unsent
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 
 REFUSED: Final = frozenset(
@@ -25,7 +19,6 @@ REFUSED: Final = frozenset(
         "RequestThrottled",
         "SlowDown",
         "OverLimit",
-        "KmsThrottled",
         "TooManyRequestsException",
         "TransactionConflictException",
         "AccessDeniedException",
@@ -33,6 +26,9 @@ REFUSED: Final = frozenset(
     }
 )
 """Codes that a call gets which did not take effect, and may succeed later."""
+
+_OF_KMS: Final = "kms"
+"""Begins the codes by which S3 (``KMS.``) and SQS (``Kms``) say that a key cannot be used."""
 
 CANCELLED: Final = "TransactionCanceledException"
 _IN_THE_WAY: Final = frozenset(
@@ -55,33 +51,40 @@ _NO_TABLE: Final = "Is OJS_TABLE the stack's TableName, and the region the stack
 
 @contextmanager
 def translated(operation: str) -> Iterator[None]:
-    """Raise botocore's errors as a BackendError; the caller catches condition failures itself.
+    """Raise errors of AWS as a BackendError; the caller catches condition failures itself.
 
     :raises BackendUnavailableError: the call certainly did not take effect.
     :raises BackendError: it may or may not have taken effect.
     """
     try:
         yield
-    except ClientError as problem:
+    except refusals() as problem:
         code = error_code(problem)
-        is_refused = code in REFUSED or is_contended(problem) or met_transaction(problem)
+        is_refused = (
+            code in REFUSED
+            or code.lower().startswith(_OF_KMS)
+            or is_contended(problem)
+            or met_transaction(problem)
+        )
         kind = BackendUnavailableError if is_refused and had_no_effect(problem) else BackendError
         hint = _NO_TABLE if code == "ResourceNotFoundException" else "Repeat the request."
         raise kind(f"{operation} failed: {code}.", hint=hint) from problem
-    except (EndpointConnectionError, ConnectTimeoutError) as problem:
-        kind = BackendUnavailableError if had_no_effect(problem) else BackendError
-        raise kind(
-            f"{operation} failed: the AWS endpoint is unreachable.", hint="Repeat the request."
-        ) from problem
-    except BotoCoreError as problem:
-        if (reason := _UNSET.get(type(problem).__name__)) is not None:
-            raise BackendUnavailableError(
-                f"{operation} failed: {reason}.",
-                hint="Set AWS_REGION, and AWS_PROFILE or the AWS_ACCESS_KEY_ID pair.",
-            ) from problem
-        raise BackendError(
-            f"{operation} failed: {type(problem).__name__}.", hint="Repeat the request."
-        ) from problem
+    except failures() as problem:
+        raise _without_answer(operation, problem) from problem
+
+
+def _without_answer(operation: str, problem: Exception) -> BackendError:
+    """Return what a call means to the services that AWS did not answer."""
+    name = type(problem).__name__
+    if (reason := _UNSET.get(name)) is not None:
+        return BackendUnavailableError(
+            f"{operation} failed: {reason}.",
+            hint="Set AWS_REGION, and AWS_PROFILE or the AWS_ACCESS_KEY_ID pair.",
+        )
+    if not isinstance(problem, unsent()):
+        return BackendError(f"{operation} failed: {name}.", hint="Repeat the request.")
+    kind = BackendUnavailableError if had_no_effect(problem) else BackendError
+    return kind(f"{operation} failed: the AWS endpoint is unreachable.", hint="Repeat the request.")
 
 
 def is_contended(problem: Exception) -> bool:
@@ -89,7 +92,7 @@ def is_contended(problem: Exception) -> bool:
 
     Such a call had no effect, and the same one may succeed a moment later.
     """
-    if not isinstance(problem, ClientError):
+    if not isinstance(problem, refusals()):
         return False
     if error_code(problem) == "TransactionConflictException":
         return True
@@ -97,7 +100,7 @@ def is_contended(problem: Exception) -> bool:
     return bool(reasons) and reasons <= _IN_THE_WAY
 
 
-def met_transaction(problem: ClientError) -> bool:
+def met_transaction(problem: Exception) -> bool:
     """Return whether any part of a cancelled transaction met another transaction.
 
     What that one is about to write is not known yet: the same call may end otherwise a moment
@@ -106,14 +109,9 @@ def met_transaction(problem: ClientError) -> bool:
     return "TransactionConflict" in _reasons(problem)
 
 
-def _reasons(problem: ClientError) -> frozenset[str]:
+def _reasons(problem: Exception) -> frozenset[str]:
     """Return why a transaction was cancelled, for each part; empty for another error."""
     if error_code(problem) != CANCELLED:
         return frozenset()
-    response: Any = problem.response
-    return frozenset(str(each.get("Code")) for each in response.get("CancellationReasons") or ())
-
-
-def error_code(problem: ClientError) -> str:
-    """Return the code of an AWS error answer."""
-    return str(problem.response.get("Error", {}).get("Code", "Unknown"))
+    reasons = answer_of(problem).get("CancellationReasons") or ()
+    return frozenset(str(each.get("Code")) for each in reasons)

@@ -16,7 +16,7 @@ from ojs_aws.adapters.dynamodb.patient_client import Patience, patient
 from ojs_aws.adapters.dynamodb.queues.registry import DynamoQueueRegistry
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
-from ojs_aws.bootstrap.clients import AwsClients, aws_clients
+from ojs_aws.bootstrap.clients import AwsClients, account_of, aws_clients
 from ojs_aws.bootstrap.machine import (
     InThreads,
     SystemClock,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.ports import Clock, IdGenerator
+    from ojs_aws.ports import Clock, IdGenerator, RecordTries
     from ojs_aws.services.access.api_keys import (
         Authentication,
         KeyBook,
@@ -47,13 +47,16 @@ __all__ = [
     "InThreads",
     "SystemClock",
     "UuidGenerator",
+    "account_of",
     "aws_clients",
     "build_authentication",
     "build_backend",
     "build_key_book",
+    "build_ports",
     "build_remembered_authentication",
     "enqueuing",
     "job_store",
+    "record_tries",
 ]
 
 
@@ -141,6 +144,13 @@ def build_remembered_authentication(
     return RememberedAuthentication(authentication, clock, settings.auth_cache_s * 1000)
 
 
+def record_tries(settings: Settings, clients: AwsClients, partition: str) -> RecordTries:
+    """Return what counts the tries of stream records, for one reader of the stream."""
+    from ojs_aws.adapters.dynamodb.events.tries import DynamoRecordTries
+
+    return DynamoRecordTries(clients.dynamodb, settings.table, partition)
+
+
 def build_backend(
     settings: Settings,
     clients: AwsClients | None = None,
@@ -149,7 +159,19 @@ def build_backend(
     ids: IdGenerator | None = None,
     both: Both | None = None,
 ) -> Backend:
-    """Return the backend of a deployment.
+    """Return the backend of a deployment; for parameters see :func:`build_ports`."""
+    return Backend(settings, build_ports(settings, clients, clock=clock, ids=ids, both=both))
+
+
+def build_ports(
+    settings: Settings,
+    clients: AwsClients | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: IdGenerator | None = None,
+    both: Both | None = None,
+) -> Ports:
+    """Return what the services of a deployment need from the world.
 
     :param clients: AWS clients; by default made from the usual AWS environment.
     """
@@ -158,47 +180,45 @@ def build_backend(
     # Threads of their own: what waits for documents may be one of the others.
     store = job_store(settings, aws, in_order if both else InThreads().each)
     made = Adapters(settings, aws, store)
-    return Backend(
-        settings,
-        Ports(
-            store=store,
-            messages=SqsMessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
-            queues=DynamoQueueRegistry(
-                client=aws.dynamodb,
-                sqs=aws.sqs,
-                table=settings.table,
-                queue_prefix=settings.queue_prefix,
-                queue_url_prefix=settings.queue_url_prefix,
-                declared=settings.queues,
-                allow_undeclared=settings.allow_undeclared_queues,
-            ),
-            workers=made.workers,
-            marks=made.marks,
-            events=made.events,
-            announce=made.announce,
-            cron=made.cron,
-            alarms=made.alarms,
-            schemas=made.schemas,
-            unique=made.unique,
-            workflows=made.workflows,
-            limits=made.limits,
-            client_buckets=made.client_buckets,
-            batches=made.batches,
-            bulk=made.bulk,
-            settings_book=made.settings_book,
-            triggers=functools.cache(made.triggers),
-            depths=made.depths,
-            tallies=made.tallies,
-            failure_groups=made.failure_groups,
-            api_keys=made.api_keys,
-            pressures=made.pressures,
-            clock=clock or SystemClock(),
-            ids=ids or UuidGenerator(),
-            new_reservation_id=new_reservation_id,
-            enqueuing=functools.partial(enqueuing, settings),
-            both=both or threads,
-            each=None if both else threads.each,
-            pause=time.sleep,
-            spread=None if both else threads.each,
+    return Ports(
+        store=store,
+        messages=SqsMessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
+        queues=DynamoQueueRegistry(
+            client=aws.dynamodb,
+            sqs=aws.sqs,
+            table=settings.table,
+            queue_prefix=settings.queue_prefix,
+            queue_url_prefix=settings.queue_url_prefix,
+            declared=settings.queues,
+            allow_undeclared=settings.allow_undeclared_queues,
         ),
+        workers=made.workers,
+        marks=made.marks,
+        events=made.events,
+        announce=made.announce,
+        cron=made.cron,
+        alarms=made.alarms,
+        schemas=made.schemas,
+        unique=made.unique,
+        workflows=made.workflows,
+        limits=made.limits,
+        client_buckets=made.client_buckets,
+        batches=made.batches,
+        bulk=made.bulk,
+        settings_book=made.settings_book,
+        triggers=functools.cache(made.triggers),
+        depths=made.depths,
+        tallies=made.tallies,
+        failure_groups=made.failure_groups,
+        api_keys=made.api_keys,
+        pressures=made.pressures,
+        clock=clock or SystemClock(),
+        ids=ids or UuidGenerator(),
+        new_reservation_id=new_reservation_id,
+        enqueuing=functools.partial(enqueuing, settings),
+        both=both or threads,
+        each=None if both else threads.each,
+        pause=time.sleep,
+        processor_s=time.thread_time,
+        spread=None if both else threads.each,
     )

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Final, cast
 from ojs_aws._version import __version__
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
+
+    from ojs_aws.adapters.account import Account, IdentityClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,33 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
 
     :param endpoint_url: another AWS endpoint (an emulator) for all services.
     """
+    make = _maker(endpoint_url, region)
+    return AwsClients(
+        dynamodb=cast("DynamoDBClient", make("dynamodb")),
+        sqs=cast("SQSClient", make("sqs")),
+        s3=functools.cache(lambda: cast("S3Client", make("s3"))),
+        events=functools.cache(lambda: cast("EventBridgeClient", make("events"))),
+        functions=functools.cache(lambda: cast("LambdaClient", make("lambda"))),
+    )
+
+
+def account_of(endpoint_url: str | None = None, region: str | None = None) -> Account:
+    """Return the account of the usual AWS environment; parameters as of :func:`aws_clients`."""
+    from ojs_aws.adapters.account import Account  # nothing that is deployed needs it
+
+    make = _maker(endpoint_url, region)
+    sqs = cast("SQSClient", make("sqs"))
+    return Account(
+        region=sqs.meta.region_name,
+        identity=cast("IdentityClient", make("sts")),
+        functions=cast("LambdaClient", make("lambda")),
+        sqs=sqs,
+        stacks=cast("CloudFormationClient", make("cloudformation")),
+    )
+
+
+def _maker(endpoint_url: str | None, region: str | None) -> Callable[[str], object]:
+    """Return what makes the client of a service, all with one session and configuration."""
     import botocore.config  # tests bring clients of their own
     import botocore.session
 
@@ -66,10 +96,4 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
         watch_attempts(client)
         return client
 
-    return AwsClients(
-        dynamodb=cast("DynamoDBClient", make("dynamodb")),
-        sqs=cast("SQSClient", make("sqs")),
-        s3=functools.cache(lambda: cast("S3Client", make("s3"))),
-        events=functools.cache(lambda: cast("EventBridgeClient", make("events"))),
-        functions=functools.cache(lambda: cast("LambdaClient", make("lambda"))),
-    )
+    return make

@@ -151,4 +151,9 @@ class BackendFunctions:
     def _access_settings(self) -> dict[str, str]:
         """Return the settings that say who may call the API."""
         is_public = "1" if self.props.public_status else "0"
-        return {**self.props.access.settings, "OJS_PUBLIC_STATUS": is_public}
+        origins = ",".join(self.props.cors_origins)
+        return {
+            **self.props.access.settings,
+            "OJS_PUBLIC_STATUS": is_public,
+            **({"OJS_CORS_ORIGINS": origins} if origins else {}),
+        }

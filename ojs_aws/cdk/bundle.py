@@ -60,11 +60,11 @@ PAGE: Final = PACKAGE / "dashboard"
 """The folder of the dashboard's page."""
 
 _NEEDLESS: Final = {
-    PACKAGE: frozenset({_HERE.name, PAGE.name, "cli", "pricing"}),
+    PACKAGE: frozenset({_HERE.name, PAGE.name, "cli", "memory_aws", "pricing"}),
     PAGE: frozenset({"web"}),
 }
 """What bundles leave out of a folder: the constructs, the page (it is a bundle of its own), the
-command line and its estimates, and the sources that the page is built from."""
+command line and its estimates, the AWS of tests, and the sources that the page is built from."""
 
 _CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 

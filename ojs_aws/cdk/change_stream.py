@@ -28,8 +28,6 @@ class ChangeStreamProps:
     :ivar table: the table with the stream.
     :ivar function: what reads it.
     :ivar batch_size: most records of one invocation.
-    :ivar retry_attempts: tries of a batch that the function does not end well with. It sets aside
-        by itself what it cannot publish; a batch fails when it meets an outage, so give it time.
     :ivar late_minutes: how old the newest unpublished change may be before an alarm rings.
     :ivar parallelization_factor: invocations at a time for each shard, 1 to 10; a job's own
         changes stay in order.
@@ -41,7 +39,6 @@ class ChangeStreamProps:
     table: dynamodb.ITableV2
     function: lambda_.Function
     batch_size: int = 100
-    retry_attempts: int = 1000
     late_minutes: int = 5
     parallelization_factor: int = 1
     batching_window_s: int = 1
@@ -50,14 +47,16 @@ class ChangeStreamProps:
 class ChangeStream(Construct):
     """Feeds changes to a function; a record that always fails does not block the others.
 
-    The function sets aside in the table what it cannot publish. A record that ends the function
-    itself is found by bisecting, and its position goes to a queue. Both ring an alarm. Changes of
-    items that are no events, such as the log that the function itself writes, invoke nothing.
+    A batch that fails in an outage is tried again for 23 hours; then its position goes to a queue.
+    The function sets aside in the table what it cannot publish, and a record that ends it, which is
+    found by bisecting. Both ring an alarm. Changes of items that are no events, such as the log
+    that the function itself writes, invoke nothing.
 
     :ivar failures: the queue of batches that were given up.
     :ivar alarm: rings when there is one.
     :ivar set_aside: rings when the function set a record aside.
-    :ivar late: rings when events come late, or not at all.
+    :ivar late: rings when events come late. If nothing reads the stream, its metric is missing:
+        then the alarm ``unread`` of :class:`~ojs_aws.cdk.TickSchedule` rings.
     """
 
     def __init__(self, scope: Construct, id_: str, props: ChangeStreamProps) -> None:
@@ -73,7 +72,6 @@ class ChangeStream(Construct):
             published_changes(),
             batch_size=props.batch_size,
             window_s=props.batching_window_s,
-            retry_attempts=props.retry_attempts,
             parallelization_factor=props.parallelization_factor,
         )
         minute = Duration.minutes(1)

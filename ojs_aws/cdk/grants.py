@@ -12,18 +12,21 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
+from constructs import Construct
 
 from ojs_aws.cdk.permissions import (
     BATCH_WRITE,
     CREATE_QUEUE,
     KEYS_DENIED,
+    LIST_DOCUMENTS,
     OWN_KEY,
-    TRIGGER_TAG,
+    READ_DOCUMENT,
     Permissions,
 )
 from ojs_aws.cdk.resources.job_queues import JobQueues
 from ojs_aws.cdk.resources.job_table import JobTable
-from ojs_aws.topology import KEY_PARTITION
+from ojs_aws.cdk.stack_removal import StackRemoval
+from ojs_aws.topology import DOCUMENT_PREFIX, KEY_PARTITION, OWNER_TAG
 
 JOB_PARTITIONS: Final = "job#*"
 """The partitions of jobs, and of their documents."""
@@ -43,6 +46,7 @@ class Grants:
     event_bus: events.IEventBus
     encryption_key: kms.IKey | None
     allow_undeclared_queues: bool
+    removal: StackRemoval | None = None
 
     def give(
         self,
@@ -55,9 +59,9 @@ class Grants:
         :param queues: the queues that are meant; None means all of the backend's.
         """
         principal, key = grantee.grant_principal, self.encryption_key
-        is_used = permissions.table or permissions.keys
+        is_used = permissions.table or permissions.keys or permissions.updates
         creates = permissions.creates_queues and self.allow_undeclared_queues
-        queue_actions = (*permissions.queues, *((CREATE_QUEUE,) if creates else ()))
+        queue_actions = (*permissions.queues, *(CREATE_QUEUE if creates else ()))
         wanted: list[tuple[Sequence[str], list[str]]] = [
             (permissions.table, [self.table.table.table_arn]),
             (("dynamodb:Query",) if permissions.has_index else (), [self.table.index_arn]),
@@ -76,11 +80,14 @@ class Grants:
         for actions, resources in wanted:
             if actions:
                 _say(principal, actions, resources)
+        if READ_DOCUMENT in permissions.documents:
+            self._tell_missing(principal)
         if permissions.switches_triggers:
             self._triggers(principal)
         for action, partitions in (
             ("dynamodb:DeleteItem", permissions.deletes),
             ("dynamodb:PutItem", permissions.puts),
+            ("dynamodb:UpdateItem", permissions.updates),
         ):
             if partitions:
                 leading = {"dynamodb:LeadingKeys": [*partitions]}
@@ -91,6 +98,16 @@ class Grants:
             conditions = {"ForAllValues:StringLike": leading}
             _say(principal, [BATCH_WRITE], [self.table.table.table_arn], conditions)
         self._keys(principal, permissions)
+        if self.removal is not None and isinstance(grantee, Construct):
+            self.removal.precede(grantee)
+
+    def _tell_missing(self, principal: iam.IPrincipal) -> None:
+        """Let S3 say that a document is missing; otherwise it says that access to it is denied.
+
+        What reads a document names no prefix, so the condition is about real lists only.
+        """
+        of_documents = {"StringLikeIfExists": {"s3:prefix": [f"{DOCUMENT_PREFIX}*"]}}
+        _say(principal, [LIST_DOCUMENTS], [self.bucket.bucket_arn], of_documents)
 
     def _queue_arns(self, queues: Sequence[sqs.IQueue] | None) -> list[str]:
         """Return ARNs of the queues: one pattern for all, or one for each queue by its name."""
@@ -107,7 +124,7 @@ class Grants:
             resource_name="*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
-        tagged = {"StringEquals": {f"aws:ResourceTag/{TRIGGER_TAG}": self.queues.prefix}}
+        tagged = {"StringEquals": {f"aws:ResourceTag/{OWNER_TAG}": self.queues.prefix}}
         for action, resource, conditions in (
             ("lambda:ListEventSourceMappings", "*", None),  # Lambda knows no resource for it
             ("lambda:UpdateEventSourceMapping", mappings, tagged),

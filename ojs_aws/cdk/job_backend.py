@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
 from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps
 from ojs_aws.cdk.api.dashboard_sign_in import described
 from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
-from ojs_aws.cdk.api.job_endpoint import JobEndpoint, JobEndpointProps, has_job_endpoint
+from ojs_aws.cdk.api.job_endpoint import (
+    JobEndpoint,
+    JobEndpointProps,
+    has_job_endpoint,
+    warn_of_removal,
+)
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
 from ojs_aws.cdk.cron_alarms import CronAlarms, CronAlarmsProps
@@ -27,16 +29,14 @@ from ojs_aws.cdk.job_backend_props import (
 from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
+from ojs_aws.cdk.resources.documents import documents_bucket
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
-from ojs_aws.cdk.resources.storage import private_bucket
+from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
 from ojs_aws.cdk.stack_size import StackSize
 from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
 from ojs_aws.cdk.worker_concurrency import WorkerConcurrency
 from ojs_aws.transport.http.routes import Group
-
-BACKUP_DAYS: Final = 35
-"""How far back the table can be restored, and therefore its documents."""
 
 
 class JobBackend(Construct):
@@ -45,6 +45,7 @@ class JobBackend(Construct):
     :ivar table: the table of jobs.
     :ivar queues: the SQS queues.
     :ivar bucket: documents that do not fit into the table.
+    :ivar removal: removes them and queues of first use with the stack, where data goes with it.
     :ivar event_bus: where lifecycle events are published.
     :ivar functions: the API's functions, by their groups.
     :ivar authorizer: the function that finds callers by their API keys, where they have some.
@@ -53,7 +54,7 @@ class JobBackend(Construct):
     :ivar stream: the function that reads the table's changes.
     :ivar export: what writes jobs that have ended to S3, where that is wanted.
     :ivar api: the HTTP API.
-    :ivar job_endpoint: the URL of senders and workers, where there is one.
+    :ivar job_endpoint: the URL of senders and workers, where it was asked for.
     :ivar page: the page for operators at the API's URL, where that is wanted.
     :ivar alarms: those that watch the whole; ``schedule`` and ``changes`` have their own.
     :ivar environment: the settings of a function that uses the backend directly.
@@ -81,7 +82,13 @@ class JobBackend(Construct):
                 adopted=props.adopted_queues,
             ),
         )
-        self.bucket = self._bucket()
+        self.bucket = documents_bucket(
+            self,
+            key=props.encryption_key,
+            removal_policy=props.removal_policy,
+            days=props.document_backup_days,
+        )
+        self.removal = self._removal()
         self.event_bus = props.event_bus or events.EventBus(self, "Events")
         grants = Grants(
             table=self.table,
@@ -90,6 +97,7 @@ class JobBackend(Construct):
             event_bus=self.event_bus,
             encryption_key=props.encryption_key,
             allow_undeclared_queues=props.allow_undeclared_queues,
+            removal=self.removal,
         )
         self.grant = grants.give
         self.environment = self._environment()
@@ -148,11 +156,11 @@ class JobBackend(Construct):
 
     def _job_endpoint(self, functions: BackendFunctions) -> JobEndpoint | None:
         props = self.props
+        if props.job_endpoint is None:
+            throttles = props.rate_limit_per_s is not None or props.burst_limit is not None
+            warn_of_removal(self, props.access, throttles=throttles)
         if not has_job_endpoint(
-            props.access,
-            wanted=props.job_endpoint,
-            rate_limit_per_s=props.rate_limit_per_s,
-            burst_limit=props.burst_limit,
+            props.access, wanted=props.job_endpoint, concurrency=props.job_endpoint_concurrency
         ):
             return None
         return JobEndpoint(
@@ -239,6 +247,7 @@ class JobBackend(Construct):
                 options=options,
                 encryption_key=self.props.encryption_key,
                 removal_policy=self.props.removal_policy,
+                removal=self.removal,
             ),
         )
 
@@ -253,31 +262,28 @@ class JobBackend(Construct):
             JobTableProps(
                 removal_policy=props.removal_policy,
                 encryption_key=props.encryption_key,
+                has_aws_owned_key=props.has_aws_owned_key,
                 deletion_protection=is_protected,
                 restored=props.restored_table,
+                warm_throughput=props.warm_throughput,
+                index_warm_throughput=props.index_warm_throughput,
             ),
         )
 
-    def _bucket(self) -> s3.Bucket:
-        key, days = self.props.encryption_key, self.props.document_backup_days
-        if days is None:
-            days = 0 if self.props.removal_policy is RemovalPolicy.DESTROY else BACKUP_DAYS
-        return private_bucket(
+    def _removal(self) -> StackRemoval | None:
+        props = self.props
+        if props.removal_policy is not RemovalPolicy.DESTROY:
+            return None
+        return StackRemoval(
             self,
-            "Documents",
-            key=key,
-            removal_policy=self.props.removal_policy,
-            is_versioned=days > 0,
-            rules=[
-                s3.LifecycleRule(
-                    abort_incomplete_multipart_upload_after=Duration.days(1),
-                    noncurrent_version_expiration=Duration.days(days) if days else None,
-                    expired_object_delete_marker=True if days else None,
-                )
-            ],
-            why_unlogged="Only the backend's functions read and write it, and log what they do; "
-            "who needs more switches on CloudTrail's data events, which lose no request as access "
-            "logs may.",
+            "Removal",
+            StackRemovalProps(
+                bucket=self.bucket,
+                queues=self.queues,
+                target=props.target,
+                log_retention=props.log_retention,
+                log_level=props.log_level,
+            ),
         )
 
     def _environment(self) -> dict[str, str]:

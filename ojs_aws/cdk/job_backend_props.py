@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
@@ -44,20 +45,28 @@ class JobBackendProps:
         account's limit.
     :ivar burst_limit: requests at a moment; None: twice the rate.
     :ivar access_log: keep a line of each request at the gateway, its own refusals included.
-    :ivar job_endpoint: give senders and workers a function URL beside the API, whose requests cost
-        nothing. None: where ``access`` needs no gateway and no ``rate_limit_per_s`` or
-        ``burst_limit`` is set, which the URL would pass by.
+    :ivar job_endpoint: give senders and workers a public function URL beside the API, whose
+        requests cost nothing, and which nothing of the gateway protects: no WAF, domain or
+        ``rate_limit_per_s``. None: no, with a warning where earlier versions made one unasked.
     :ivar job_endpoint_concurrency: executions that are set aside for that URL, and the most it may
         have; ten times as many requests a second get through. None: what the account has.
     :ivar encryption_key: a KMS key of your own for the table and the bucket; None: AWS's.
+    :ivar has_aws_owned_key: encrypt the table under a key that AWS owns: its use is free, and no
+        log of yours shows it. Else the account's key for DynamoDB, which costs up to $0.30 a month.
     :ivar deletion_protection: refuse to delete the table; None: unless it goes with the stack.
     :ivar restored_table: a table restored from a backup, in the place of one of its own.
+    :ivar warm_throughput: units a second that a new table takes at once, for a load that is large
+        from the first day; AWS bills it once, and never lowers it. None: 4,000 written, 12,000
+        read.
+    :ivar index_warm_throughput: the same of the index, which takes more writes than the table.
     :ivar document_backup_days: how long deleted documents can be brought back, at the price of
         keeping them; 0: not. None: as long as the table, unless all goes with the stack.
     :ivar export: write jobs that have ended to S3; None: not.
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar stream_parallelization_factor: invocations of the stream function at a time for each
-        shard, 1 to 10: more where it cannot keep up with the changes.
+        shard, 1 to 10. With 1 a new table, which has four shards, publishes some 880 jobs a second
+        (docs/capacity.md): choose more before a larger load. It costs more where changes are rare,
+        because each invocation gathers fewer of them.
     :ivar stream_batching_window_s: how long changes are gathered for one invocation, 0 to 300:
         events cost less at low rates; they and the next steps of workflows come later by that.
     :ivar memory_mb: memory of the API's functions.
@@ -65,7 +74,8 @@ class JobBackendProps:
     :ivar tracing: trace the functions with AWS X-Ray, which bills traces and makes starts slower.
     :ivar log_retention: how long logs are kept.
     :ivar log_level: least level that the functions log.
-    :ivar removal_policy: what becomes of the table and the bucket when the stack goes.
+    :ivar removal_policy: what becomes of the table and the buckets when the stack goes. ``DESTROY``
+        takes along what is in them, and the SQS queues that were made at their first use.
     :ivar alarm_topic: is notified when an alarm rings, and when it is over; None: nobody is.
     :ivar queue_alarms: declared queues that have alarms of their own, beside those for all jobs.
     :ivar old_job_minutes: how long a job may be available before an alarm rings.
@@ -94,8 +104,11 @@ class JobBackendProps:
     job_endpoint: bool | None = None
     job_endpoint_concurrency: int | None = None
     encryption_key: kms.IKey | None = None
+    has_aws_owned_key: bool = False
     deletion_protection: bool | None = None
     restored_table: RestoredTable | None = None
+    warm_throughput: dynamodb.WarmThroughput | None = None
+    index_warm_throughput: dynamodb.WarmThroughput | None = None
     document_backup_days: int | None = None
     export: ExportOptions | None = None
     event_bus: events.IEventBus | None = None

@@ -13,12 +13,14 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from ojs_aws.cdk.monitoring.alarms import alarm
+from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
 from ojs_aws.cdk.resources.storage import failures_queue, private_bucket, read_stream
+from ojs_aws.cdk.stack_removal import StackRemoval
 from ojs_aws.topology import (
     ENDED_STATES,
     EXPORT_PREFIX,
     JOB_SORT_KEY,
+    LEFT_OUT_METRIC,
     STATE_ATTRIBUTE,
 )
 
@@ -49,6 +51,7 @@ class JobExportProps:
     :ivar table: the table with the stream.
     :ivar encryption_key: a KMS key of your own for the bucket; None: S3's.
     :ivar removal_policy: what becomes of the files when the stack goes.
+    :ivar removal: removes them then, if they go, too.
     """
 
     function: lambda_.Function
@@ -56,6 +59,7 @@ class JobExportProps:
     options: ExportOptions
     encryption_key: kms.IKey | None = None
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
+    removal: StackRemoval | None = None
 
 
 class JobExport(Construct):
@@ -67,6 +71,7 @@ class JobExport(Construct):
     :ivar bucket: where the files are.
     :ivar failures: the queue of batches that were given up.
     :ivar late: rings when the export is behind for half an hour.
+    :ivar left_out: rings when the function left jobs out.
     """
 
     def __init__(self, scope: Construct, id_: str, props: JobExportProps) -> None:
@@ -83,6 +88,8 @@ class JobExport(Construct):
             why_unlogged="One function writes it; who reads it, and wants that logged, adds it to "
             "this bucket.",
         )
+        if props.removal is not None:
+            props.function.node.add_dependency(props.removal.empty("Export", self.bucket))
         self.failures = failures_queue(
             self, "It is the export's own queue of what was given up, kept there for an operator."
         )
@@ -111,6 +118,13 @@ class JobExport(Construct):
             "the-export-is-late",
             props.function.metric("IteratorAge", statistic="Maximum", period=Duration.minutes(5)),
             30 * 60_000,
+        )
+        self.left_out = alarm(
+            self,
+            "LeftOut",
+            "Jobs were left out of the export.",
+            "jobs-were-left-out-of-the-export",
+            own_metric(LEFT_OUT_METRIC, props.function, "Sum", Duration.minutes(5)),
         )
 
 

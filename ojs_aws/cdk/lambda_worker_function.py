@@ -16,9 +16,10 @@ from constructs import Construct
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, lock_of
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
-from ojs_aws.cdk.permissions import LAMBDA_WORKER, TRIGGER_TAG
+from ojs_aws.cdk.permissions import LAMBDA_WORKER
 from ojs_aws.cdk.warm_start import WarmStart
 from ojs_aws.cdk.worker_concurrency import DEFAULT_MAX_CONCURRENCY
+from ojs_aws.topology import OWNER_TAG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,7 @@ class LambdaWorkerFunction(Construct):
         """
         for each in self.node.find_all():
             if isinstance(each, lambda_.CfnEventSourceMapping):
-                Tags.of(each).add(TRIGGER_TAG, backend.queues.prefix)
+                Tags.of(each).add(OWNER_TAG, backend.queues.prefix)
 
 
 def _description(queues: Sequence[str]) -> str:

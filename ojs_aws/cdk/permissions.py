@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.topology import BATCHES_PARTITION, OPERATION_PARTITION
+from ojs_aws.topology import BATCHES_PARTITION, EXPORT_TRIES_PARTITION, OPERATION_PARTITION
 
 READ: Final = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query")
 WRITE: Final = ("dynamodb:PutItem", "dynamodb:UpdateItem")
 BATCH_WRITE: Final = "dynamodb:BatchWriteItem"
-DOCUMENTS: Final = ("s3:GetObject", "s3:PutObject")
+READ_DOCUMENT: Final = "s3:GetObject"
+LIST_DOCUMENTS: Final = "s3:ListBucket"
+"""Goes with the right to read documents: S3 then says which of them do not exist."""
+DOCUMENTS: Final = (READ_DOCUMENT, "s3:PutObject")
 KEPT_DOCUMENTS: Final = ("s3:DeleteObject", *DOCUMENTS)
-CREATE_QUEUE: Final = "sqs:CreateQueue"
-
-TRIGGER_TAG: Final = "ojs-queue-prefix"
-"""Tag of the triggers of a backend's workers. Its value is the prefix of the backend's queues,
-which is unique in an account and region."""
+CREATE_QUEUE: Final = ("sqs:CreateQueue", "sqs:TagQueue")
+"""SQS asks for both where a queue is made with tags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,7 @@ class Permissions:
         backend's own workers, which have its tag.
     :ivar keys: actions on the records of API keys, which nothing else here allows.
     :ivar puts: partitions of the table into which it may put items, beside those actions.
+    :ivar updates: partitions of which it may update items, beside those actions.
     """
 
     table: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class Permissions:
     switches_triggers: bool = False
     keys: tuple[str, ...] = ()
     puts: tuple[str, ...] = ()
+    updates: tuple[str, ...] = ()
 
 
 PRODUCER: Final = Permissions(
@@ -124,10 +126,11 @@ STREAM: Final = Permissions(
 whose retention ended, sends the messages of jobs that were enqueued by transactions, and deletes
 those of completed jobs. Moves workflows on: enqueues their jobs. Its trigger reads the stream."""
 
-EXPORT: Final = Permissions()
-"""Writes the files of the export. Its trigger reads the stream, and hands it what it needs."""
+EXPORT: Final = Permissions(updates=(EXPORT_TRIES_PARTITION,), deletes=(EXPORT_TRIES_PARTITION,))
+"""Writes the files of the export. Its trigger reads the stream, and hands it what it needs. It
+counts in the table how often a record ended it."""
 
-EXPORT_DOCUMENTS: Final = Permissions(table=("dynamodb:GetItem",), documents=("s3:GetObject",))
+EXPORT_DOCUMENTS: Final = replace(EXPORT, table=("dynamodb:GetItem",), documents=(READ_DOCUMENT,))
 """The same with documents, some of which have places of their own."""
 
 LAMBDA_WORKER: Final = replace(WORKER_API, creates_queues=False, documents=DOCUMENTS)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -13,7 +14,13 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
-from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, LOST_METRIC, UNDECLARED_METRIC
+from ojs_aws.topology import (
+    EVENTS_LAG_METRIC,
+    LAG_METRIC,
+    LEFT_METRIC,
+    LOST_METRIC,
+    UNDECLARED_METRIC,
+)
 
 LATE_TICKS: Final = 3
 LEFT_TICKS: Final = 10
@@ -27,32 +34,37 @@ class TickScheduleProps:
     :ivar function: the sweep.
     :ivar interval_minutes: between two ticks; at most 5. Nothing that a client sees depends on it.
     :ivar late_minutes: how late jobs may become before the alarm rings.
+    :ivar unread_minutes: for how long the stream's consumer may handle no tick before an alarm
+        rings; more than the interval.
     :ivar most_undeclared: undeclared queues that there may be; None where there are none.
     """
 
     function: lambda_.IFunction
     interval_minutes: int = 1
     late_minutes: int = 1
+    unread_minutes: int = 5
     most_undeclared: int | None = None
 
 
 class TickSchedule(Construct):
     """Define an EventBridge rule that invokes the sweep.
 
-    A failed tick is not repeated: the next one does its work too.
+    A tick that fails, or that Lambda has no room for, is not repeated: the next one does its work
+    too. By default EventBridge and Lambda both repeat events and keep them for hours.
 
     :ivar rule: the rule.
     :ivar late: rings when due jobs had no message for some time, and when no tick ended for long.
     :ivar left: rings when ticks again and again leave queues undone.
+    :ivar unread: rings when nothing reads the table's stream any more.
     :ivar many_queues: rings when nearly as many undeclared queues were made as there may be.
     """
 
     def __init__(self, scope: Construct, id_: str, props: TickScheduleProps) -> None:
         """Define the rule."""
         super().__init__(scope, id_)
-        target = targets.LambdaFunction(
-            props.function, retry_attempts=0, max_event_age=Duration.minutes(1)
-        )
+        once: Mapping[str, Any] = {"retry_attempts": 0, "max_event_age": Duration.minutes(1)}
+        props.function.configure_async_invoke(**once)
+        target = targets.LambdaFunction(props.function, **once)
         self.rule = events.Rule(
             self,
             "Rule",
@@ -83,6 +95,16 @@ class TickSchedule(Construct):
             "the-sweep-leaves-queues-undone",
             metric(LEFT_METRIC),
             periods=LEFT_TICKS,
+        )
+        self.unread = alarm(
+            self,
+            "Unread",
+            "Changes of the table are not read, or very late: there are no events.",
+            "events-come-late",
+            metric(EVENTS_LAG_METRIC),
+            props.unread_minutes * 60_000,
+            periods=LATE_TICKS,
+            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
         )
         self.lost = alarm(
             self,

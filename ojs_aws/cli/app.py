@@ -26,6 +26,7 @@ from ojs_aws.cli import (
     keys,
     limits,
     monitor,
+    preflight,
     queues,
     readiness,
     restore,
@@ -57,6 +58,7 @@ monitor.register(app)
 dashboard.register(app)
 doctor.register(app)
 readiness.register(app)
+preflight.register(app)
 cost.register(app)
 run.register(app)
 
@@ -107,7 +109,14 @@ def local(
     ] = False,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(help="An origin whose pages may read the answers. May be repeated."),
+        typer.Option(help="An origin whose pages may use the server. May be repeated."),
+    ] = None,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name that leads to this server, beside localhost. Requests under other names "
+            "are refused. May be repeated."
+        ),
     ] = None,
     log_level: Annotated[
         str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
@@ -135,6 +144,7 @@ def local(
             endpoint_url=endpoint_url,
             has_auth=auth,
             cors_origins=tuple(cors_origin or ()),
+            host_names=tuple(host_name or ()),
         ),
         log_level,
     )

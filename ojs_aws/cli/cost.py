@@ -45,7 +45,7 @@ _OPTIONS: Final = {
     "retention_days": typer.Option(min=0, help="How long ended jobs are kept, in days."),
     "has_bus": typer.Option("--bus/--no-bus", help="Publish lifecycle events to the event bus."),
     "uses_gateway": typer.Option(
-        "--gateway", help="Requests go through API Gateway, and not to the job endpoint."
+        "--gateway/--job-endpoint", help="Requests go through API Gateway, or to the job endpoint."
     ),
     "has_access_log": typer.Option(
         "--access-log/--no-access-log", help="The gateway logs each request."
@@ -53,10 +53,17 @@ _OPTIONS: Final = {
     "stream_window_s": typer.Option(
         "--stream-window", min=0, max=300, help="Batching window of the table's stream, in seconds."
     ),
+    "shards": typer.Option(
+        min=1, help="Shards of the table's stream: four of a new table, more after it has grown."
+    ),
     "has_dashboard": typer.Option(
         "--dashboard/--no-dashboard", help="The stack has its dashboard."
     ),
     "has_alarms": typer.Option("--alarms/--no-alarms", help="The stack has its alarms."),
+    "has_account_key": typer.Option(
+        "--account-key/--aws-owned-key",
+        help="The table's KMS key is the account's, whose use is billed, or one that AWS owns.",
+    ),
     "unique": typer.Option(min=0, max=1, help="Share of unique jobs, 0 to 1."),
     "steps": typer.Option(min=0, max=1, help="Share of jobs that are steps of workflows."),
     "limited": typer.Option(min=0, max=1, help="Share of jobs with a rate or concurrency limit."),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from urllib.parse import unquote, urlsplit
 from ojs_aws.client.transports.connection import BASE_PATH, base_url
 from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
 from ojs_aws.dashboard.files import INDEX, answer_file
+from ojs_aws.domain.access_errors import PermissionDeniedError
+from ojs_aws.transport.http.sites import LOOPBACK_NAMES, check_host, check_page
 
 if TYPE_CHECKING:
     import httpx
@@ -33,11 +36,13 @@ UPSTREAM_TIMEOUT_S: Final = 35.0
 """The gateway answers after 30 seconds, whatever happens."""
 
 _API: Final = "/ojs/"
+_TARGET: Final = re.compile(r"/(?!/)[!\"$-\[\]-~]*")
+"""Matches a path with its query: one slash first, visible ASCII, no backslash and no fragment."""
+
 _SENT: Final = ("accept", "content-type")
 _RETURNED: Final = (
     "cache-control", "content-type", "date", "ojs-version", "retry-after", "x-request-id",
 )  # fmt: skip
-_OWN_SITE: Final = frozenset({"", "none", "same-origin"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +72,49 @@ class Upstream:
         import httpx
 
         self.url = base_url(url).removesuffix(BASE_PATH)
+        try:
+            self._base = httpx.URL(self.url)
+        except httpx.InvalidURL as problem:
+            raise ValueError(f"{url!r} is no URL of an OJS server: {problem}") from None
         self._credentials = credentials
         self._http = httpx.Client(timeout=UPSTREAM_TIMEOUT_S, transport=http_transport)
 
-    def forward(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    def forward(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Return the server's answer; a 502 if there is none.
 
-        :param path: with its query, as the browser sent it.
+        :param target: the path with its query, as the browser sent it.
         :param headers: by their names in lower case.
         """
         import httpx
 
         sent = {name: headers[name] for name in _SENT if name in headers}
-        request = self._http.build_request(
-            method, self.url + path, content=body or None, headers=sent
-        )
         try:
+            url = self._url_of(target)
+            request = self._http.build_request(method, url, content=body or None, headers=sent)
             credentials = self._credentials or self._pasted(headers)
             if credentials is not None:
                 made = credentials.headers_for(method, str(request.url), request.headers, body)
                 request.headers.update(asyncio.run(made))
             response = self._http.send(request)
-        except ValueError as problem:  # no AWS credentials, or plain HTTP to another machine
+        except (ValueError, httpx.InvalidURL) as problem:
+            # No path, no AWS credentials, or plain HTTP to another machine.
             return refusal(400, "invalid_request", f"{problem}.")
         except httpx.TransportError as problem:
             reason = str(problem) or type(problem).__name__
             return refusal(502, "backend_error", f"No answer from {self.url}: {reason}.")
         kept = {name: response.headers[name] for name in _RETURNED if name in response.headers}
         return Reply(response.status_code, kept, response.content)
+
+    def _url_of(self, target: str) -> httpx.URL:
+        """Return the URL of a target at the server, and at no other one.
+
+        :raises ValueError: the target is no path.
+        """
+        path = self._base.raw_path.rstrip(b"/") + target.encode("ascii")
+        url = self._base.copy_with(raw_path=path)
+        if (url.scheme, url.netloc) != (self._base.scheme, self._base.netloc):
+            raise ValueError("The request names another server")
+        return url
 
     def _pasted(self, headers: Mapping[str, str]) -> Credentials | None:
         """Return the credential that somebody pasted into the page."""
@@ -129,9 +149,7 @@ class DashboardServer:
         self.upstream = upstream
         self._server = ThreadingHTTPServer((LOOPBACK, port), partial(_Handler, self))
         self._server.daemon_threads = True
-        port = self._server.server_port
-        self.hosts = frozenset(f"{name}:{port}" for name in (LOOPBACK, "localhost"))
-        self.url = f"http://{LOOPBACK}:{port}/"
+        self.url = f"http://{LOOPBACK}:{self._server.server_port}/"
 
     def serve(self) -> None:
         """Answer requests until :meth:`stop`."""
@@ -148,9 +166,14 @@ class DashboardServer:
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Return the answer to a request of the browser."""
-        problem = self._foreign(headers)
-        if problem:
-            return refusal(403, "permission_denied", problem)
+        try:
+            check_host(headers, LOOPBACK_NAMES)
+            if path.startswith(_API):
+                check_page(headers)
+        except PermissionDeniedError as problem:
+            return refusal(problem.status, problem.code, problem.message)
+        if not _TARGET.fullmatch(path):
+            return refusal(400, "invalid_request", "The request names no path of this server.")
         name = urlsplit(path).path
         if name.startswith(_API):
             return self._api(method, path, headers, body)
@@ -163,23 +186,9 @@ class DashboardServer:
 
     def _api(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Pass a request of the page on."""
-        if headers.get("sec-fetch-site", "") not in _OWN_SITE:
-            return refusal(403, "permission_denied", "Another site asks for this.")
         if ".." in unquote(urlsplit(path).path).split("/"):
             return refusal(400, "invalid_request", "The path leads upwards.")
         return self.upstream.forward(method, path, headers, body)
-
-    def _foreign(self, headers: Mapping[str, str]) -> str:
-        """Return why a request is none of this server's own page; empty: it is.
-
-        The name of another site may be led to this address, so the host is looked at, too.
-        """
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if host not in self.hosts:
-            return f"This server is {self.url}, and not {host[:100]!r}."
-        if origin is not None and origin != f"http://{host}":
-            return f"This server answers its own page only, and not {origin[:100]!r}."
-        return ""
 
     def _page(self) -> Reply:
         """Return the page, which names the real server in the commands that it shows."""

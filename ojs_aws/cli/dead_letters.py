@@ -11,6 +11,7 @@ from ojs_aws.cli.bulk_outcome import left_text, outcome_members
 from ojs_aws.cli.failures import show_job_with_failures
 from ojs_aws.cli.job_views import error_text
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
+from ojs_aws.cli.list_totals import more_text, total_members
 from ojs_aws.cli.options import JobId, json_of, moment, when_text
 from ojs_aws.cli.output import flat
 from ojs_aws.cli.session import ExitCode, Session, command, listed, misuse, pages
@@ -66,7 +67,7 @@ async def list_dead_letters(
     )
     shown: list[dict[str, JsonValue]] = [{name: job[name] for name in job} for job in jobs]
     session.out.items(
-        {"jobs": shown, "total": read[0].total},
+        {"jobs": shown, **total_members(len(shown), read)},
         {
             "Id": "id",
             "Type": "type",
@@ -79,6 +80,8 @@ async def list_dead_letters(
         nothing="No dead letters.",
         least=("Tries", "Queue"),
     )
+    if text := more_text("dead letter", len(shown), read):
+        session.out.hint(text)
 
 
 @command(app, "show", epilog="Example: ojs-aws dead-letter show ID")

@@ -12,6 +12,7 @@ import typer
 
 from ojs_aws.cli import jobs as group
 from ojs_aws.cli.failures import show_failures
+from ojs_aws.cli.list_totals import more_text, total_members
 from ojs_aws.cli.options import JobId, age_text, with_ages
 from ojs_aws.cli.session import Session, command, listed, misuse
 
@@ -89,9 +90,8 @@ async def list_jobs(
         _show_jobs(session, jobs, read)
     if (examined := sum(page.examined for page in read)) > len(jobs):
         session.out.hint(f"Looked at {examined} jobs.")
-    if read[-1].cursor:
-        about = f"of {read[0].total}" if read[0].is_exact else "and there are more"
-        session.out.hint(f"{len(jobs)} jobs {about}; show more with --limit.")
+    if text := more_text("job", len(jobs), read):
+        session.out.hint(text)
 
 
 def _show_jobs(
@@ -101,8 +101,7 @@ def _show_jobs(
     session.out.items(
         {
             "jobs": [{**job} for job in jobs],
-            "total": read[0].total,
-            "total_is_exact": read[0].is_exact,
+            **total_members(len(jobs), read),
             "examined": sum(page.examined for page in read),
         },
         {

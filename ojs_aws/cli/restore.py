@@ -9,28 +9,34 @@ by the API, with an administrator's key.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ojs_aws.cli.keys import AsJson, EndpointUrl, Table, with_aws
 from ojs_aws.cli.options import moment
 from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import Session, command, misuse
+from ojs_aws.cli.session import ExitCode, Session, command, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.timestamps import Instant
+    from ojs_aws.services.upkeep.list_repair import ListRepairReport
 
 app = typer.Typer(
     name="restore",
-    help="Restore after a loss: the table from its backup, deleted documents, and jobs' messages.",
+    help="Restore after a loss: the table from its backup, deleted documents, messages, and lists.",
     no_args_is_help=True,
 )
+
+SEGMENTS: Final = 8
+"""Parts of the table that are scanned at the same time."""
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count, and change nothing.")]
 
@@ -133,6 +139,51 @@ async def messages(session: Session, dry_run: DryRun = False) -> None:
         text += f"\n{counts['paused']} jobs wait in paused queues: ojs-aws queues resume."
     shown: dict[str, JsonValue] = {name: counts[name] for name in _COUNTED}
     session.out.said(text, {"dry_run": dry_run, "queues": [*queues], **shown})
+
+
+@app.command(epilog="Example: ojs-aws restore lists --table TABLE --dry-run")
+def lists(
+    table: Table,
+    dry_run: DryRun = False,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List completed jobs and move workflows on that the table's stream has lost.
+
+    It reads the whole table, with your AWS credentials. Set the other OJS_ variables as the
+    deployment does: bucket, queue prefix, queue URL prefix. Running it again does no harm.
+    """
+    out = Output(as_json=as_json)
+
+    def repair(clients: AwsClients) -> ListRepairReport:
+        from ojs_aws.adapters.dynamodb.jobs.table_scan import TableScan
+        from ojs_aws.bootstrap import InThreads, build_backend
+        from ojs_aws.config import Settings
+
+        settings = Settings.from_env({**os.environ, "OJS_TABLE": table})
+        scan = TableScan(clients.dynamodb, table)
+        repairs = build_backend(settings, clients).upkeep.list_repair
+
+        def part(number: int) -> ListRepairReport:
+            return repairs(scan.segment(number, SEGMENTS), is_dry=dry_run)
+
+        with out.progress("Segments of the table ...", SEGMENTS) as step:
+            reports = []
+            for report in InThreads().each(part, range(SEGMENTS)):
+                reports.append(report)
+                step(1)
+        return sum(reports[1:], reports[0])
+
+    report = with_aws(out, endpoint_url, repair)
+    listed = "would be listed" if dry_run else "were listed"
+    moved = "would be looked at" if dry_run else "were looked at"
+    out.said(
+        f"{report.listed} of {report.completed} completed jobs were in no list and {listed}; "
+        f"{report.workflows} workflows {moved}, {report.failed} could not be moved on.",
+        {"dry_run": dry_run, **asdict(report)},
+    )
+    if report.failed:
+        raise typer.Exit(ExitCode.FAILED)
 
 
 _COUNTED = ("ready", "waiting", "paused", "workflows")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ojs_aws.worker import Worker
 
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+FORMATS: Final = ("text", "json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class RunOptions:
     queues: tuple[str, ...] = ()
     concurrency: int | None = None
     log_level: str = "INFO"
+    log_format: str = "text"
 
 
 def register(app: typer.Typer) -> None:
@@ -77,6 +79,14 @@ def _run(
     log_level: Annotated[
         str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
     ] = "INFO",
+    log_format: Annotated[
+        str,
+        typer.Option(
+            envvar="OJS_LOG_FORMAT",
+            help="text or json. What the application logs is shown, too, unless it sets up "
+            "logging itself.",
+        ),
+    ] = "text",
 ) -> None:
     """Run a worker until Ctrl-C or SIGTERM, and show what it does: a line for each job.
 
@@ -84,9 +94,11 @@ def _run(
     OJS_API_KEY say where the server is, if the worker does not.
     """
     named = [name.strip() for each in queues or () for name in each.split(",") if name.strip()]
-    options = RunOptions(path, tuple(named), concurrency, log_level.upper())
+    options = RunOptions(path, tuple(named), concurrency, log_level.upper(), log_format.lower())
     if options.log_level not in LEVELS:
         _refuse(f"--log-level is one of {', '.join(LEVELS)}, not {log_level!r}.")
+    if options.log_format not in FORMATS:
+        _refuse(f"--log-format is one of {', '.join(FORMATS)}, not {log_format!r}.")
     if reload or reload_dir:
         from ojs_aws.cli.reload import Reloader
 
@@ -107,7 +119,12 @@ def run_worker(options: RunOptions) -> None:
     try:
         worker.override(queues=options.queues, concurrency=options.concurrency)
         quiet_http()
-        with speaking(worker, level=logging.getLevelNamesMapping()[options.log_level]):
+        with speaking(
+            worker,
+            level=logging.getLevelNamesMapping()[options.log_level],
+            has_application=True,
+            is_json=options.log_format == "json",
+        ):
             worker.run()
     except Exception as problem:  # noqa: BLE001 - whatever the application raises
         if _is_ours(problem):
@@ -123,7 +140,7 @@ def child_command(options: RunOptions) -> list[str]:
         command += ["--queues", queue]
     if options.concurrency is not None:
         command += ["--concurrency", str(options.concurrency)]
-    return [*command, "--log-level", options.log_level]
+    return [*command, "--log-level", options.log_level, "--log-format", options.log_format]
 
 
 def _loaded(path: str) -> Worker:

@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     FAILED = 1
-    """The server failed, a job that was waited for, or some of several jobs."""
+    """The server failed, a job that was waited for, some of several jobs, or ``preflight``."""
     USAGE = 2
     """The command or the request is wrong; nothing was changed."""
     NOT_FOUND = 3

@@ -121,6 +121,7 @@ def _class_of(code: str, status: int) -> type[OjsError]:
     known = _catalogue()
     return (
         known.get((code, status))
+        or known.get((f"x_{code}", status))  # of an earlier server
         or next((kind for (name, _), kind in known.items() if name == code), None)
         or next((kind for (_, number), kind in known.items() if number == status), None)
         or _family(status)

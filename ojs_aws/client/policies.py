@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Literal, Never
 
+from ojs_aws.client.error_lists import OneOrMoreErrors, error_classes, error_names
 from ojs_aws.client.retry_schedule import RetrySchedule, schedule_of
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue
 from ojs_aws.domain.job_durations import Duration
@@ -22,6 +23,7 @@ from ojs_aws.domain.uniqueness import parse_unique_policy
 
 _RETRY_NAMES: Final[Mapping[str, str]] = {
     "attempts": "max_attempts",
+    "autoretry_for": "retry_on",
     "backoff": "backoff_strategy",
     "base": "backoff_coefficient",
     "coefficient": "backoff_coefficient",
@@ -89,9 +91,12 @@ class RetryPolicy(Policy):
 
         RetryPolicy(max_attempts=5, initial_interval="2s")
         print(RetryPolicy(max_attempts=5).schedule())  # 1s, 2s, 4s, 8s
+
+    :ivar retry_on: classes of the only errors that are retried; None for all. It is not sent: the
+        worker compares what the function of a declared job raises.
     """
 
-    __slots__ = ()
+    __slots__ = ("retry_on",)
 
     def __init__(  # noqa: PLR0913 - each of them is optional and named
         self,
@@ -103,6 +108,7 @@ class RetryPolicy(Policy):
         max_interval: Duration | None = None,
         jitter: bool | None = None,
         non_retryable_errors: Sequence[str] | None = None,
+        retry_on: OneOrMoreErrors | None = None,
         on_exhaustion: Literal["discard", "dead_letter"] | None = None,
         **unknown: Never,
     ) -> None:
@@ -116,6 +122,7 @@ class RetryPolicy(Policy):
             ``initial_interval``.
         :param jitter: spread each delay between half and one and a half times; default True.
         :param non_retryable_errors: types of errors that end the job; ``"auth.*"`` is a prefix.
+        :param retry_on: classes of the only errors that are retried, for a declared job.
         :param on_exhaustion: where a job goes that may not be retried; default ``discard``.
         :raises TypeError: a name that no retry policy has, or a class in place of an error's name;
             the message says what was meant.
@@ -129,11 +136,12 @@ class RetryPolicy(Policy):
             "backoff_strategy": backoff_strategy,
             "max_interval": _duration(max_interval, "retry.max_interval"),
             "jitter": jitter,
-            "non_retryable_errors": _error_names(non_retryable_errors),
+            "non_retryable_errors": error_names(non_retryable_errors),
             "on_exhaustion": on_exhaustion,
         }
-        _refuse(type(self), unknown, members, _RETRY_NAMES)
+        _refuse(type(self), unknown, (*members, "retry_on"), _RETRY_NAMES)
         super().__init__(members)
+        self.retry_on = error_classes(retry_on)
         parse_retry_policy(dict(self))
 
     def schedule(self) -> RetrySchedule:
@@ -260,19 +268,6 @@ def _words(words: Sequence[str] | None) -> JsonValue:
     if isinstance(words, str):
         return words
     return None if words is None else list(words)
-
-
-def _error_names(names: Sequence[str] | None) -> JsonValue:
-    """Return names of errors as a list.
-
-    :raises TypeError: an error is given by its class.
-    """
-    given: object = names  # whatever the annotation says
-    for each in given if isinstance(given, (list, tuple, set, frozenset)) else (given,):
-        if isinstance(each, type):
-            name = each.__name__
-            raise TypeError(f'non_retryable_errors names the errors: "{name}", not the class.')
-    return _words(names)
 
 
 def _refuse(

@@ -37,10 +37,13 @@ class DeadLetters:
     """Holds a page of dead letters.
 
     :ivar cursor: where the next page starts; empty on the last one.
-    :ivar total: how many the server says there are; at least so many where it is not exact.
+    :ivar total: how many the server says there are.
+    :ivar is_exact: whether there are exactly so many.
+    :ivar total_is: ``exact``, an ``estimate``, or ``at_least``: a lower bound.
     """
 
     jobs: Sequence[Job]
     cursor: str = ""
     total: int = 0
     is_exact: bool = True
+    total_is: str = "exact"

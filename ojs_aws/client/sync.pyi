@@ -255,7 +255,7 @@ class SyncWorkflows:
         """Send a workflow as it is; ``Client.workflow`` runs the middleware first."""
 
     def get(self, workflow_id: str) -> WorkflowStatus:
-        """Read a workflow with its steps.
+        """Read a workflow with all its steps; one request for each 1,000 of them.
 
         :raises NotFoundError: there is none.
         """

@@ -143,6 +143,14 @@ def verify(key: ApiKey | None, presented: Presented, now: Instant) -> Refusal | 
     return Refusal.EXPIRED if is_over or not valid else None
 
 
+def end_of(key: ApiKey, presented: Presented) -> Instant | None:
+    """Return when a valid key ends with this secret, or None if nothing says so yet."""
+    digest = digest_of(presented)
+    same = [each for each in key.secrets if hmac.compare_digest(each.digest, digest)]
+    ends = [key.expires_at, *(each.expires_at for each in same)]
+    return min((each for each in ends if each is not None), default=None)
+
+
 def check_key(key: ApiKey) -> None:
     """Refuse to create a key that nobody should have.
 

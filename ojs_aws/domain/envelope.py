@@ -25,8 +25,12 @@ DEFAULT_QUEUE: Final = "default"
 VALIDATE: Final = "ojs_validate"
 """The member of ``meta`` by which a producer insists that the arguments are validated."""
 
+OWN_ATTRIBUTES: Final = frozenset({"x_aws_past_errors", "x_aws_uncounted_attempts"})
+"""Attributes of this system's own, which only it sets; a client's values are refused."""
+
 SYSTEM_ATTRIBUTES: Final = frozenset(
     {
+        *OWN_ATTRIBUTES,
         "state",
         "attempt",
         "reservation_id",
@@ -49,11 +53,9 @@ SYSTEM_ATTRIBUTES: Final = frozenset(
         "result_size_bytes",
         "checkpoint",
         "last_checkpoint",
-        "x_aws_past_errors",
-        "x_aws_uncounted_attempts",
     }
 )
-"""Attributes that only the system sets (core, section 5.3); a client's values are ignored."""
+"""Attributes that only the system sets (core, section 5.3); a client's values are not stored."""
 
 
 class Job(JsonMembers):

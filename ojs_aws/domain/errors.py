@@ -144,11 +144,13 @@ class PayloadTooLargeError(
     usual_hint = "Store the data elsewhere and send a reference to it."
 
 
-class ResultTooLargeError(PayloadTooLargeError, code="result_too_large"):
+class ResultTooLargeError(PayloadTooLargeError, code="x_result_too_large"):
     """Reports that a job's result is too large; the job stays active (ojs-results, 7.2)."""
 
 
-class UnsupportedCompressionError(InvalidRequestError, code="unsupported_compression", status=415):
+class UnsupportedCompressionError(
+    InvalidRequestError, code="x_unsupported_compression", status=415
+):
     """Reports a compression that this server does not read (ojs-payload-limits, 9.3)."""
 
     usual_hint = "Send the body as it is, or compressed with gzip."

@@ -72,6 +72,8 @@ class Reservation:
     :ivar message_handle: receipt handle of the SQS message that carries the reservation, or empty.
     :ivar message_job_id: the job which that message names; another job's message may serve.
     :ivar places: keys of the limits in whose buckets it takes a place until it ends.
+    :ivar length_ms: what the job was fetched for, where neither the job nor the deployment's
+        default says it.
     :ivar listed_at: when the waiting list shows the job as due, if that is before it is: a
         heartbeat left the row where it was. None for a row at the due time.
     """
@@ -84,6 +86,7 @@ class Reservation:
     message_job_id: str = ""
     places: tuple[str, ...] = ()
     id: str = ""
+    length_ms: int | None = None
     listed_at: Instant | None = None
 
     @property

@@ -98,8 +98,11 @@ def retry_policy(retry: object) -> dict[str, JsonValue]:
     """Return a copy of a retry policy, as an object.
 
     :raises TypeError: it is no mapping.
-    :raises ValueError: it has a member that no retry policy has.
+    :raises ValueError: it has a member that no retry policy has, or says which errors are retried:
+        only the declaration of a job can, since its worker compares them.
     """
+    if getattr(retry, "retry_on", None) is not None:
+        raise ValueError("retry_on works where a job is declared: @jobs.job(..., retry=...).")
     from ojs_aws.domain.retry import POLICY_MEMBERS  # many jobs have none
 
     attempts = retry if isinstance(retry, int) and not isinstance(retry, bool) else 5

@@ -27,6 +27,7 @@ class JobAttributes(JobDurations, total=False):
     :ivar scheduled_at: when it becomes available: aware datetime, RFC 3339, or ``+10s``.
     :ivar expires_at: when it is no longer worth executing; the same forms.
     :ivar retry: retry policy; a partial one keeps the other defaults.
+    :ivar unique: unique policy; None takes that of a typed job's declaration away.
     :ivar pending: hold the job back until it is activated.
     :ivar result_ttl_s: seconds that the result is kept: 0 for none, -1 for ever.
     :ivar result_size_limit: the largest result in bytes that is kept.
@@ -46,7 +47,7 @@ class JobAttributes(JobDurations, total=False):
     scheduled_at: datetime | str
     expires_at: datetime | str
     retry: Mapping[str, JsonValue]
-    unique: Mapping[str, JsonValue]
+    unique: Mapping[str, JsonValue] | None
     schema: str
     tags: Sequence[str]
     pending: bool

@@ -21,6 +21,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_arguments import UNIQUE_MEMBERS
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import Instant, parse_duration
+from ojs_aws.domain.unique_forms import as_specified
 
 UNIQUE_KEY: Final = "unique_key"
 """The envelope's member for a key that the client made itself, because the backend cannot: it
@@ -58,6 +59,8 @@ class UniquePolicy:
     :ivar meta_keys: the metadata that counts, if ``meta`` is a dimension.
     :ivar period_ms: how long a job keeps others out, from its creation; None for no limit.
     :ivar states: a job in another state keeps nobody out.
+    :ivar name: what the caller calls the thing that must be unique, in place of a fingerprint;
+        empty for none.
     """
 
     keys: frozenset[str] = frozenset({"type"})
@@ -66,6 +69,7 @@ class UniquePolicy:
     period_ms: int | None = None
     states: frozenset[JobState] = DEFAULT_STATES
     on_conflict: OnConflict = OnConflict.REJECT
+    name: str = ""
 
     @classmethod
     def by(
@@ -84,15 +88,16 @@ class UniquePolicy:
         return parse_unique_policy(given)
 
 
-def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
-    """Read and check a unique policy (section 2).
+def parse_unique_policy(given: JsonValue) -> UniquePolicy:
+    """Read and check a unique policy (section 2), in any form that clients write.
 
     An empty ``args_keys`` counts as left out: it would make all jobs of a type the same one.
 
     :raises InvalidRequestError: naming the member, what was expected and what came.
     """
-    if not isinstance(policy, Mapping):
-        raise _invalid("", "an object", policy)
+    if not isinstance(given, Mapping):
+        raise _invalid("", "an object", given)
+    policy, name = as_specified(given, DIMENSIONS)
     if unknown := sorted(set(policy) - UNIQUE_MEMBERS):
         expected = f"absent; there are only {_listed(sorted(UNIQUE_MEMBERS))}"
         raise _invalid(unknown[0], expected, policy[unknown[0]])
@@ -111,6 +116,7 @@ def parse_unique_policy(policy: JsonValue) -> UniquePolicy:
         period_ms=None if period is None else parse_duration(period, "unique.period"),
         states=DEFAULT_STATES if states is None else frozenset(map(JobState, states)),
         on_conflict=OnConflict.REJECT if conflict is None else _conflict(conflict),
+        name=name,
     )
 
 
@@ -154,12 +160,12 @@ def _invalid(member: str, expected: str, value: JsonValue) -> InvalidRequestErro
 
 # ---------------------------------------------------------------------------------- the fingerprint
 def unique_key(job: Job, policy: UniquePolicy) -> str:
-    """Return the uniqueness key of a job: the client's own, else the fingerprint.
+    """Return the uniqueness key of a job: the client's own, else the one that the policy makes.
 
     :raises InvalidRequestError: the client's is no key, or as :func:`fingerprint`.
     """
     if UNIQUE_KEY not in job:
-        return fingerprint(job, policy)
+        return key_by(policy, job)
     given = job.get(UNIQUE_KEY)
     if isinstance(given, str) and is_key(given):
         return given
@@ -169,6 +175,32 @@ def unique_key(job: Job, policy: UniquePolicy) -> str:
         f"received {received}.",
         details={"field": UNIQUE_KEY, "expected": "a SHA-256 in hexadecimal", "received": received},
     )
+
+
+def key_by(policy: UniquePolicy, job: Job) -> str:
+    """Return the uniqueness key that a policy makes: of its name, else the fingerprint."""
+    return named_key(job.type, policy.name) if policy.name else fingerprint(job, policy)
+
+
+def chosen_key(job: Job) -> JsonValue:
+    """Return what the client chose as the key: the key itself, or the one of its name.
+
+    None for none. It is not checked, and neither is the policy.
+    """
+    if UNIQUE_KEY in job:
+        return job.get(UNIQUE_KEY)
+    _, name = _lenient(job.get("unique"))
+    return named_key(job.type, name) if name else None
+
+
+def counts_queue(policy: JsonValue) -> bool:
+    """Return whether a policy, which is not checked, makes jobs unique within their queue only."""
+    keys = _lenient(policy)[0].get("keys")
+    return isinstance(keys, (list, tuple)) and "queue" in keys
+
+
+def _lenient(policy: JsonValue) -> tuple[dict[str, JsonValue], str]:
+    return as_specified(policy, DIMENSIONS) if isinstance(policy, Mapping) else ({}, "")
 
 
 def named_key(job_type: str, name: str) -> str:
@@ -183,10 +215,8 @@ def bound_key(job: Job, given: str) -> str:
     Jobs of credentials with bounds have such keys. A key that the client chose could else be that
     of any other job. As in a fingerprint, the queue counts where the unique policy names it.
     """
-    policy = job.get("unique")
-    keys = policy.get("keys") if isinstance(policy, Mapping) else None
     chosen: dict[str, JsonValue] = {"bound_key": given, "type": job.type}
-    if isinstance(keys, (list, tuple)) and "queue" in keys:
+    if counts_queue(job.get("unique")):
         chosen["queue"] = job.queue
     return hashlib.sha256(canonical_json(chosen).encode("utf-8", "surrogatepass")).hexdigest()
 

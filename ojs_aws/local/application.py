@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.local.event_streams import EventStreams, is_stream
 from ojs_aws.local.lambdas import (
     API_TIMEOUT_S,
@@ -16,12 +18,15 @@ from ojs_aws.local.lambdas import (
     http_answer,
     http_event,
 )
+from ojs_aws.local.refusals import refuse, status_line
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 """What is read of a body; the functions refuse less."""
+
+_LENGTH: Final = re.compile(r"\d{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,10 @@ class Application:
             self.reset()
             start_response("200 OK", [("Content-Type", "application/json")])
             return [b'{"reset":true}']
-        length = int(environ.get("CONTENT_LENGTH") or 0)
-        body = environ["wsgi.input"].read(min(length, MAX_BODY_BYTES + 1)) if length else b""
+        try:
+            body = _body(environ)
+        except InvalidRequestError as problem:
+            return refuse(problem, start_response)
         event = http_event(method, path, environ.get("QUERY_STRING", ""), headers_of(environ), body)
         answer = self._answer(event)
         headers = [(name, value) for name, value in answer.headers.items()]
@@ -59,10 +66,10 @@ class Application:
                 again = {**event["headers"], "last-event-id": last_id}
                 return self._answer({**event, "headers": again})
 
-            start_response("200 OK", headers)
+            start_response(status_line(200), headers)
             return self.streams.follow(answer.body, ask, _last_id(event))
         headers.append(("Content-Length", str(len(answer.body))))
-        start_response(f"{answer.status} {_REASONS.get(answer.status, 'Status')}", headers)
+        start_response(status_line(answer.status), headers)
         return [answer.body if method != "HEAD" else b""]
 
     def _answer(self, event: Event) -> HttpAnswer:
@@ -86,7 +93,28 @@ def _verdict(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"lambda": verdict["context"]}
 
 
-_REASONS: Final = {200: "OK", 201: "Created", 204: "No Content", 400: "Bad Request"}
+def _body(environ: WSGIEnvironment) -> bytes:
+    """Return the body of a request.
+
+    :raises InvalidRequestError: its length is no number, or its chunks are none.
+    """
+    length = environ.get("CONTENT_LENGTH") or "0"
+    if environ.get("wsgi.input_terminated"):  # chunks, which say their lengths by themselves
+        length = str(MAX_BODY_BYTES + 1)
+    if not _LENGTH.fullmatch(length):
+        raise _unreadable("Content-Length", "must be a number of bytes", length)
+    try:
+        return bytes(environ["wsgi.input"].read(min(int(length), MAX_BODY_BYTES + 1)))
+    except ConnectionError:
+        raise
+    except OSError as problem:
+        reason = f"says that the body has chunks: {problem}"
+        raise _unreadable("Transfer-Encoding", reason, "chunked") from None
+
+
+def _unreadable(header: str, reason: str, received: str) -> InvalidRequestError:
+    details = {"field": header, "received": received[:40]}
+    return InvalidRequestError(f"{header} {reason}.", details=details)
 
 
 def headers_of(environ: WSGIEnvironment) -> dict[str, str]:

@@ -7,11 +7,12 @@ reads slowly reads later, and nothing is dropped.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -53,6 +54,30 @@ def is_stream(answer: HttpAnswer) -> bool:
     return answer.status == 200 and kinds == [EVENT_STREAM]  # noqa: PLR2004 - HTTP's
 
 
+class Stream:
+    """Holds the parts of a stream; it counts as open until its last byte was sent (WSGI)."""
+
+    def __init__(self, parts: Iterator[bytes], ended: Callable[[], None]) -> None:
+        """Take the parts, and what to call once when the stream is closed."""
+        self._parts = parts
+        self._ended = ended
+        self._is_closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Return the parts that were not sent yet."""
+        return self
+
+    def __next__(self) -> bytes:
+        """Return the next part."""
+        return next(self._parts)
+
+    def close(self) -> None:
+        """End the stream: the server calls this when all is sent, or the client is gone."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._ended()
+
+
 @dataclass
 class EventStreams:
     """Holds the streams of a server.
@@ -65,23 +90,24 @@ class EventStreams:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _stopping: threading.Event = field(default_factory=threading.Event)
 
-    def follow(self, first: bytes, ask: Ask, last_id: str = "") -> Generator[bytes]:
-        """Yield the parts of a stream, until it is over, the client is gone, or the server stops.
+    def follow(self, first: bytes, ask: Ask, last_id: str = "") -> Stream:
+        """Return a stream that lasts until it is over, the client is gone, or the server stops.
 
         :param first: the answer that the stream begins with.
         :param last_id: of the last event that the client had before.
         """
-        yield first
         with self._changed:
-            if self._open >= MAX_STREAMS or self._stopping.is_set():
-                return
-            self._open += 1
-        try:
-            yield from self._held(_last_id(first) or last_id, ask)
-        finally:
-            with self._changed:
-                self._open -= 1
-                self._changed.notify_all()
+            is_held = self._open < MAX_STREAMS and not self._stopping.is_set()
+            self._open += is_held
+        if not is_held:
+            return Stream(iter([first]), lambda: None)
+        later = self._held(_last_id(first) or last_id, ask)
+        return Stream(itertools.chain([first], later), self._ended)
+
+    def _ended(self) -> None:
+        with self._changed:
+            self._open -= 1
+            self._changed.notify_all()
 
     def _held(self, last_id: str, ask: Ask) -> Iterator[bytes]:
         said = time.monotonic()

@@ -23,7 +23,8 @@ class LocalOptions:
     :ivar workers: Lambda workers to run in the server, as ``module:attribute``.
     :ivar endpoint_url: another AWS endpoint; None embeds moto.
     :ivar has_auth: ask for API keys, as a deployment does.
-    :ivar cors_origins: origins whose pages may read the answers.
+    :ivar cors_origins: origins whose pages may use the server and read its answers.
+    :ivar host_names: names of the server beside ``localhost``, without a port.
     """
 
     host: str = "127.0.0.1"
@@ -32,6 +33,7 @@ class LocalOptions:
     endpoint_url: str | None = None
     has_auth: bool = False
     cors_origins: tuple[str, ...] = ()
+    host_names: tuple[str, ...] = ()
 
 
 def load_worker(path: str) -> LambdaWorker:

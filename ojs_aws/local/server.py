@@ -14,12 +14,11 @@ from typing import Final, Self
 from ojs_aws.config import Settings
 from ojs_aws.local import aws, functions
 from ojs_aws.local.application import Application
-from ojs_aws.local.cors import Cors, Serve
 from ojs_aws.local.event_streams import HEARTBEAT_S, REMOTE_POLL_S, EventStreams
+from ojs_aws.local.front import front_of, listen
 from ojs_aws.local.lambdas import Event, Handler
 from ojs_aws.local.messages import EmbeddedMessages
 from ojs_aws.local.options import LocalOptions, check_port, load_worker
-from ojs_aws.local.page import Page
 from ojs_aws.local.signals import MESSAGES, RECORDS
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import Loop, SqsTrigger, StreamTrigger, Timer
@@ -125,6 +124,7 @@ class LocalServer:
             "OJS_QUEUES": ",".join(settings.queues),
             "OJS_BUCKET": BUCKET,
             "OJS_AUTH": "api-key" if self.options.has_auth else "none",
+            "OJS_CORS_ORIGINS": ",".join(self.options.cors_origins or settings.cors_origins),
             "POWERTOOLS_SERVICE_NAME": "ojs",
             "POWERTOOLS_TRACE_DISABLED": "1",
             "POWERTOOLS_METRICS_DISABLED": "true",
@@ -211,17 +211,7 @@ class LocalServer:
         self._stack.callback(loop.stop)
 
     def _listen(self, settings: Settings) -> None:
-        from werkzeug.serving import WSGIRequestHandler, make_server
-
         from ojs_aws.transport.http.routes import group_of
-
-        class Quiet(WSGIRequestHandler):
-            """Speaks HTTP/1.1 and leaves logging to the functions."""
-
-            protocol_version = "HTTP/1.1"
-
-            def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-                """Log nothing: the functions log their requests."""
 
         reset = partial(self.reset, has_cold_start=False) if settings.test_mode else None
         authorizer = _function("authorizer") if self.options.has_auth else None
@@ -229,16 +219,8 @@ class LocalServer:
         streams = EventStreams(REMOTE_POLL_S if elsewhere else HEARTBEAT_S)
         handlers = {name: self._deployed(name) for name in GROUPS}
         handlers["operator"] = self._caught_up(handlers["operator"])
-        application: Serve = Page(Application(handlers, group_of, reset, authorizer, streams))
-        if self.options.cors_origins:
-            application = Cors(application, self.options.cors_origins)
-        self._server = make_server(
-            self.options.host,
-            self.options.port,
-            application,
-            threaded=True,
-            request_handler=Quiet,
-        )
+        application = Application(handlers, group_of, reset, authorizer, streams)
+        self._server = listen(self.options, front_of(application, self.options, settings))
         self._stack.callback(self._server.server_close)
         self._stack.callback(streams.close)
 

@@ -15,7 +15,14 @@ from ojs_aws.ports.batches import (
 from ojs_aws.ports.bulk import BulkDone, BulkRequest, BulkRequests, OperationDone
 from ojs_aws.ports.clock import Clock, IdGenerator
 from ojs_aws.ports.cron import CronAlarms, CronEntries, StaleCronError
-from ojs_aws.ports.events import Announce, EventLog, EventPage, EventQuery, SetAside
+from ojs_aws.ports.events import (
+    Announce,
+    EventLog,
+    EventPage,
+    EventQuery,
+    RecordTries,
+    SetAside,
+)
 from ojs_aws.ports.failure_groups import FailureGroups, QueueFailures
 from ojs_aws.ports.job_lists import (
     Between,
@@ -117,6 +124,7 @@ __all__ = [
     "QueueSettings",
     "QueueState",
     "ReceivedMessage",
+    "RecordTries",
     "SchemaTakenError",
     "Schemas",
     "SetAside",

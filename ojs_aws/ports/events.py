@@ -55,6 +55,7 @@ class EventPage:
 
     :ivar has_more: there may be more right now; the page may still be empty, when what was
         looked through for it held nothing wanted.
+    :ivar has_earlier: of a page of the newest events: there may be wanted ones before it.
     :ivar places: of a page that was read forward: for each event the cursor behind it. They sort
         as texts in the order of the log.
     :ivar end: of such a page: the cursor behind it, in the same form.
@@ -65,6 +66,7 @@ class EventPage:
     events: tuple[Event, ...]
     cursor: str = ""
     has_more: bool = False
+    has_earlier: bool = False
     places: tuple[str, ...] = ()
     end: str = ""
     has_gap: bool = False
@@ -93,6 +95,9 @@ class EventLog(Protocol):
         An event that is appended twice stands there twice, under the same id.
         """
 
+    def take_refused(self) -> int:
+        """Return how many puts others came before since the last call; each of them was billed."""
+
     def read(self, query: EventQuery) -> EventPage:
         """Read events in the order of the log, a bounded part of it at a time.
 
@@ -110,6 +115,19 @@ class EventLog(Protocol):
 
     def forget_aside(self, number: str) -> None:
         """Remove a change that was set aside: its events are published."""
+
+
+class RecordTries(Protocol):
+    """Counts how often a reader of the stream began with a record, and did not come to its end."""
+
+    def begin(self, record: str, now: Instant) -> int:
+        """Count a try of a record, by its number; return how many tries did not end, this one too.
+
+        A try that is repeated because its answer was lost may count twice.
+        """
+
+    def forget(self, record: str) -> None:
+        """Note that the tries of a record ended; no error if there was none."""
 
 
 Announce = Callable[[Sequence[Event]], Collection[str]]

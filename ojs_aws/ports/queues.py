@@ -127,6 +127,10 @@ class Triggers(Protocol):
         """Switch triggers on or off; a missing one is no error."""
 
 
+HANDLED_MARK: Final = "stream"
+"""Name of the mark that says until which tick the stream's consumer has handled changes."""
+
+
 class Marks(Protocol):
     """Stores instants up to which some upkeep has been done, by name."""
 

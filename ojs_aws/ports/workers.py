@@ -15,6 +15,7 @@ class WorkerReport:
     """Holds what a heartbeat says of its worker.
 
     :ivar state: the lifecycle state that the worker says it is in.
+    :ivar drain_word: how it says that it drains, if by another word than ``quiet``.
     :ivar active_jobs: how many jobs it says it has.
     :ivar job_ids: those that it names.
     :ivar interval_ms: how often it promises to beat, if it does.
@@ -23,6 +24,7 @@ class WorkerReport:
     """
 
     state: str = RUNNING
+    drain_word: str = ""
     active_jobs: int = 0
     job_ids: tuple[str, ...] = ()
     interval_ms: int | None = None

@@ -39,10 +39,15 @@ class WorkflowPlan:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowPage:
-    """Holds a page of workflows, newest first. ``cursor`` is empty on the last page."""
+    """Holds a page of workflows, newest first.
+
+    :ivar cursor: empty on the last page; otherwise there may be more.
+    :ivar is_followed: whether at least one workflow more is known.
+    """
 
     workflows: tuple[Workflow, ...]
     cursor: str = ""
+    is_followed: bool = False
 
 
 class Workflows(Protocol):

@@ -8,9 +8,17 @@ from ojs_aws.pricing.alternatives import (
     BreakEven,
     break_even,
 )
-from ojs_aws.pricing.estimate import ASSUMPTIONS, Line, estimate, million, standing
+from ojs_aws.pricing.estimate import ASSUMPTIONS, estimate, million, standing
+from ojs_aws.pricing.line import Line
 from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
-from ojs_aws.pricing.workload import BUSY_RATE, MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
+from ojs_aws.pricing.workload import (
+    BUSY_RATE,
+    MONTH_S,
+    NEW_TABLE_PARTITIONS,
+    ORDINARY_JSON,
+    RANDOM_TOKENS,
+    Workload,
+)
 
 __all__ = [
     "ALTERNATIVES",
@@ -18,6 +26,7 @@ __all__ = [
     "BUSY_RATE",
     "COMPARED",
     "MONTH_S",
+    "NEW_TABLE_PARTITIONS",
     "ORDINARY_JSON",
     "OURS",
     "PRICED_ON",

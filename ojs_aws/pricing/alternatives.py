@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.pricing.estimate import IDLE_POLLS, Line, estimate
+from ojs_aws.pricing.estimate import IDLE_POLLS, estimate
 from ojs_aws.pricing.fleet import (
     LEAST,
     MONTH_HOURS,
@@ -25,7 +25,8 @@ from ojs_aws.pricing.fleet import (
     task_lines,
     worker_tasks,
 )
-from ojs_aws.pricing.units import KILOBYTE
+from ojs_aws.pricing.line import Line
+from ojs_aws.pricing.units import KILOBYTE, life_units
 from ojs_aws.pricing.workload import MONTH_S, Workload
 
 POLLS: Final = 1_700_000
@@ -45,6 +46,9 @@ GO_REQUESTS: Final = 4
 """Write units of a job of 0.5 KB of the OJS backend in Go, those of each further kilobyte, and its
 requests to SQS. Metered on one emulator beside this backend: 15 calls and 23 units at 0.5 KB, 1,315
 units at 100 KB, and $16 and $834 a million, of which the requests are what is left."""
+
+DURABLE_OPERATIONS: Final = 1
+"""Operations of a durable function that AWS bills for each attempt: the step. Its start is one."""
 
 CELERY_WAIT_S: Final = 10
 """Celery's default of ``wait_time_seconds``: how long a receive waits."""
@@ -112,6 +116,11 @@ def _express(w: Workload) -> Iterator[Line]:
     yield from _functions(w, w.attempts)
 
 
+def _durable(w: Workload) -> Iterator[Line]:
+    yield Line("durable operations", w.jobs + w.attempts * DURABLE_OPERATIONS, "durable operation")
+    yield from _functions(w, w.attempts)
+
+
 def _go(w: Workload) -> Iterator[Line]:
     more_kb = max(math.ceil(w.size_bytes / KILOBYTE), 1) - 1
     writes = GO_WRITES + GO_WRITES_PER_KB * more_kb
@@ -134,10 +143,12 @@ def _cached(w: Workload) -> Iterator[Line]:
     yield from task_lines("workers", worker_tasks(w))
 
 
+_WRITES: Final = life_units(Workload().size_bytes, Workload().compression)
+
 OURS: Final = Alternative(
     name="ojs-aws, Lambda workers",
     lines=_ours,
-    counted="8 write units, 1 read unit, 3 SQS requests, 2 invocations",
+    counted=f"{_WRITES:g} write units, 1 read unit, 3 SQS requests, 2 invocations",
     lacks="",
 )
 ALTERNATIVES: Final[Sequence[Alternative]] = (
@@ -151,7 +162,7 @@ ALTERNATIVES: Final[Sequence[Alternative]] = (
     Alternative(
         name="ojs-aws, HTTP workers on Fargate",
         lines=_polled,
-        counted="3 invocations of the job endpoint; 1.7 million polls a month of an idle worker",
+        counted="3 requests to the API; 1.7 million polls a month of an idle worker",
         lacks="",
     ),
     Alternative(
@@ -171,6 +182,12 @@ ALTERNATIVES: Final[Sequence[Alternative]] = (
         lines=_express,
         counted="1 request, 64 MB for the duration, 1 invocation",
         lacks="the same, and kept state and history, jobs above 5 minutes",
+    ),
+    Alternative(
+        name="Lambda durable functions",
+        lines=_durable,
+        counted="2 durable operations (the start and a step; 1 more a retry), 1 invocation",
+        lacks="queues with priorities and pausing, limits, cron, workers outside of Lambda",
     ),
     Alternative(
         name="OJS backend in Go on Fargate",

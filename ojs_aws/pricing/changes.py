@@ -21,11 +21,14 @@ def changes_of(w: Workload) -> float:
 
 
 def invocations(w: Workload) -> tuple[float, float]:
-    """Return the invocations of the stream's consumer, and the changes of each."""
+    """Return the invocations of the stream's consumer, and the changes of each.
+
+    Jobs are spread over the shards evenly, and each shard has invocations of its own.
+    """
     records = changes_of(w)
     claim_s = units.HTTP_CLAIM_S if w.uses_http_workers else units.LAMBDA_CLAIM_S
     each_job = records / w.jobs if w.jobs else units.STREAM_RECORDS
-    rate = w.jobs_per_second * each_job / units.STREAM_RECORDS
+    rate = w.jobs_per_second / w.shards * each_job / units.STREAM_RECORDS
     each = units.stream_batch(rate, w.stream_window_s, claim_s, w.job_ms / 1000)
     return records / each, each
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ojs_aws.pricing import changes, units
+from ojs_aws.pricing.line import Line
 from ojs_aws.pricing.logs import log_bytes
-from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
-from ojs_aws.pricing.workload import MONTH_S, ORDINARY_JSON, RANDOM_TOKENS, Workload
+from ojs_aws.pricing.orchestration import orchestration
+from ojs_aws.pricing.prices import PRICED_ON, REGION
+from ojs_aws.pricing.workload import (
+    MONTH_S,
+    NEW_TABLE_PARTITIONS,
+    ORDINARY_JSON,
+    RANDOM_TOKENS,
+    Workload,
+)
 
 GB: Final = 1_000_000_000
 API_GB: Final = 0.5
@@ -24,11 +32,17 @@ TICK_WRITES: Final = 1
 """Read units of a tick and queue, idle or not, and write units of a tick
 (``python -m benchmarks.sweep_costs``)."""
 
+MARK_WRITES: Final = 1
+MARK_READS: Final = 0.5
+"""Units by which the stream's consumer notes that it has handled a tick, and the next one reads it
+(``tests/functions/test_events_lag.py``)."""
+
 IDLE_POLLS: Final = 5 * MONTH_S / 20
 """Receives of an idle Lambda trigger in a month: five pollers that wait twenty seconds each."""
 
 ALARMS: Final = 19
-"""Alarms of the stack, however many queues it has; a test compares them with the template."""
+"""Alarms of the stack, however many queues it has; a test compares them with the template. A job
+endpoint has one more."""
 
 FEW: Final = 1e-9
 """Jobs of a month in which a queue is in use, and next to nothing is paid for jobs."""
@@ -39,37 +53,15 @@ SHARED_METRICS: Final = 1
 """Custom metrics that are published all the time, those of a queue whose jobs succeed, and those of
 all queues together once there are jobs: the longest wait."""
 
-UNIQUE_WRITES: Final = 2
-"""Write units of a lock in a transaction, which the job's item joins at twice its price; these and
-the next are what ``python -m benchmarks.flow_costs`` counts."""
-
-STEP_WRITES: Final = 4
-STEP_READS: Final = 2
-"""Of a workflow's step: the workflow and a result in the transaction that begins it; two reads."""
-
-PLACE_WRITES: Final = 2
-PLACE_READS: Final = 2
-"""Of a place in a limit's bucket, taken and given back: in a transaction each."""
-
-PASSED_MESSAGES: Final = 4
-PASSED_READS: Final = 2
-"""Requests and read units of the message by which a Lambda worker passes a place on: it is sent,
-received, and deleted by the worker that finds nobody waiting, and by the trigger."""
-
-DUE_READS: Final = 2
-"""Read units of the FETCH that makes a scheduled or retried job available; it writes once more."""
-
-BATCH_WRITES: Final = 30
-"""Write units of a large batch beside its jobs: its log, the decision, its marks."""
-
-BATCH_READS: Final = 1.0
-"""Read units of each job of a large batch: the look whether its id is free."""
+KEY_CACHED_S: Final = 300
+IDLE_CALLERS: Final = 2
+CALLERS: Final = 3
+"""How long DynamoDB remembers the table's key for each role that uses the table, the roles that do
+so without a job (the tick, and the reader of the stream), and those that jobs add: who pushes, the
+authorizer, and the workers' function. All roles of a deployment together are some ten."""
 
 BACKUP_DAYS: Final = 35
 """Days that the bucket keeps deleted documents; a test compares them with the construct's."""
-
-TRANSACTION_JOBS: Final = 100
-"""Batches up to this size are one transaction, which doubles the price of their items."""
 
 BEAT_WRITES: Final = 2.0
 """Units of a heartbeat beside the job's item: the worker's entry, and two for the job's row of the
@@ -79,32 +71,15 @@ GROUP_WRITES: Final = 1
 """Write units of the item that groups failures by error; up to three where errors differ much."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Holds one line of an estimate.
-
-    :ivar what: what is paid for.
-    :ivar amount: how many units in a month.
-    :ivar unit: name of the price.
-    """
-
-    what: str
-    amount: float
-    unit: str
-
-    @property
-    def dollars(self) -> float:
-        """Return the dollars a month."""
-        return self.amount * PRICES[self.unit]
-
-
 ASSUMPTIONS: Final[Sequence[str]] = (
     f"list prices of {REGION}, {PRICED_ON}, without free tiers, taxes and data transfer",
-    "a push is one request, if it is not direct; requests use the job endpoint, or the gateway",
+    "a push is one request, if it is not direct; requests use the gateway, or the job endpoint",
     "steps of workflows begin one after the other, without a request; large groups cost less",
     "creating workflows is not included",
     f"an API request runs for {API_MS} ms at {API_GB} GB",
-    f"the stream has one shard, whose changes come evenly, {units.STREAM_BATCH} together at most",
+    f"a stream of {NEW_TABLE_PARTITIONS} shards, as that of a new table, unless you say otherwise",
+    f"the changes of a shard come evenly, {units.STREAM_BATCH} together at most",
+    "DynamoDB removes expired jobs many at a time, and refuses no append to the event log",
     f"jobs wait {units.LAMBDA_CLAIM_S:g} s for Lambda workers, {units.HTTP_CLAIM_S:g} s for polls",
     f"random tokens deflate {RANDOM_TOKENS:g} to one, ordinary JSON {ORDINARY_JSON:g} to one",
     "HTTP workers fetch one job a request; their own machines come on top",
@@ -116,7 +91,7 @@ def estimate(workload: Workload) -> list[Line]:
     lines = [
         *_jobs(workload),
         *_documents(workload),
-        *_orchestration(workload),
+        *orchestration(workload),
         *_stream(workload),
         *_requests(workload),
         *_workers(workload),
@@ -187,36 +162,6 @@ def _documents(w: Workload) -> Iterator[Line]:
         yield Line("documents, stored", kept, "S3 GB-month")
 
 
-def _orchestration(w: Workload) -> Iterator[Line]:
-    """Yield what time, uniqueness, workflows, limits and batches add."""
-    hot = units.hot_units(w.size_bytes, w.compression, is_claimed=False)
-    claimed = units.hot_units(w.size_bytes, w.compression, is_claimed=True)
-    document = units.blob_units(w.size_bytes, w.compression)
-    unique, steps, limited = w.jobs * w.unique, w.jobs * w.steps, w.attempts * w.limited
-    due, again = (
-        units.due_units(w.size_bytes, w.compression, has_failed=failed) for failed in (False, True)
-    )
-    scheduled = w.jobs * w.scheduled
-    # FETCH doubles the job's item, ACK too and tries in vain before; a place goes in and out.
-    places = limited * (3 * claimed + 2 * PLACE_WRITES)
-    available = scheduled * due + w.failures * again
-    yield Line("made available, written", available, "write unit")
-    yield Line("made available, read", (scheduled + w.failures) * DUE_READS, "read unit")
-    yield Line("uniqueness, written", unique * (UNIQUE_WRITES + hot + document), "write unit")
-    yield Line("workflows, written", steps * (STEP_WRITES + hot), "write unit")
-    yield Line("workflows, read", steps * STEP_READS, "read unit")
-    yield Line("limits, written", places, "write unit")
-    passed = 0.0 if w.uses_http_workers else limited
-    yield Line("limits, read", limited * PLACE_READS + passed * PASSED_READS, "read unit")
-    yield Line("limits, messages", passed * PASSED_MESSAGES, "SQS request")
-    batched = w.jobs * w.batched
-    if w.batch_jobs <= TRANSACTION_JOBS:
-        yield Line("batches, written", batched * hot * (w.batch_jobs > 1), "write unit")
-    else:
-        yield Line("batches, written", batched / w.batch_jobs * BATCH_WRITES, "write unit")
-        yield Line("batches, read", batched * BATCH_READS, "read unit")
-
-
 def _stream(w: Workload) -> Iterator[Line]:
     """Yield what follows each change: the event log, counters, the bus."""
     invocations, each = changes.invocations(w)
@@ -273,11 +218,18 @@ def _standing(w: Workload) -> Iterator[Line]:
     yield Line("sweep, written", TICKS * TICK_WRITES, "write unit")
     yield Line("sweep, invocations", TICKS, "Lambda request")
     yield Line("sweep, run", TICKS * TICK_MS / 1000 * API_GB, "Lambda GB-second")
+    yield Line("events' lag, read", TICKS * MARK_READS, "read unit")
+    yield Line("events' lag, written", TICKS * MARK_WRITES, "write unit")
+    yield Line("events' lag, invocations", TICKS, "Lambda request")
+    mark_s = (STREAM_MS + STREAM_RECORD_MS) / 1000
+    yield Line("events' lag, run", TICKS * mark_s * API_GB, "Lambda GB-second")
     yield Line("cron's trigger, waiting", IDLE_POLLS, "SQS request")
+    callers = (IDLE_CALLERS + CALLERS * bool(w.jobs)) * w.has_account_key
+    yield Line("table's key, asked for", callers * MONTH_S / KEY_CACHED_S, "KMS request")
     in_use = SHARED_METRICS + w.queues * QUEUE_METRICS
     yield Line("metrics", TICK_METRICS + in_use * bool(w.jobs), "metric")
     if w.has_alarms:
-        yield Line("alarms", ALARMS, "alarm")
+        yield Line("alarms", ALARMS + (not w.uses_gateway), "alarm")
     if w.has_dashboard:
         yield Line("dashboard", 1, "dashboard")
 

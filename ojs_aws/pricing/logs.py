@@ -12,7 +12,7 @@ ENQUEUED_LOG: Final = 340
 SOURCE_LOG: Final = 32
 ACCESS_LOG: Final = 380
 STREAM_LOG: Final = 290
-TICK_LOG: Final = 720
+TICK_LOG: Final = 790
 """Bytes of log for each request, push, request to the job endpoint, gateway request, stream batch
 and tick; CloudWatch adds 26 to a line. Lambda's own lines of each invocation are not logged."""
 

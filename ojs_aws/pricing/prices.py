@@ -20,11 +20,13 @@ PRICES: Final[Mapping[str, float]] = {
     "S3 GB-month": 0.023,
     "table GB-month": 0.25,
     "backup GB-month": 0.20,
+    "KMS request": 3.00e-6,
     "log GB": 0.50,
     "metric": 0.30,
     "alarm": 0.10,
     "dashboard": 3.00,
     "state transition": 25.00e-6,
+    "durable operation": 8.00e-6,
     "express request": 1.00e-6,
     "express GB-second": 16.67e-6,
     "vCPU-hour": 0.03238,
@@ -36,6 +38,7 @@ PRICES: Final[Mapping[str, float]] = {
     "large node-hour": 0.1264,
 }
 """Dollars: DynamoDB on demand, SQS standard queues, Lambda on arm64, API Gateway HTTP APIs,
-EventBridge custom events, CloudWatch logs, metrics, alarms and dashboards. From the state
-transition on, what only the alternatives need: Step Functions, Fargate on arm64, public IPv4
-addresses, application load balancers, ElastiCache for Valkey (cache.t4g.small, cache.m7g.large)."""
+EventBridge custom events, KMS, CloudWatch logs, metrics, alarms and dashboards. From the state
+transition on, what only the alternatives need: Step Functions, durable functions, Fargate on arm64,
+public IPv4 addresses, application load balancers, ElastiCache for Valkey (cache.t4g.small,
+cache.m7g.large)."""

@@ -114,6 +114,15 @@ def ack_units(size_bytes: int, compression: float, *, has_failed: bool = False) 
     return hot_units(size_bytes, compression, is_claimed=True, has_failed=has_failed) + 1
 
 
+def life_units(size_bytes: int, compression: float) -> float:
+    """Return the write units of a job from PUSH to ACK, without what the stream's consumer adds."""
+    return (
+        push_units(size_bytes, compression)
+        + move_units(size_bytes, compression)
+        + ack_units(size_bytes, compression)
+    )
+
+
 def fetch_reads(size_bytes: int, compression: float) -> float:
     """Return the read units of a FETCH: two queries of the index, and a document of its own."""
     blob = blob_units(size_bytes, compression)

@@ -13,6 +13,9 @@ RANDOM_TOKENS: Final = 1.9
 ORDINARY_JSON: Final = 5.5
 """How far deflating shortens JSON of random hexadecimal tokens, and JSON that repeats itself."""
 
+NEW_TABLE_PARTITIONS: Final = 4
+"""Partitions that a new table on demand has at least: 4,000 write units a second, 1,000 each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
@@ -34,13 +37,17 @@ class Workload:
     :ivar worker_mb: memory of the worker function.
     :ivar retention_days: how long ended jobs are kept.
     :ivar has_bus: the ends of jobs go to the event bus, as they do by default.
-    :ivar uses_gateway: senders and workers use the API's URL, behind API Gateway, and not the job
-        endpoint, whose requests cost nothing.
+    :ivar uses_gateway: senders and workers use the API's URL, behind API Gateway, as they do by
+        default, and not the job endpoint, whose requests cost nothing beside the function.
     :ivar has_access_log: the gateway logs each request, as it does by default.
     :ivar stream_window_s: how long the stream's changes are gathered, as
         ``stream_batching_window_s`` of the stack says.
+    :ivar shards: of the table's stream, one for each partition of the table: a new table has four,
+        and each split adds one that stays.
     :ivar has_dashboard: the stack has its CloudWatch dashboard.
     :ivar has_alarms: the stack has its alarms, as it does by default.
+    :ivar has_account_key: the account's own KMS key encrypts the table, as it does by default, or
+        one of yours; AWS bills its use. A key that AWS owns costs nothing.
     :ivar unique: the share of jobs with a unique policy, 0.5 for half of them; likewise the others.
     :ivar steps: the share that are steps of workflows, begun one after the other.
     :ivar limited: the share that need a place in a limit's bucket.
@@ -63,11 +70,13 @@ class Workload:
     worker_mb: int = 512
     retention_days: float = 7.0
     has_bus: bool = True
-    uses_gateway: bool = False
+    uses_gateway: bool = True
     has_access_log: bool = True
     stream_window_s: float = 1.0
+    shards: int = NEW_TABLE_PARTITIONS
     has_dashboard: bool = False
     has_alarms: bool = True
+    has_account_key: bool = True
     unique: float = 0.0
     steps: float = 0.0
     limited: float = 0.0
@@ -78,7 +87,8 @@ class Workload:
     def __post_init__(self) -> None:
         """Refuse impossible numbers.
 
-        :raises ValueError: a number is negative, a share is above 1, or compression is below 1.
+        :raises ValueError: a number is negative, a share is above 1, or the compression, the jobs
+            of a batch or the shards are below 1.
         """
         shares = (self.unique, self.steps, self.limited, self.batched, self.scheduled)
         numbers = (self.jobs, self.rate or 0.0, self.size_bytes, self.failure_rate, self.queues)
@@ -87,8 +97,8 @@ class Workload:
             raise ValueError("A workload has no negative numbers.")
         if max(shares) > 1:
             raise ValueError("A share is 1 at most.")
-        if self.compression < 1 or self.batch_jobs < 1:
-            raise ValueError("The compression and the jobs of a batch are at least 1.")
+        if min(self.compression, self.batch_jobs, self.shards) < 1:
+            raise ValueError("The compression, the jobs of a batch and the shards are at least 1.")
 
     @property
     def attempts(self) -> float:

@@ -1,43 +1,53 @@
-"""Runs the real services over the store in memory, in one process and by an explicit clock."""
+"""Runs the services over an AWS in memory, in one process and by an explicit clock."""
 
 from __future__ import annotations
 
 import heapq
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.events import Event
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.backend import Backend
+from ojs_aws.domain.workflows.workflow import Workflow
+from ojs_aws.ports import EventPage, EventQuery, WorkflowPlan
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import MARKS
 from ojs_aws.testing.changes import Changes
-from ojs_aws.testing.memory import FakeClock
-from ojs_aws.testing.stores import MemoryStores
+from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import deploy
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 WORKER_ID: Final = "test"
 MAX_QUEUES: Final = 100
-ACTIVE: Final = JobState.ACTIVE
 ALL: Final = 1_000_000
+FIRST_EVENT: Final = "000000000000000-000000"
+"""A cursor before all events."""
+
+KEPT: Final = ("queues", "settings", "cron", "schema", "workers", "limits", "apikeys")
+"""Begins the partitions of what stays when a test forgets all jobs."""
+
 MAX_FIRED: Final = 10_000
 """Times that cron jobs may fire while the clock is moved once."""
 
 
+@cache
 def settings_for_tests(settings: Settings | None = None) -> Settings:
     """Return the settings of a deployment, without what only saves calls of AWS."""
     return replace(settings or Settings(), queue_settings_age_ms=0, fetch_wait_ms=0)
 
 
 class MemoryBackend:
-    """Holds the services and what they keep. Any thread may call it; one at a time is served."""
+    """Holds a deployment in memory. Any thread may call it; one at a time is served."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         """Start empty, at the time of this machine."""
@@ -45,27 +55,23 @@ class MemoryBackend:
         self._ahead_ms = 0
         self._is_frozen = False
         self.drains = 0
-        self.changes = Changes(self.clock, lambda: self.services)
         self.order: dict[str, int] = {}
         self._dues: list[tuple[Instant, str]] = []
         self._lock = threading.RLock()
-        stores = MemoryStores(self.clock, self._job_changed, self.changes.note)
-        self.store = stores.jobs
-        self.registry = stores.queues
-        self.cron = stores.cron
-        self.alarms = stores.alarms
-        self.workflows = stores.workflows
-        self.event_log = stores.events
-        self.unique = stores.unique
-        self.batches = stores.batches
-        self.services = Backend(settings_for_tests(settings), stores.ports())
+        self.deployment = deploy(settings_for_tests(settings), self.clock)
+        self.services = self.deployment.services
+        self._changes = Changes(self.deployment, self._job_written)
 
-    def _job_changed(self, job_id: str, before: JobRecord | None, after: JobRecord | None) -> None:
-        if before is None:
-            self.order.setdefault(job_id, len(self.order))
-        if after is not None and (due := deadlines.next_due(after)) is not None:
+    def _job_written(self, job_id: str, job: JobRecord | None) -> None:
+        self.order.setdefault(job_id, len(self.order))
+        if job is not None and (due := deadlines.next_due(job)) is not None:
             heapq.heappush(self._dues, (due, job_id))
-        self.changes.note(job_id, before, after)
+
+    @property
+    def jobs(self) -> Mapping[str, JobRecord]:
+        """Return the jobs as they are in the table, by id."""
+        self._changes.read()
+        return self._changes.jobs
 
     # ------------------------------------------------------------------------------- calls
     def call(self, service: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -77,7 +83,8 @@ class MemoryBackend:
     def write(self, service: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a service that only writes: what follows from new jobs may come after it."""
         with self._lock:
-            if not self.changes.only_new:
+            self._changes.read()
+            if not self._changes.only_new:
                 self.follow()
             return service(*args, **kwargs)
 
@@ -89,31 +96,36 @@ class MemoryBackend:
     def follow(self) -> None:
         """Do what follows from all changes: events, steps of workflows, counters, cron jobs."""
         with self._lock:
-            if self.changes.has_any:
-                self.changes.follow()
+            if self._changes.follow():
                 self._ring()
+
+    def _make_jobs(self) -> None:
+        """Do what follows from changes that make jobs, or let them begin."""
+        self._changes.read()
+        if self._changes.makes_jobs:
+            self.follow()
 
     def _ring(self) -> None:
         """Let cron jobs begin whose earlier run has ended."""
-        if not self.alarms.alarms:
+        if not self._changes.cron:
             return
-        for name in dict.fromkeys(self.alarms.ringing()):
+        for name in dict.fromkeys(self.deployment.ringing()):
             self.services.cron.scheduler.fire(name)
-        self.changes.follow()
+        self._changes.follow()
 
     # -------------------------------------------------------------------------------- jobs
     def records(self) -> list[JobRecord]:
         """Return all jobs as of now, in the order in which they were enqueued."""
         with self._lock:
             self._settle()
-            self.follow()
-            jobs = self.store.jobs
+            self._make_jobs()
+            jobs = self.jobs
             return [jobs[job_id] for job_id in self.order if job_id in jobs]
 
     def record(self, job_id: str) -> JobRecord | None:
         """Return one job as of now; None if there is none."""
         with self._lock:
-            job = self.store.jobs.get(job_id)
+            job = self.jobs.get(job_id)
             return None if job is None else self.services.changer.settled(job, self.clock.now())
 
     def _settle(self) -> None:
@@ -122,8 +134,9 @@ class MemoryBackend:
         Only the jobs are looked at whose time has come, by what any of their versions said of it.
         """
         now, changer = self.clock.now(), self.services.changer
+        self._changes.read()
         while self._dues and self._dues[0][0] <= now:
-            job = self.store.jobs.get(heapq.heappop(self._dues)[1])
+            job = self.jobs.get(heapq.heappop(self._dues)[1])
             if job is not None and deadlines.settle_once(job, now) is not None:
                 changer.settled(job, now)
 
@@ -135,7 +148,7 @@ class MemoryBackend:
         :param queue: of the job; empty for any.
         """
         with self._lock:
-            self.follow()
+            self._make_jobs()
             queues = [queue] if queue else self._queues_in_turn()
             for begin in range(0, len(queues), MAX_QUEUES):
                 some = tuple(queues[begin : begin + MAX_QUEUES])
@@ -145,13 +158,14 @@ class MemoryBackend:
             return None
 
     def _queues_in_turn(self) -> list[str]:
-        now, changer = self.clock.now(), self.services.changer
+        self._settle()
+        names = sorted(name for name, count in self._changes.undone.items() if count)
+        if len(names) == 1:
+            return names
         heads = []
-        for name in [*self.registry.infos]:
-            for row in self.store.due(name, Instant(0), now, ALL).jobs:
-                changer.settled(self.store.jobs[row.id], now)
-            head = self.store.head(name, 1)
-            if head.jobs and not head.is_paused:
+        for name in names:
+            head = self.services.ports.store.head(name, 1 + MARKS)
+            if head.jobs:
                 heads.append((head.jobs[0].sort_key.partition("#")[2], name))
         return [name for _, name in sorted(heads)]
 
@@ -168,28 +182,55 @@ class MemoryBackend:
         """Return when the next job that waits for its time becomes due; None if there is none."""
         with self._lock:
             now = self.clock.now()
-            names = [queue] if queue else [info.name for info in self.registry.all()]
+            queues = self.services.ports.queues.all()
+            paused = {info.name for info in queues if info.paused_at is not None}
             dues = [
-                # The row of an active job may be earlier than its job is due.
-                row.due if row.state is not ACTIVE else deadlines.next_due(self.store.jobs[row.id])
-                for name in names
-                if name not in self.store.paused
-                for row in self.store.due(name, Instant(0), _FAR, ALL).jobs
+                deadlines.next_due(job)
+                for job in self.jobs.values()
+                if job.queue not in paused and queue in {"", job.queue}
             ]
             return min((due for due in dues if due is not None and due > now), default=None)
+
+    def queues(self) -> set[str]:
+        """Return the queues that there are, and those that jobs were in."""
+        with self._lock:
+            known = {info.name for info in self.services.ports.queues.all()}
+            return known | {job.queue for job in self.jobs.values()}
+
+    def events(self) -> list[Event]:
+        """Return the events so far, in their order."""
+        with self._lock:
+            self._settle()
+            self.follow()
+            page = self._events_behind(FIRST_EVENT)
+            found = [*page.events]
+            while page.has_more:
+                page = self._events_behind(page.cursor)
+                found += page.events
+            return found
+
+    def _events_behind(self, cursor: str) -> EventPage:
+        query = EventQuery(cursor=cursor, limit=ALL)
+        return self.services.ports.events().read(query)
+
+    def workflows(self) -> list[tuple[Workflow, WorkflowPlan]]:
+        """Return the workflows as of now with their plans, in the order of their start."""
+        with self._lock:
+            self.records()  # what is due happens first
+            store = self.services.ports.workflows()
+            plans = [(each, store.plan(each.id)) for each in self._changes.workflows.values()]
+            return [(each, plan) for each, plan in plans if plan is not None]
 
     def clear(self) -> None:
         """Remove all jobs, workflows and events; queues, cron jobs and schemas stay."""
         with self._lock:
-            self.store.clear()
-            self.workflows.kept.clear()
-            self.workflows.plans.clear()
-            self.workflows.left.clear()
-            self.unique.locks.clear()
-            self.event_log.log.clear()
+            table = self.deployment.table
+            for key in [*table.items.rows]:
+                if not key[0].startswith(KEPT):
+                    table.write(key, None)
+            self._changes.forget()
             self.order.clear()
             self._dues.clear()
-            self.changes.clear()
 
     # -------------------------------------------------------------------------------- time
     def move_to(self, moment: Instant) -> None:
@@ -219,7 +260,7 @@ class MemoryBackend:
         """
         with self._lock:
             if moment < self.clock.at:
-                if self.store.jobs or self.cron.entries:
+                if self.jobs or self._changes.cron:
                     raise ValueError(
                         f"The clock cannot go back from {format_instant(self.clock.now())} to "
                         f"{format_instant(moment)}, as jobs were enqueued meanwhile: freeze the "
@@ -248,22 +289,20 @@ class MemoryBackend:
 
     def _tick(self) -> int:
         """Fire the cron jobs that are due; return how often."""
-        if not self.cron.entries:
+        if not self._changes.cron:
             return 0
         return self.call(self.services.cron.scheduler.tick).cron_fired
 
     def _next_cron(self) -> Instant | None:
         """Return when a cron job becomes due next."""
+        self._changes.read()
         moments = [
             at
-            for entry in self.cron.entries.values()
+            for entry in self._changes.cron.values()
             for at in (entry.next_run_at, entry.gap_at)
             if at is not None and at > self.clock.at
         ]
         return min(moments, default=None)
-
-
-_FAR: Final = Instant(2**62)
 
 
 def _machine_ms() -> int:

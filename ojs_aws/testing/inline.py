@@ -57,11 +57,13 @@ class InlineRuns:
 
     def _claim(self, record: JobRecord) -> JobRecord:
         now = self.backend.clock.now()
-        store, services = self.backend.store, self.backend.services
+        services = self.backend.services
+        store = services.ports.store
         if record.state is JobState.SCHEDULED:
-            due = deadlines.settle_once(record, Instant(record.scheduled_at or now))
-            if due is not None and due.state is JobState.AVAILABLE:
-                store.save(record, replace(due, enqueued_at=now))
+            kept = replace(record, expires_at=None)  # it is not over now, whatever its delay
+            due = deadlines.settle_once(kept, Instant(record.scheduled_at or now))
+            if due is not None:
+                store.save(record, replace(due, enqueued_at=now, expires_at=record.expires_at))
         visibility_ms = record.visibility_timeout_ms or services.visibility.of(record.queue)
         timeout_ms = record.timeout_ms or services.default_timeout_ms
         reservation = Reservation(

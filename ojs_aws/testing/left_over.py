@@ -14,7 +14,7 @@ def left_over() -> list[Place]:
     return [
         each
         for each in active_substitutes()
-        if isinstance(each, Place) and each.begun_at and not each.has_block and each.thread == own
+        if isinstance(each, Place) and not each.has_block and each.thread == own
     ]
 
 

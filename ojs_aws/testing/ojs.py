@@ -129,7 +129,7 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
         self.restore()
         unused = self._handlers.faults.unused()
         if kind is None and unused:
-            types = {job.type for job in self._backend.store.jobs.values()}
+            types = {job.type for job in self._backend.jobs.values()}
             raise AssertionError(
                 f"fail_next({unused[0]!r}, ...) was never used: no such job was executed since."
                 f"{nearest(unused[0], types | {*self._handlers.faults})}"
@@ -173,9 +173,7 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
 
         :param types: only these; default: all.
         """
-        self._backend.records()  # what is due happens first
-        log = self._backend.event_log.log
-        return [event for event in log if not types or event.type in types]
+        return [event for event in self._backend.events() if not types or event.type in types]
 
     def _executions(self, job: EnqueuedJob[Any]) -> int:
         return sum(each.job.id == job.id for each in self._runner.log)
@@ -186,4 +184,4 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
     def __repr__(self) -> str:
         """Show how many jobs there are."""
         state = "active" if self._place.is_active else "ended"
-        return f"<{type(self).__name__} {state}, {len(self._backend.store.jobs)} jobs>"
+        return f"<{type(self).__name__} {state}, {len(self._backend.jobs)} jobs>"

@@ -38,6 +38,11 @@ class CallPattern(JobCall[R_co]):
         super().__init__(declaration, JobTemplate(declaration.template({})), [])
         self.given = named_arguments(declaration, args, keywords)
 
+    @property
+    def is_unique_by_declaration(self) -> bool:
+        """Return False: nothing is sent, so no policy is left out."""
+        return False
+
     def to_job(self) -> Job:
         """Refuse to make a job.
 

@@ -158,8 +158,7 @@ class Runs(Kit):
 
         :raises ValueError: no job was in it, and none is declared for it.
         """
-        known = {*self._backend.registry.infos, *self._handlers.queues()}
-        known |= {job.queue for job in [*self._backend.store.jobs.values()]}
+        known = {*self._backend.queues(), *self._handlers.queues()}
         if queue and queue not in known:
             raise ValueError(
                 f"No job was in the queue {queue!r}, and none is declared for it."

@@ -11,6 +11,7 @@ from ojs_aws.testing.kit import Kit
 
 if TYPE_CHECKING:
     from ojs_aws.domain.workflows.workflow import Workflow
+    from ojs_aws.ports import WorkflowPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,9 @@ class WorkflowAssertions(Kit):
 
     def all_workflows(self) -> list[StartedWorkflow]:
         """Return the workflows that were started, in their order, as they are now."""
-        self._backend.records()  # what is due happens first
-        kept = self._backend.workflows.kept
-        return [self._started(workflow) for workflow in [*kept.values()]]
+        return [self._started(*each) for each in self._backend.workflows()]
 
-    def _started(self, workflow: Workflow) -> StartedWorkflow:
-        plan = self._backend.workflows.plans[workflow.id]
+    def _started(self, workflow: Workflow, plan: WorkflowPlan) -> StartedWorkflow:
         steps = plan.graph.steps
         own = [steps[index] for index in plan.graph.members]
         callbacks = [each for each in steps if each.is_callback and each.parent == 0]

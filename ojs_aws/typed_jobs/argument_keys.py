@@ -37,8 +37,6 @@ def with_places(options: JobOptions, signature: JobSignature, job_type: str) -> 
     if not isinstance(keys, (list, tuple)) or not all(isinstance(key, str) for key in keys):
         return options  # a wrong policy is refused with the other attributes
     placed = dict.fromkeys(_key_on_wire(key, signature, job_type) for key in keys)
-    if list(placed) == list(keys):
-        return options
     policy = {**cast("Mapping[str, Any]", policy), "args_keys": list(placed)}
     return cast("JobOptions", {**options, "unique": policy})
 
@@ -67,7 +65,7 @@ def _key_on_wire(key: str, signature: JobSignature, job_type: str) -> str:
 
 def _is_position(key: str, signature: JobSignature) -> bool:
     """Return whether a key is the position of an argument, written as ``"0"``."""
-    if not (key.isascii() and key.isdecimal() and key == str(int(key[:9]))):
+    if not (key.isdecimal() and key == str(int(key[:9]))):
         return False
     return bool(signature.rest) or int(key) < len(signature.placed) + bool(signature.named)
 
@@ -99,7 +97,7 @@ def _may_hold(kind: object, key: str) -> Literal["known", "unknown", "never"]:
     if origin is Literal:
         return "never"
     kind = origin or kind
-    if not isinstance(kind, type) or kind is object:
+    if not isinstance(kind, type):
         return "unknown"
     if issubclass(kind, _NEVER_OBJECTS):
         return "never"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -58,6 +59,12 @@ class JobCall(Call[R_co]):
         """Return the type of the job."""
         return self.declaration.type
 
+    @property
+    def is_unique_by_declaration(self) -> bool:
+        """Return whether the job has the unique policy of its declaration, and no other one."""
+        declared = self.declaration.options.get("unique")
+        return declared is not None and self._template.unique == declared
+
     def to_job(self) -> Job:
         """Return a new job, without an id, that a client can enqueue."""
         if (substitute := current_substitute()) is not None:
@@ -83,6 +90,16 @@ class JobCall(Call[R_co]):
     def __repr__(self) -> str:
         """Show the type; never the arguments, which may be secret."""
         return f"<JobCall {self.type}>"
+
+
+def warn_if_unique(part: Call[Any], kind: str) -> None:
+    """Warn who puts a job into a workflow, where the policy of its declaration does not apply."""
+    if isinstance(part, JobCall) and part.is_unique_by_declaration:
+        message = (
+            f"{part.type!r} is not unique in a {kind}: a duplicate would leave its step without a "
+            "job. Write .options(unique=None).call(...) if that is meant."
+        )
+        warnings.warn(message, stacklevel=4)
 
 
 async def enqueue_many(calls: Iterable[JobCall[R]]) -> list[Handle[R]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from ojs_aws.client.error_lists import ErrorClasses
 from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import JsonValue, OjsError
@@ -52,6 +53,12 @@ class JobDeclaration:
         """Return the queue of the job's options."""
         return self.options.get("queue") or DEFAULT_QUEUE
 
+    @property
+    def retry_on(self) -> ErrorClasses | None:
+        """Return the classes of the only errors that are retried; None for all."""
+        classes: ErrorClasses | None = getattr(self.options.get("retry"), "retry_on", None)
+        return classes
+
     def template(self, options: Mapping[str, Any]) -> Job:
         """Return a job of this type without arguments.
 
@@ -59,6 +66,8 @@ class JobDeclaration:
         :raises ValueError: a policy has a member that there is not.
         :raises InvalidRequestError: a value that a job cannot have.
         """
+        if self.retry_on is not None and options.get("retry") is self.options.get("retry"):
+            options = {**options, "retry": dict(options["retry"])}
         job = Job(self.type, (), **options)
         check_values(job, options)
         return job
@@ -126,6 +135,8 @@ def declared(
     try:
         check_type(job_type)
         made.template(options)
+        if is_remote and made.retry_on is not None:
+            raise RegistrationError(f"The worker of {job_type!r} is elsewhere: so is retry_on.")
     except OjsError as problem:
         raise RegistrationError(f"The job {job_type!r}: {problem}") from problem
     return made

@@ -60,7 +60,7 @@ class ModelCodec:
             again = self._load(text, strict=True)
         except (PydanticSerializationError, ValidationError):
             raise self._wrong(value, field) from None
-        if again != value and (lost := _difference(value, again, field)):
+        if lost := _difference(value, again, field):
             raise lost
         native: JsonValue = from_json(text)
         return native

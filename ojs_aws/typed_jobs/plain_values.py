@@ -62,7 +62,7 @@ def _check_of_parts(kind: object) -> Check | None:
         return _either(arguments)
     if origin in _LISTS and len(arguments) == 1:
         return _list_of(arguments[0])
-    if origin in _OBJECTS and arguments[0] is str:
+    if origin in _OBJECTS and arguments[:1] == (str,):
         return _object_of(arguments[1])
     return None
 
@@ -151,8 +151,6 @@ def _either(kinds: Sequence[object]) -> Check | None:
     found = [check for check in checks if check is not None]
     if len(found) < len(checks):
         return None
-    if len(found) == 1:
-        return found[0]
 
     def check(value: object, field: str) -> JsonValue:
         problems: list[WrongValueError] = []

@@ -205,7 +205,7 @@ def _check_early(read: JobSignature) -> None:
 
 
 def _misplaced(read: JobSignature, name: str, position: int) -> str:
-    if position or read.has_context:
+    if position:
         return f"The context of {read.name} must be its first parameter, not {name!r}."
     return (
         f"{read.name} takes the context, so it must be declared with context=True: "

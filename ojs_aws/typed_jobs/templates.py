@@ -24,6 +24,11 @@ class JobTemplate:
         ]
         self._shared.remove(ARGS)
 
+    @property
+    def unique(self) -> JsonValue:
+        """Return the unique policy of the jobs; None if they have none."""
+        return self._values.get("unique")
+
     def job(self, args: Wire) -> Job:
         """Return a new job with these arguments, without an id.
 

@@ -17,7 +17,7 @@ from typing import (
 )
 
 from ojs_aws.client.areas import workflow_parts
-from ojs_aws.typed_jobs.calls import Call, JobCall, clients_of
+from ojs_aws.typed_jobs.calls import Call, JobCall, clients_of, warn_if_unique
 from ojs_aws.typed_jobs.clients import Clients, sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import DEFAULT_TIMEOUT, check_blocking, seconds_of
 
@@ -63,6 +63,7 @@ class WorkflowCall(Call[R_co]):
         for part in parts:
             if not isinstance(part, Call):
                 raise _no_call(kind, part)
+            warn_if_unique(part, kind)
         self.kind, self.parts, self.name = kind, tuple(parts), name
 
     def to_parts(self) -> WorkflowParts:
@@ -272,7 +273,7 @@ def _part(part: Call[Any]) -> Job | WorkflowParts:
         return part.to_parts()
     call = cast("JobCall[Any]", part)
     job = call.to_job()
-    if job.unique is not None and job.unique == call.declaration.options.get("unique"):
+    if call.is_unique_by_declaration:
         del job["unique"]  # a duplicate would leave the step without a job
     return job
 

@@ -15,6 +15,7 @@ from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.senders import Sender
 from ojs_aws.worker.executor import Executor
+from ojs_aws.worker.missing_handlers import WAIT_S
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.typed_handlers import typed_handler
 
@@ -42,6 +43,7 @@ class BaseWorker:
         middleware: ExecutionChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
         registry: HandlerRegistry | None = None,
+        missing_handler_wait_s: float = WAIT_S,
     ) -> None:
         """Describe the worker.
 
@@ -50,7 +52,9 @@ class BaseWorker:
         :param hooks: called before and after each execution, and with each metric.
         :param middleware: the chain, or its middleware; the default chain logs, counts, reports
             errors and enforces the job's timeout. An empty list switches middleware off.
-        :raises ValueError: no queue, or a name that no queue can have.
+        :param missing_handler_wait_s: seconds that a job waits for another worker if this one has
+            no handler for its type; 0 discards it at once.
+        :raises ValueError: no queue, a name that no queue can have, or a negative wait.
         :raises TypeError: the jobs are no :class:`~ojs_aws.Jobs`.
         """
         self.jobs = _jobs_of(jobs, type(self).__name__)
@@ -63,6 +67,9 @@ class BaseWorker:
         chosen = ExecutionChain.default() if middleware is None else middleware
         self._middleware = given_or_made(ExecutionChain, chosen)
         self._hooks = given_or_made(Hooks, hooks)
+        if missing_handler_wait_s < 0:
+            raise ValueError("missing_handler_wait_s must not be negative")
+        self._missing_handler_wait_s = missing_handler_wait_s
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -116,7 +123,12 @@ class BaseWorker:
         self.middleware.freeze("the worker started")
         self.hooks.freeze("the worker started")
         self.hooks.listen_to(self.middleware)
-        return Executor(self.registry, self.middleware, self.hooks)
+        return Executor(
+            self.registry,
+            self.middleware,
+            self.hooks,
+            missing_handler_wait_s=self._missing_handler_wait_s,
+        )
 
 
 def _jobs_of(given: object, worker: str) -> Jobs:

@@ -1,6 +1,7 @@
 """Lets a worker process speak to people: a banner, a line for each job, and tracebacks.
 
-Only the loggers of this package are set up. The root logger stays as the application made it.
+Where the application sets up logging itself, that wins. Else ``ojs-aws run`` shows what the
+application logs, too; ``Worker.run()`` sets up the loggers of this package only.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ojs_aws.middleware.builtin import logging as logging_middleware
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.job_lines import JobLines
+from ojs_aws.worker.log_records import JsonFormatter, LineFormatter, OfJob
 from ojs_aws.worker.registry import HandlerRegistry
 
 OURS: Final = "ojs_aws"
@@ -33,8 +35,6 @@ _REPEATED: Final = frozenset(
 )
 """Where records are written whose content the line of a job has already."""
 
-_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_ABOUT: Final = ("job_id", "job_type", "queue", "attempt")
 _SHOWN_JOBS: Final = 20
 _SHOWN_LEFT: Final = 5
 
@@ -66,26 +66,6 @@ class Speaker(Protocol):
         """Return the chain around its handlers."""
 
 
-class LineFormatter(logging.Formatter):
-    """Writes a record as a line: time, level, message, and the fields that it carries."""
-
-    def __init__(self) -> None:
-        """Use the local time, with seconds."""
-        super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S")
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name
-        """Append the fields of a record that a handler or a middleware wrote about a job."""
-        line = super().formatMessage(record)
-        if record.name == JobLines.__module__:
-            return line
-        fields = {name: each for name, each in vars(record).items() if name not in _STANDARD}
-        known = {name: fields.pop(name, "") for name in _ABOUT}
-        if known["job_id"] and str(known["job_id"]) not in record.message:
-            line += f" [{known['job_type']} {known['job_id']} attempt {known['attempt']}]"
-        more = [f"{name}={each}" for name, each in fields.items() if _is_short(each)]
-        return " ".join([line, *more])
-
-
 class Unrepeated(logging.Filter):
     """Drops what middleware logs of an execution: the worker's own line says it."""
 
@@ -100,18 +80,27 @@ def is_configured() -> bool:
 
 
 @contextmanager
-def speaking(worker: Speaker, *, level: int = logging.INFO) -> Iterator[None]:
+def speaking(
+    worker: Speaker,
+    *,
+    level: int = logging.INFO,
+    has_application: bool = False,
+    is_json: bool = False,
+) -> Iterator[None]:
     """Let a worker speak: through the application's own logging if there is some, else to stderr.
 
     :param level: the least level that is shown, where the application says nothing else.
+    :param has_application: whether what the application logs is shown as well.
+    :param is_json: whether records are shown as JSON.
     """
-    ours = logging.getLogger(OURS)
-    handler, unrepeated = logging.StreamHandler(sys.stderr), Unrepeated()
-    handler.setFormatter(LineFormatter())
+    ours, unrepeated = logging.getLogger(OURS), Unrepeated()
     earlier = ours.level
-    own = () if is_configured() else (handler,)
+    shown = logging.getLogger() if has_application else ours
+    level_of_shown = shown.level
+    own = () if is_configured() else (_handler(is_json=is_json),)
     for each in own:
-        ours.addHandler(each)
+        shown.addHandler(each)
+        shown.setLevel(level)
     if earlier == logging.NOTSET:
         ours.setLevel(level)
     repeaters = [logging.getLogger(name) for name in ("ojs_aws.job", "ojs_aws.errors")]
@@ -124,9 +113,18 @@ def speaking(worker: Speaker, *, level: int = logging.INFO) -> Iterator[None]:
         worker.job_lines = None
         for logger in repeaters:
             logger.removeFilter(unrepeated)
-        ours.setLevel(earlier)
         for each in own:
-            ours.removeHandler(each)
+            shown.removeHandler(each)
+            shown.setLevel(level_of_shown)
+        ours.setLevel(earlier)
+
+
+def _handler(*, is_json: bool) -> logging.Handler:
+    """Return what writes records to stderr, each with the job in which it was logged."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if is_json else LineFormatter())
+    handler.addFilter(OfJob())
+    return handler
 
 
 @contextmanager
@@ -191,7 +189,3 @@ def server_of(url: str) -> str:
     """Return a URL without a password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def _is_short(value: object) -> bool:
-    return isinstance(value, (str, int, float)) and len(str(value)) <= 200  # noqa: PLR2004

@@ -15,7 +15,8 @@ from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import WorkOutcome
-from ojs_aws.worker.failure import JobError, SnoozeError, failure_of
+from ojs_aws.worker.failure import HANDLER, JobError, SnoozeError, failure_of
+from ojs_aws.worker.missing_handlers import given_back
 from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
 
 _log = logging.getLogger(__name__)
@@ -69,12 +70,15 @@ class Executor:
     """Executes jobs. All jobs share it; it keeps nothing between two.
 
     :ivar advice: what to do about a job without a handler, before the job's id; empty for nothing.
+    :ivar missing_handler_wait_s: for how long a job without a handler is given back; 0 for not at
+        all.
     """
 
     registry: HandlerRegistry
     chain: ExecutionChain
     hooks: Hooks = field(default_factory=Hooks)
     advice: str = _NO_HANDLER_ADVICE
+    missing_handler_wait_s: float = 0
 
     async def execute(self, ctx: JobContext) -> Outcome:
         """Execute the job of a context.
@@ -83,6 +87,7 @@ class Executor:
             reported.
         """
         current = CURRENT_JOB.set(ctx)
+        handler: Handler | None = None
         try:
             handler = self.registry.find(ctx.job.type, ctx.job.get("version"))
             returned = await self._run_chain(handler, ctx)
@@ -91,13 +96,17 @@ class Executor:
             if _is_being_cancelled():
                 raise
             return self._failed(cancelled, ctx)
-        except NoHandlerError as missing:
+        except NoHandlerError as missing:  # no middleware has seen the job
+            snooze = given_back(missing, ctx.job, self.missing_handler_wait_s)
+            if snooze is not None:
+                _log.warning("%s", snooze, extra=ctx.log_fields)
+                return self._failed(snooze, ctx)
             if self.advice:
                 missing.args = (f"{missing} {self.advice} {ctx.job.id}",)
-            _log.error("%s", missing, extra=ctx.log_fields)  # no middleware has seen the job
+            _log.error("%s", missing, extra=ctx.log_fields)
             return self._failed(missing, ctx)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed
-            return self._failed(problem, ctx)
+            return self._failed(problem, ctx, handler)
         finally:
             CURRENT_JOB.reset(current)
 
@@ -147,8 +156,13 @@ class Executor:
             raise ResultError(f"The handler returned what JSON cannot say: {problem}") from problem
         return encode(value)  # type: ignore[arg-type]
 
-    def _failed(self, problem: BaseException, ctx: JobContext) -> Failed | Snoozed:
-        error = failure_of(problem, ctx.failure_origin(problem))
+    def _failed(
+        self, problem: BaseException, ctx: JobContext, handler: Handler | None = None
+    ) -> Failed | Snoozed:
+        origin = ctx.failure_origin(problem)
+        error = failure_of(problem, origin)
+        if handler is not None and origin == HANDLER and handler.ends_with(problem):
+            error["retryable"] = False
         if isinstance(problem, SnoozeError):
             return Snoozed(error, problem.delay_ms, problem)
         delay_ms = problem.delay_ms if isinstance(problem, JobError) else None

@@ -15,8 +15,12 @@ from ojs_aws.middleware.builtin.backtraces import backtrace_of
 from ojs_aws.middleware.errors import SNOOZE, JobTimeoutError
 from ojs_aws.worker.registry import NoHandlerError
 
+HANDLER: Final = "handler"
+"""Where an error was raised that no middleware raised."""
+
 HANDLER_ERROR: Final = "handler_error"
 TIMEOUT: Final = "timeout"
+NO_HANDLER: Final = "NoHandlerRegistered"
 SHUTDOWN: Final = "shutdown"
 SHUTDOWN_ERROR: Final = "ShutdownError"
 
@@ -132,7 +136,7 @@ def _delay_ms(delay: str | timedelta | float) -> int:
     return duration_ms(delay, "delay")
 
 
-def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, JsonValue]:
+def failure_of(problem: BaseException, origin: str = HANDLER) -> dict[str, JsonValue]:
     """Return the error object of an exception.
 
     :param origin: where it was raised: ``handler``, or ``middleware:<name>``.
@@ -151,9 +155,9 @@ def failure_of(problem: BaseException, origin: str = "handler") -> dict[str, Jso
         if problem.retryable is not None:
             failure["retryable"] = problem.retryable
     elif isinstance(problem, NoHandlerError):
-        failure["type"] = "NoHandlerRegistered"
+        failure["type"] = NO_HANDLER
         failure["retryable"] = False
-    if origin != "handler" and not is_timeout:
+    if origin != HANDLER and not is_timeout:
         details["origin"] = origin
     if details:
         failure["details"] = details

@@ -10,6 +10,7 @@ from ojs_aws.client.retry_schedule import short
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.worker.active import ActiveJob, about
 from ojs_aws.worker.executor import Failed, Outcome, Snoozed
+from ojs_aws.worker.failure import NO_HANDLER
 from ojs_aws.worker.registry import NoHandlerError
 from ojs_aws.worker.tracebacks import own_traceback
 
@@ -35,7 +36,8 @@ class JobLines:
     def _log(self, active: ActiveJob, outcome: Outcome | None, seconds: float) -> None:
         milliseconds = round(seconds * 1000)
         problem = outcome.problem if isinstance(outcome, Failed) else None
-        if isinstance(problem, NoHandlerError):
+        is_given_back = isinstance(outcome, Snoozed) and outcome.error.get("type") == NO_HANDLER
+        if is_given_back or isinstance(problem, NoHandlerError):
             return  # the executor has logged it, in every kind of worker
         level, ending = _ending(active, outcome)
         fields = about(active.job) | {"status": ending, "duration_ms": milliseconds}

@@ -11,7 +11,9 @@ from ojs_aws.client.timer import Timer
 from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.over_http import HttpJobSource
+from ojs_aws.worker.reservations import JobSource
 
 BEATS_PER_RESERVATION: Final = 4
 SHORTEST_INTERVAL_MS: Final = 100
@@ -79,6 +81,20 @@ def about_worker(
     names: list[JsonValue] = list(queues)
     tags: list[JsonValue] = list(labels)
     return {"queues": names, "concurrency": concurrency, "labels": tags}
+
+
+def jobs_and_url(
+    jobs: Jobs | str | None, url: str | None, source: JobSource | None
+) -> tuple[Jobs | None, str | None]:
+    """Return the typed jobs of a worker and the URL of its server, either of which came first.
+
+    :raises ValueError: it has neither jobs, URL nor source, or both of the latter.
+    """
+    ways = sum(each is not None for each in (url, source)) + isinstance(jobs, str)
+    if ways > 1 or (jobs is None and not ways):
+        what = "and not both" if ways else "or its jobs: Worker(jobs)"
+        raise ValueError(f"a worker needs the URL of a server or a source, {what}")
+    return (None, jobs) if isinstance(jobs, str) else (jobs, url)
 
 
 def url_of(environ: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.resources import Opened, in_use, open_all
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.invocation import Invocation
+from ojs_aws.worker.missing_handlers import WAIT_S
 from ojs_aws.worker.records import queues_by_sqs_name
 from ojs_aws.worker.registry import HandlerRegistry
 
@@ -82,6 +83,7 @@ class LambdaWorker(BaseWorker):
         hooks: Hooks | Iterable[object] = (),
         registry: HandlerRegistry | None = None,
         margin_s: float = 2.0,
+        missing_handler_wait_s: float = WAIT_S,
         backend: Backend | None = None,
         timer: Timer | None = None,
     ) -> None:
@@ -92,11 +94,18 @@ class LambdaWorker(BaseWorker):
             else ``default``.
         :param registry: handlers of another worker, to serve them here too.
         :param margin_s: seconds kept back from the invocation's time, to report outcomes.
+        :param missing_handler_wait_s: seconds that jobs of unknown types wait for another worker;
+            0 discards them at once.
         :param backend: services to use instead of those that the environment describes.
         :raises ValueError: no queue, a name that no queue can have, or a negative margin.
         """
         super().__init__(
-            jobs=jobs, queues=queues, middleware=middleware, hooks=hooks, registry=registry
+            jobs=jobs,
+            queues=queues,
+            middleware=middleware,
+            hooks=hooks,
+            registry=registry,
+            missing_handler_wait_s=missing_handler_wait_s,
         )
         if margin_s < 0:
             raise ValueError("margin_s must not be negative")

@@ -25,8 +25,9 @@ from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.heartbeats import Heartbeats
 from ojs_aws.worker.job_lines import JobLines
-from ojs_aws.worker.job_sources import ServerAccess, about_worker, url_of
+from ojs_aws.worker.job_sources import ServerAccess, about_worker, jobs_and_url, url_of
 from ojs_aws.worker.lifecycle import Lifecycle, signals_to
+from ojs_aws.worker.missing_handlers import WAIT_S
 from ojs_aws.worker.polls import MAX_FETCH, Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Reporter
@@ -74,6 +75,7 @@ class Worker(BaseWorker):
         heartbeat_s: float = 15.0,
         grace_s: float = 25.0,
         visibility_timeout_s: float | None = None,
+        missing_handler_wait_s: float = WAIT_S,
         polls: Polls | None = None,
         labels: Sequence[str] = (),
         worker_id: str | None = None,
@@ -97,20 +99,20 @@ class Worker(BaseWorker):
         :param grace_s: seconds that jobs get to finish when the worker ends.
         :param visibility_timeout_s: reservation of jobs that have none of their own; default: four
             heartbeats, so that the jobs of a worker that died come back within a minute.
+        :param missing_handler_wait_s: seconds that jobs of unknown types wait; 0 discards them.
         :param polls: how often an idle worker asks.
         :param worker_id: unique to this process; default: a new one.
         :param source: another way to jobs than HTTP; excludes ``url``.
         :raises ValueError: no usable URL, queue or number.
         """
-        ways = sum(each is not None for each in (url, source)) + isinstance(jobs, str)
-        if isinstance(jobs, str):
-            jobs, url = None, jobs
-        if ways > 1 or (jobs is None and not ways):
-            what = "and not both" if ways else "or its jobs: Worker(jobs)"
-            raise ValueError(f"a worker needs the URL of a server or a source, {what}")
-        names_of = tuple(queues) if isinstance(queues, Mapping) else queues
+        jobs, url = jobs_and_url(jobs, url, source)
         super().__init__(
-            jobs=jobs, queues=names_of, middleware=middleware, hooks=hooks, registry=registry
+            jobs=jobs,
+            queues=tuple(queues) if isinstance(queues, Mapping) else queues,
+            middleware=middleware,
+            hooks=hooks,
+            registry=registry,
+            missing_handler_wait_s=missing_handler_wait_s,
         )
         if concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:
             raise ValueError("concurrency and heartbeat_s must be positive, grace_s not negative")
@@ -225,7 +227,6 @@ class Worker(BaseWorker):
                 await within(self._timer, LAST_WORDS_S, beats.beat(self.lifecycle.state))
             await self._source.close()
 
-    # ------------------------------------------------------------------ fetching
     async def _fetch_on(self, executor: Executor) -> None:
         """Fetch while the state allows it and there is room."""
         polls = self._polls.start(self._timer)
@@ -281,12 +282,11 @@ class Worker(BaseWorker):
         started_at = self._timer.monotonic()
         try:
             outcome = await active.execute(executor)
-            if self.job_lines is not None:
-                self.job_lines.ended(active, outcome, self._timer.monotonic() - started_at)
+            if (lines := self.job_lines) is not None:
+                lines.ended(active, outcome, self._timer.monotonic() - started_at)
             if outcome is not None:
-                await Reporter(self._timer).report(
-                    self._source, active.job, outcome, active.reservation_id
-                )
+                reporter = Reporter(self._timer)
+                await reporter.report(self._source, active.job, outcome, active.reservation_id)
         except Exception:  # noqa: BLE001 - a bug must not end the worker; the job comes back
             _log.exception("Job %s was abandoned", active.job.id, extra=about(active.job))
         finally:

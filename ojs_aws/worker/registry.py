@@ -52,6 +52,11 @@ class Handler:
         self.check(ctx.job)
         return functools.partial(self.function, ctx, *ctx.job.args)
 
+    def ends_with(self, problem: BaseException) -> bool:
+        """Return whether an error that the function raised ends the job, whatever its policy."""
+        del problem
+        return False
+
     def prepare(self) -> None:
         """Do what can only be done when everything is imported; the worker starts now."""
 

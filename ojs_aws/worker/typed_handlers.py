@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ojs_aws.domain.envelope import uncounted_attempts
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.middleware.sync_context import SyncJobContext
 from ojs_aws.typed_jobs.declarations import RESULT, JobDeclaration
 from ojs_aws.typed_jobs.decoder import UnexpectedArgumentsError
@@ -41,6 +42,19 @@ class TypedHandler(Handler):
     def bound_to(self, ctx: JobContext) -> Callable[[], object]:
         """Return the call of the function with the arguments of a job."""
         return functools.partial(self.function, ctx)
+
+    def ends_with(self, problem: BaseException) -> bool:
+        """Return whether it is no error that the declaration lets be retried (``retry_on``).
+
+        Timeouts, and errors that say themselves what becomes of the job, go by the policy.
+        """
+        classes = None if self.declaration is None else self.declaration.retry_on
+        if classes is None or isinstance(problem, (*classes, JobTimeoutError)):
+            return False
+        says = isinstance(problem, JobError) and (
+            problem.response_code or problem.retryable is not None
+        )
+        return isinstance(problem, Exception) and not says
 
     def prepare(self) -> None:
         """Resolve the types of the function.

@@ -134,13 +134,16 @@ class ConformanceRunner:
         return _read(response, elapsed_ms)
 
 
-def open_client(timeout_s: float = 30.0) -> httpx.Client:
-    """A client for a runner: own User-Agent, no proxies, generous time limit (seconds)."""
+def open_client(timeout_s: float = 30.0, *, trust_env: bool = False) -> httpx.Client:
+    """A client for a runner: own User-Agent, no proxies, generous time limit (seconds).
+
+    :param trust_env: take certificates to trust, and proxies, from the environment.
+    """
     return httpx.Client(
         timeout=timeout_s,
         headers={"User-Agent": USER_AGENT},
         follow_redirects=True,
-        trust_env=False,
+        trust_env=trust_env,
         limits=httpx.Limits(max_connections=None),
     )
 

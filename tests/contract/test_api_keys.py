@@ -13,7 +13,7 @@ from ojs_aws.domain.api_keys import Refusal, read_key
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.ports import StaleKeyError
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from tests.aws import EmbeddedAws
 
 DAY = 86_400_000

@@ -22,10 +22,10 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Batches, Decision, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError, mark_of
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory.batches import MemoryBatches
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws, embedded, items_of
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document
 from tests.contract.test_lost_answers import LosesFirstAnswers
+from tests.model.batches import MemoryBatches
 
 
 def batches_of(aws: EmbeddedAws, client: DynamoDBClient | None = None) -> Batches:
@@ -157,11 +157,7 @@ def test_a_lost_batch_is_kept_for_people_to_look_at() -> None:
         batch = opened(batches, "one", staged(2))
         batches.decide(batch.id, batch, NOW)
         batches.abandon(batch, NOW)
-        kept = aws.clients.dynamodb.query(
-            TableName=aws.settings.table,
-            KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues={":pk": {"S": LOST}},
-        )["Items"]
+        kept = items_of(aws, LOST)
     assert [item["sk"]["S"].partition("#")[2] for item in kept] == [batch.id]
     assert int(kept[0]["ttl"]["N"]) > NOW // 1000
 

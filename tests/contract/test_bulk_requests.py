@@ -12,10 +12,10 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests, OperationDone
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.testing.memory.batches import MemoryBulkRequests
 from ojs_aws.topology import is_streamed
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW
+from tests.model.batches import MemoryBulkRequests
 
 FIRST = BulkRequest(key="ab" * 32, digest="one", begun_at=Instant(NOW))
 

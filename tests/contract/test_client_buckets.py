@@ -6,8 +6,8 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
 from ojs_aws.ports import ClientBuckets
-from ojs_aws.testing.memory import MemoryClientBuckets
 from tests.aws import EmbeddedAws
+from tests.model import MemoryClientBuckets
 
 NOW = 1_760_000_000_000_000
 TOKEN = 1_000_000

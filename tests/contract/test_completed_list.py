@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import LeftToStream
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore
+from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, store
 
 __all__ = ["store"]
@@ -163,6 +165,28 @@ def test_rows_of_jobs_that_are_gone_can_be_removed(store: JobStore) -> None:
     rows = store.listed("default", JobList.COMPLETED, 10, newest_first=False).jobs
     store.unlist([row for row in rows if row.id in ids(first)])
     assert shown(store) == ids(then)[::-1]
+
+
+def test_an_item_expires_with_the_last_of_its_jobs(aws: EmbeddedAws) -> None:
+    """Whichever that is; jobs that stay for other days, or for ever, have items of their own."""
+    days = (2.4, 2.9, 2.1, 30.5, None, 30.0)
+    jobs = [
+        replace(
+            lifecycle.claim(a_job(number), a_reservation(), NOW),
+            state=JobState.COMPLETED,
+            completed_at=NOW,
+            kept_until=None if each is None else Instant(NOW + int(each * 86_400_000)),
+        )
+        for number, each in enumerate(days)
+    ]
+    CompletedList(aws.clients.dynamodb, aws.settings.table).add(jobs)
+    items = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    found = {int(item["n"]["N"]): int(item.get("ttl", {"N": "0"})["N"]) for item in items}
+    assert found == {
+        3: (NOW + int(2.9 * 86_400_000)) // 1000,
+        2: (NOW + int(30.5 * 86_400_000)) // 1000,
+        1: 0,
+    }
 
 
 def test_a_job_that_is_written_again_gets_no_row(store: JobStore) -> None:

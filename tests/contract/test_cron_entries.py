@@ -16,10 +16,10 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import CronEntries, StaleCronError
-from ojs_aws.testing.memory import MemoryCron
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers
 from tests.full_records import left_out
+from tests.model import MemoryCron
 
 NOW = Instant(1_760_000_000_000)
 MINUTE = 60_000

@@ -14,14 +14,15 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import FakeClock
-from tests.aws import EmbeddedAws, embedded
+from ojs_aws.testing.clock import FakeClock
+from tests.aws import EmbeddedAws, embedded, items_of
 from tests.jobs import noise
 
 ERROR = parse_object('{"type": "DbError", "message": "it broke"}')
@@ -87,12 +88,8 @@ def test_a_large_document_may_be_replaced_by_a_small_one(
     again = backend.dead_letters.service.retry(dead.id, {"args": [2]})
     assert json.loads(str(again.document))["args"] == [2]
     assert json.loads(str(backend.jobs.info(dead.id).document))["meta"] == {"a": 1}
-    left = aws.clients.dynamodb.query(
-        TableName=aws.settings.table,
-        KeyConditionExpression="pk = :pk",
-        ExpressionAttributeValues={":pk": {"S": f"job#{dead.id}"}},
-    )
-    assert [item["sk"]["S"] for item in left["Items"]] == ["job"]
+    left = items_of(aws, f"job#{dead.id}")
+    assert [item["sk"]["S"] for item in left] == ["job"]
 
 
 def test_dlq_004_dead_letters_are_kept_longer_than_other_discarded_jobs(
@@ -144,5 +141,5 @@ def test_a_page_of_dead_letters_costs_two_calls_and_a_count(
         assert len(backend.dead_letters.service.list(wanted, limit=50).jobs) == 6
     assert calls == {"Query": 1, "BatchGetItem": 1}
     with aws.calls.counted() as calls:
-        assert backend.dead_letters.service.list(wanted, limit=2).total == 6
+        assert backend.dead_letters.service.list(wanted, limit=2).total == ListTotal(6)
     assert calls == {"Query": 2, "BatchGetItem": 1}

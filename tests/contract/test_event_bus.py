@@ -164,6 +164,7 @@ def test_without_a_bus_nothing_is_called(bridge: Bridge) -> None:
     assert bridge.calls == []
 
 
+@pytest.mark.moto
 def test_a_real_client_takes_what_we_send() -> None:
     """The shape of an entry is EventBridge's."""
     with embedded() as aws:

@@ -18,7 +18,7 @@ from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import EventQuery, SetAside
-from tests.aws import EmbeddedAws
+from tests.aws import EmbeddedAws, items_of
 
 NOW = Instant(1_760_000_000_000)
 HOUR = 3_600_000
@@ -117,11 +117,7 @@ def test_a_reader_learns_that_events_expired_before_it_came_back(
     for number in range(3):
         log.append([event(number)], NOW)
     first = log.read(EventQuery(cursor="000000000000000-000000", limit=1)).places[0]
-    chunks = aws.clients.dynamodb.query(
-        TableName=aws.settings.table,
-        KeyConditionExpression="pk = :pk",
-        ExpressionAttributeValues={":pk": {"S": "events"}},
-    )["Items"]
+    chunks = items_of(aws, "events")
     for chunk in chunks[:2]:
         key = {"pk": chunk["pk"], "sk": chunk["sk"]}
         aws.clients.dynamodb.delete_item(TableName=aws.settings.table, Key=key)
@@ -372,12 +368,7 @@ def test_of_two_that_begin_a_row_one_begins_it(aws: EmbeddedAws, *, is_new: bool
 
 
 def _chunks(aws: EmbeddedAws) -> list[dict[str, Any]]:
-    answer = aws.clients.dynamodb.query(
-        TableName=aws.settings.table,
-        KeyConditionExpression="pk = :pk",
-        ExpressionAttributeValues={":pk": {"S": "events"}},
-    )
-    return [dict(item) for item in answer["Items"]]
+    return items_of(aws, "events")
 
 
 def _remove(aws: EmbeddedAws, sort_key: str) -> None:
@@ -423,6 +414,19 @@ def _events(item: dict[str, Any]) -> list[Event]:
     return chunk_events(item)
 
 
+def test_puts_that_came_too_late_for_their_place_are_counted(aws: EmbeddedAws) -> None:
+    """Those of the end of the log, and of a new row; each is billed, and reported once."""
+    first, second = log_of(aws), log_of(aws)
+    for number in range(3):
+        first.append([event(number)], NOW)
+    assert first.take_refused() == 0
+    second.append([event(3)], NOW)
+    first.append([event(4)], NOW)
+    second.append([event(5)], NOW)
+    assert (first.take_refused(), second.take_refused()) == (1, 1)
+    assert (first.take_refused(), second.take_refused()) == (0, 0)
+
+
 def test_an_append_whose_answer_was_lost_is_there_once(
     aws: EmbeddedAws, log: DynamoEventLog
 ) -> None:
@@ -459,6 +463,23 @@ def test_a_cursor_goes_on_where_the_last_page_ended(log: DynamoEventLog) -> None
             log.append(events[40:], NOW)
     assert seen == events
     assert not log.read(EventQuery(cursor=cursor)).has_more
+
+
+@pytest.mark.parametrize(("limit", "has_earlier"), [(2, True), (4, True), (5, False), (9, False)])
+def test_the_newest_events_say_whether_others_came_before_them(
+    log: DynamoEventLog, limit: int, *, has_earlier: bool
+) -> None:
+    """In the same chunk, or in one before."""
+    first, second = [event(n) for n in range(3)], [event(n) for n in range(3, 5)]
+    log.append(first, NOW)
+    log.append(second, NOW)
+    page = log.read(EventQuery(limit=limit))
+    assert (len(page.events), page.has_earlier) == (min(limit, 5), has_earlier)
+
+
+def test_an_empty_log_has_nothing_earlier(log: DynamoEventLog) -> None:
+    """Nor anything else."""
+    assert not log.read(EventQuery()).has_earlier
 
 
 def test_events_are_chosen_by_every_filter_at_once(log: DynamoEventLog) -> None:

@@ -154,6 +154,125 @@ def test_a_claim_may_list_the_job_before_it_is_due(store: JobStore) -> None:
     assert after.reservation.due_at == LATER + SILENCE
 
 
+def without_pace(**changes: Any) -> Extension:
+    """What a worker asks for with its first heartbeat: nobody knows how often it beats."""
+    ends = Instant(LATER + 1_800_000)
+    usual = Extension(worker_id="w1", now=LATER, alive_until=None, expires_at=ends, moves_row=False)
+    return replace(usual, **changes)
+
+
+@pytest.mark.parametrize("ends_ms", [1_800_001, 1_815_000, 3_600_000])
+def test_a_heartbeat_without_a_pace_only_moves_the_end_later(store: JobStore, ends_ms: int) -> None:
+    """The worker does not count as dead earlier, and the row stays for its second heartbeat.
+
+    Also if the execution ends before: the row comes before both.
+    """
+    early = Instant(NOW + SILENCE)
+    held = hold(
+        store, alive_until=None, listed_at=early, execution_ends_at=Instant(NOW + 1_900_000)
+    )
+    beat = without_pace(expires_at=Instant(NOW + ends_ms))
+    after = store.extend(held.id, beat)
+    assert after == store.load(held.id) == held_job.extended(held, beat)
+    assert after.reservation is not None
+    assert (after.reservation.expires_at, after.reservation.alive_until) == (NOW + ends_ms, None)
+    assert rows(store) == [early]
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_heartbeat_without_a_pace_may_list_the_job_when_it_is_due(
+    store: JobStore, *, is_moved: bool
+) -> None:
+    """It moves the row where the reservation is short; not beyond the execution's end."""
+    ends = Instant(LATER + 20_000)
+    runs_until = ends if is_moved else Instant(ends - 1)
+    held = hold(
+        store,
+        alive_until=None,
+        expires_at=Instant(NOW + 20_000),
+        execution_ends_at=runs_until,
+        length_ms=20_000,
+    )
+    beat = without_pace(expires_at=ends, moves_row=True, length_ms=20_000)
+    if is_moved:
+        assert store.extend(held.id, beat) == held_job.extended(held, beat)
+        assert rows(store) == [ends]
+        return
+    assert held_job.extended(held, beat) is None
+    with pytest.raises(StaleJobError):
+        store.extend(held.id, beat)
+
+
+@pytest.mark.parametrize(
+    ("kept", "wanted"),
+    [
+        ({"alive_until": Instant(NOW + SILENCE)}, {}),
+        ({"alive_until": Instant(LATER + 1_800_000)}, {}),
+        ({"expires_at": Instant(LATER + 1_800_000)}, {}),
+        ({"expires_at": Instant(LATER + 1_800_001)}, {}),
+        ({"expires_at": LATER}, {}),
+        ({"execution_ends_at": LATER}, {}),
+        ({"listed_at": Instant(LATER + SILENCE * 2 // 5 - 1)}, {}),
+        ({"length_ms": 30_000}, {"length_ms": 0}),
+        ({"length_ms": 30_000}, {"length_ms": 30_001}),
+        ({}, {"length_ms": 30_000}),
+    ],
+    ids=[
+        *("promised", "promised for long", "as late", "later", "over", "execution over"),
+        *("row", "unlike the default", "another length", "the default"),
+    ],
+)
+def test_a_heartbeat_without_a_pace_is_refused_where_it_must_be_read(
+    store: JobStore, kept: dict[str, object], wanted: dict[str, object]
+) -> None:
+    """It was fetched for another time, its end would not be later, or its row must be moved."""
+    held = hold(store, **{"alive_until": None, "listed_at": Instant(NOW + SILENCE), **kept})
+    beat = without_pace(**wanted)
+    assert held_job.extended(held, beat) is None
+    with pytest.raises(StaleJobError) as stale:
+        store.extend(held.id, beat)
+    assert stale.value.current == held == store.load(held.id)
+
+
+@pytest.mark.parametrize(("own", "fetched"), [(None, None), (None, 30_000), (30_000, None)])
+@pytest.mark.parametrize("asked_ms", [None, 0, 30_000])
+def test_a_heartbeat_may_depend_on_what_the_job_was_fetched_for(
+    store: JobStore, own: int | None, fetched: int | None, asked_ms: int | None
+) -> None:
+    """The job's own visibility timeout counts as well; 0 stands for the default."""
+    job = a_job(visibility_timeout_ms=own)
+    store.insert(job)
+    early = Instant(NOW + SILENCE)
+    reservation = Reservation(
+        worker_id="w1",
+        expires_at=early,
+        execution_ends_at=Instant(NOW + 3_600_000),
+        id="r1",
+        length_ms=fetched,
+    )
+    held = store.claim("default", job.id, reservation, NOW)
+    beat = without_pace(length_ms=asked_ms)
+    is_right = asked_ms in {None, own or fetched or 0}
+    assert (held_job.extended(held, beat) is not None) is is_right
+    if is_right:
+        assert store.extend(job.id, beat) == held_job.extended(held, beat)
+        return
+    with pytest.raises(StaleJobError):
+        store.extend(job.id, beat)
+
+
+def test_a_claim_forgets_what_the_job_was_fetched_for_before(store: JobStore) -> None:
+    """Each claim says it again, and what has ended keeps nothing of it."""
+    held = hold(store, length_ms=30_000)
+    back = lifecycle.requeue(held, None, LATER)
+    store.save(held, back)
+    usual = Reservation(
+        worker_id="w1", expires_at=Instant(NOW + 90_000), execution_ends_at=Instant(NOW + 90_000)
+    )
+    again = store.claim("default", held.id, usual, LATER)
+    assert again.reservation == usual
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -163,9 +282,9 @@ def test_a_claim_may_list_the_job_before_it_is_due(store: JobStore) -> None:
         {"now": Instant(NOW + SILENCE), "alive_until": Instant(NOW + 2 * SILENCE)},
         {"alive_until": Instant(NOW + SILENCE)},
         {"alive_until": Instant(NOW + 1_800_001)},
-        {"started_since": Instant(NOW + 1)},
+        {"length_ms": 30_000},
     ],
-    ids=["worker", "reservation", "attempt", "over", "no later", "beyond its end", "start"],
+    ids=["worker", "reservation", "attempt", "over", "no later", "beyond its end", "length"],
 )
 def test_an_extension_that_needs_the_record_is_refused(
     store: JobStore, wrong: dict[str, object]
@@ -175,7 +294,7 @@ def test_an_extension_that_needs_the_record_is_refused(
     with pytest.raises(StaleJobError) as stale:
         store.extend(held.id, asked(**wrong))
     assert stale.value.current == held == store.load(held.id)
-    right = asked(which=AttemptRef(reservation_id="r1", attempt=1), started_since=NOW)
+    right = asked(which=AttemptRef(reservation_id="r1", attempt=1), length_ms=0)
     assert store.extend(held.id, right).version == held.version + 1
 
 

@@ -15,9 +15,9 @@ from ojs_aws.domain.failure_groups import (
 )
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import FailureGroups
-from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
 from ojs_aws.topology import is_streamed
 from tests.aws import EmbeddedAws
+from tests.model.failure_groups import MemoryFailureGroups
 
 HOUR = Instant(1_759_996_800_000)
 JOB = "01990000-0000-7000-8000-{:012x}"
@@ -90,6 +90,19 @@ def test_a_batch_that_comes_again_is_not_added_again(store: FailureGroups) -> No
     for _ in range(2):
         store.add("q", HOUR, [group("a")], "1")
     assert found(store)["Ea"].count == 1
+
+
+def test_a_batch_that_comes_again_costs_one_write_and_fills_no_hour(aws: EmbeddedAws) -> None:
+    """The process still asks whether an hour has room, as others may have filled it."""
+    store, other = table(aws), table(aws)
+    store.add("q", HOUR, [group("a")], "1")
+    with aws.calls.counted() as calls:
+        store.add("q", HOUR, [group("a")], "1")
+    assert calls == {"UpdateItem": 1}
+    for number in range(1, MAX_GROUPS):
+        other.add("q", HOUR, [group(chr(ord("a") + number))], f"other {number}")
+    store.add("q", HOUR, [group("new")], "2")
+    assert len(found(store)) == MAX_GROUPS
 
 
 def test_groups_are_bounded_and_the_rest_is_counted(store: FailureGroups) -> None:

@@ -18,10 +18,10 @@ from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
-from ojs_aws.testing.memory import MemoryStore
-from ojs_aws.testing.memory.indexed_jobs import IndexedStore
 from tests.aws import embedded
 from tests.jobs import noise
+from tests.model import MemoryStore
+from tests.model.indexed_jobs import IndexedStore
 
 NOW = Instant(1_760_000_000_000)
 POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')

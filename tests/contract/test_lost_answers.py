@@ -73,11 +73,14 @@ def test_a_life_in_which_every_first_answer_is_lost(store: JobStore, document: R
     longer = held_job.extend(held, Instant(NOW + 40_000))
     store.save(held, longer)
     assert store.load_whole(job.id) == longer
+    first = Extension(
+        worker_id="w1", now=NOW, alive_until=None, expires_at=Instant(NOW + 45_000), moves_row=False
+    )
     asked = Extension(worker_id="w1", now=NOW, alive_until=Instant(NOW + 35_000))
-    assert store.extend(job.id, asked).version == longer.version + 1
     until = Instant(NOW + 50_000)
-    asked = replace(asked, alive_until=until, expires_at=until)
-    assert store.extend(job.id, asked).version == longer.version + 2
+    both = replace(asked, alive_until=until, expires_at=until)
+    for number, beat in enumerate((first, asked, both), 1):
+        assert store.extend(job.id, beat).version == longer.version + number
     done = store.acknowledge(job.id, "w1", RawJson("1"), NOW)
     assert (done.state, done.result) == ("completed", "1")
     stored = store.load(job.id)

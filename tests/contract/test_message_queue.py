@@ -7,9 +7,10 @@ import pytest
 from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.ports import Backlog, Message, MessageQueue, QueueMissingError
-from ojs_aws.testing.memory import FakeClock, MemoryQueue
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 from tests.aws import EmbeddedAws
+from tests.model import MemoryQueue
 from tests.simulation.channels import SimulatedQueue
 
 QUEUE = "default"

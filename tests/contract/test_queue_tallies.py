@@ -16,9 +16,9 @@ from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Tally, TallyKind, rang
 from ojs_aws.domain.queues.totals import DAY_MS, WINDOW_MS, QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
-from ojs_aws.testing.memory.queue_settings import MemoryTallies
 from ojs_aws.topology import STREAMED_SORT_KEYS
-from tests.aws import EmbeddedAws
+from tests.aws import EmbeddedAws, items_of
+from tests.model.queue_settings import MemoryTallies
 
 NOON = Instant(1_760_000_400_000)
 
@@ -194,6 +194,7 @@ def test_a_correction_keeps_what_is_added_meanwhile(tallies: Tallies) -> None:
     assert not tallies.correct("q", seen, {"available": -5}, NOON, [])
     seen = tallies.load("q")
     assert tallies.correct("q", seen, {"available": -5}, NOON, [])
+    assert not tallies.correct("q", seen, {"available": -5}, NOON, []), "another one came first"
     assert jobs(tallies) == {"available": 7}
     tallies.add("q", Instant(NOON + MINUTE_MS), held(available=1), "3")
     assert (jobs(tallies), tallies.load("q").counted_at) == ({"available": 8}, NOON)
@@ -302,12 +303,7 @@ def _totals(aws: EmbeddedAws) -> Any:
 
 
 def _items(aws: EmbeddedAws) -> list[Any]:
-    answer = aws.clients.dynamodb.query(
-        TableName=aws.settings.table,
-        KeyConditionExpression="pk = :pk",
-        ExpressionAttributeValues={":pk": {"S": "tally#q"}},
-    )
-    return list(answer["Items"])
+    return items_of(aws, "tally#q")
 
 
 def _size(item: Any) -> int:

@@ -26,8 +26,8 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.testing.memory import FakeClock
-from ojs_aws.topology import sqs_queue_name
+from ojs_aws.testing.clock import FakeClock
+from ojs_aws.topology import OWNER_TAG, sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
 
 NOW = Instant(1_760_000_000_000)
@@ -55,6 +55,21 @@ def test_declared_and_used_queues_are_listed_by_name(backend: Backend) -> None:
     assert [info.name for info in infos] == ["default", "email", "reports.daily"]
     assert infos[2].created_at == NOW
     backend.ports.messages.send("reports.daily", Message("id"))
+
+
+@pytest.mark.moto
+def test_a_queue_of_first_use_has_the_tag_of_its_deployment(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """From the call that makes it: nothing is to find it later, and no call is added."""
+    sqs = aws.clients.sqs
+    with aws.calls.counted() as calls:
+        backend.ports.queues.ensure("late", NOW)
+    assert calls == {"UpdateItem": 1, "CreateQueue": 1}
+    name = sqs_queue_name(aws.settings.queue_prefix, "late")
+    url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+    tags = sqs.list_queue_tags(QueueUrl=url)["Tags"]
+    assert tags == {OWNER_TAG: aws.settings.queue_prefix}
 
 
 def test_a_queue_that_exists_with_other_attributes_is_used_as_it_is(
@@ -162,6 +177,7 @@ def test_wrk_002_wrk_005_the_registry_keeps_what_a_worker_says(backend: Backend)
     ids = tuple(f"01990000-0000-7000-8000-{n:012d}" for n in range(40))
     report = WorkerReport(
         state="quiet",
+        drain_word="shutting_down",
         active_jobs=40,
         job_ids=ids,
         interval_ms=5000,
@@ -169,6 +185,8 @@ def test_wrk_002_wrk_005_the_registry_keeps_what_a_worker_says(backend: Backend)
     )
     first = workers.beat("w", report, NOW)
     assert (first.seen_before, first.state, first.job_ids) == (None, "quiet", ids[:32])
+    assert first.drain_word == "shutting_down"
+    assert workers.load("w", NOW) == first
     again = workers.beat("w", WorkerReport(), Instant(NOW + 5000))
     assert again == WorkerInfo(
         id="w",

@@ -14,9 +14,9 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, schema_uri
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Schemas, SchemaTakenError
-from ojs_aws.testing.memory import MemorySchemas
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers
+from tests.model import MemorySchemas
 
 NOW = Instant(1_760_000_000_000)
 

@@ -15,7 +15,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.adapters.dynamodb.cursors import encode_cursor
 from ojs_aws.adapters.dynamodb.jobs.history import MAX_HISTORY_BYTES
-from ojs_aws.adapters.dynamodb.names import JOB_SK, PK, SK, job_pk
+from ojs_aws.adapters.dynamodb.names import JOB_SK, PK, SK, VERSION, job_pk
 from ojs_aws.adapters.dynamodb.values import item_bytes, packed, stored_bytes, write_units
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
@@ -86,6 +86,29 @@ def test_an_envelope_that_an_older_version_kept_inline_stays_there(aws: Embedded
         after = replace(before, priority=3, version=before.version + 1)
         old.save(before, after)
         assert new.fill_many([after]) == [replace(other, priority=3, version=after.version)]
+
+
+@pytest.mark.parametrize("write", ["save", "delete"])
+def test_a_change_that_left_the_token_alone_is_not_overlooked(aws: EmbeddedAws, write: str) -> None:
+    """An earlier version counted the version up, and wrote no token."""
+    store = job_store(aws.settings, aws.clients)
+    store.insert(a_job())
+    read = store.load(a_job().id)
+    assert read is not None
+    aws.clients.dynamodb.update_item(
+        TableName=aws.settings.table,
+        Key={PK: {"S": job_pk(read.id)}, SK: {"S": JOB_SK}},
+        UpdateExpression="ADD #v :one",
+        ExpressionAttributeNames={"#v": VERSION},
+        ExpressionAttributeValues={":one": {"N": "1"}},
+    )
+    writes: dict[str, Callable[[], object]] = {
+        "save": lambda: store.save(read, lifecycle.reprioritise(read, 1)),
+        "delete": lambda: store.delete(read),
+    }
+    with pytest.raises(StaleJobError):
+        writes[write]()
+    assert store.load(read.id) == replace(read, version=read.version + 1)
 
 
 def test_a_job_is_found_whatever_lies_beside_it(aws: EmbeddedAws) -> None:

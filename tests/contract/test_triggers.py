@@ -14,11 +14,13 @@ from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from tests.aws import EmbeddedAws
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
+
+pytestmark = pytest.mark.moto
 
 A, B, C = (letter * 36 for letter in "abc")
 """Ids of mappings."""

@@ -14,11 +14,11 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, JobStore, NotAdmittedError, UniqueJobs, UniqueLock
-from ojs_aws.testing.memory import MemoryStore, MemoryUniqueJobs
-from ojs_aws.testing.memory.indexed_jobs import IndexedStore
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, a_reservation, big_document
 from tests.contract.test_lost_answers import losing
+from tests.model import MemoryStore, MemoryUniqueJobs
+from tests.model.indexed_jobs import IndexedStore
 
 KEY = "ab" * 32
 

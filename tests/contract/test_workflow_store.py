@@ -24,10 +24,10 @@ from ojs_aws.domain.workflows.graph import Graph, Kind, Step
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Workflow, WorkflowState
 from ojs_aws.ports import JobStore, StaleWorkflowError, WorkflowPlan, Workflows
-from ojs_aws.testing.memory import MemoryStore, MemoryWorkflows
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import a_job
 from tests.contract.test_lost_answers import LosesFirstAnswers
+from tests.model import MemoryStore, MemoryWorkflows
 
 NOW = Instant(1_760_000_000_000)
 ENVELOPE = RawJson('{"type":"a.b","args":[1.10,"\\ud800 é"]}')
@@ -285,6 +285,22 @@ def test_workflows_are_listed_the_newest_first_and_by_state(ports: Ports) -> Non
     assert ([each.id for each in rest.workflows], rest.cursor) == (["w-1", "w-0"], "")
     cancelled = store.page(WorkflowState.CANCELLED, 10)
     assert [each.id for each in cancelled.workflows] == ["w-3", "w-1"]
+
+
+@pytest.mark.parametrize("state", [None, WorkflowState.RUNNING])
+def test_a_full_page_of_workflows_has_a_cursor_only_if_more_follow(
+    ports: Ports, state: WorkflowState | None
+) -> None:
+    store, _ = ports
+    plan = a_plan()
+    for number in range(4):
+        made = a_workflow(plan, f"w-{number}", NOW + number)
+        store.create(made, plan, [])
+        store.save(made, workflows.start(made, NOW), {}, [])
+    pages = [store.page(state, 2)]
+    pages.append(store.page(state, 2, pages[0].cursor))
+    found = [(len(each.workflows), bool(each.cursor), each.is_followed) for each in pages]
+    assert found == [(2, True, True), (2, False, False)]
 
 
 def test_a_list_goes_on_behind_any_of_its_workflows(ports: Ports) -> None:

@@ -13,6 +13,7 @@ import pytest
 from infra.deployment import Deployment, create_key, deploy, destroy
 from infra.emulator import Emulator, start_emulator
 from tests.conformance.runner import ConformanceRunner, open_client
+from tests.e2e.steps import trusted
 
 EXTENSIONS = {
     "extensions": str(Path(__file__).parent / "extensions"),
@@ -20,9 +21,10 @@ EXTENSIONS = {
     "hooks": "policies:hooks",
     "auth": "api-key",
     "web_dashboard": "true",
+    "job_endpoint": "true",
 }
-"""Context of the app: middleware and hooks of a user, the credentials that are the default, and
-the page for operators."""
+"""Context of the app: middleware and hooks of a user, the credentials that are the default, the
+page for operators, and the job endpoint."""
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +32,8 @@ def emulator() -> Iterator[Emulator]:
     """An emulator of our own."""
     running = start_emulator(os.environ, enforces_iam=True)
     try:
-        yield running
+        with trusted(running):
+            yield running
     finally:
         running.stop()
 
@@ -61,7 +64,6 @@ def http(deployment: Deployment, api_key: str) -> Iterator[httpx.Client]:
             "User-Agent": "ojs-e2e",
         },
         timeout=30,
-        trust_env=False,
     ) as client:
         yield client
 
@@ -69,7 +71,7 @@ def http(deployment: Deployment, api_key: str) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="session")
 def conformance(deployment: Deployment, api_key: str) -> Iterator[ConformanceRunner]:
     """A runner of conformance cases against the deployed API."""
-    with open_client() as client:
+    with open_client(trust_env=True) as client:
         client.headers["Authorization"] = f"Bearer {api_key}"
         yield ConformanceRunner(deployment.api_url, client, run=secrets.token_hex(3))
 

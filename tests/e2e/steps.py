@@ -8,11 +8,13 @@ import string
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import boto3
 import httpx
+import pytest
 
 from infra.deployment import Deployment, cdk_environment
 from infra.emulator import Emulator
@@ -20,6 +22,15 @@ from tests.load import HUNG_S
 
 SIGNS_OF_REFUSAL = ("AccessDenied", "Traceback", "Could not")
 """In a log. What a function could not do at once, others make up for: nobody else would see it."""
+
+
+@contextmanager
+def trusted(emulator: Emulator) -> Iterator[None]:
+    """Let all clients of this process trust the emulator's certificate, and reach it directly."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**emulator.trust(), "NO_PROXY": "127.0.0.1,localhost"}.items():
+            patch.setenv(name, value)
+        yield
 
 
 def eventually(look: Callable[[], Any], what: str) -> Any:
@@ -89,7 +100,7 @@ def sending(deployment: Deployment, key: str) -> httpx.Client:
     """A client with a key, or with none."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     base = f"{deployment.api_url}/ojs/v1/"
-    return httpx.Client(base_url=base, headers=headers, timeout=HUNG_S, trust_env=False)
+    return httpx.Client(base_url=base, headers=headers, timeout=HUNG_S)
 
 
 def cli(emulator: Emulator, deployment: Deployment, key: str, *arguments: str) -> Any:

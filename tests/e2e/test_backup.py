@@ -327,7 +327,7 @@ def metric_in(lines: list[str]) -> Any:
 def test_each_function_of_the_api_is_called_by_its_warm_alias(
     emulator: Emulator, rehearsal: Rehearsal
 ) -> None:
-    """The four of the API, the job endpoint and the authorizer; all answers above came by it."""
+    """The four of the API and the authorizer; all answers above came by it."""
     functions = boto3.client("lambda", **emulator.client_settings())
     names = [each["FunctionName"] for each in functions.list_functions()["Functions"]]
     warm = [
@@ -336,7 +336,7 @@ def test_each_function_of_the_api_is_called_by_its_warm_alias(
         if each.startswith(STACK)
         for alias in functions.list_aliases(FunctionName=each)["Aliases"]
     ]
-    assert warm == ["live"] * 6
+    assert warm == ["live"] * 5
     assert rehearsal.deployment.outputs["QueuePrefix"] == "rehearsal__"
 
 

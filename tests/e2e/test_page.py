@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 def test_a_browser_gets_the_page_and_its_files(deployment: Deployment, api_key: str) -> None:
     """Without a key; the API below the same address answers with one."""
-    with httpx.Client(base_url=f"{deployment.api_url}/", timeout=30, trust_env=False) as http:
+    with httpx.Client(base_url=f"{deployment.api_url}/", timeout=30) as http:
         page = http.get("", headers={"Accept": "text/html"})
         assert page.status_code == 200, page.text
         assert page.text == (STATIC / "index.html").read_text()

@@ -13,7 +13,6 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import track
 
-from tests.faults.account import account
 from tests.faults.process import quiet
 from tests.faults.running import broken_by, some, without_faults
 from tests.faults.scenarios import SCENARIOS
@@ -36,19 +35,18 @@ def main() -> int:
     ]
     kinds = asked.only.upper().split(",") if asked.only else []
     begin, calls, run, broken = time.monotonic(), 0, Counter[str](), 0
-    with account() as aws:
-        for scenario in track(chosen, console=console, disable=not sys.stderr.isatty()):
-            wanted, faults = without_faults(aws, scenario)
-            calls += len({fault.at for fault in faults})
-            for fault in some(faults, asked.sample):
-                if kinds and fault.kind.name not in kinds:
-                    continue
-                if asked.at not in {None, fault.at}:
-                    continue
-                run[fault.kind.name.lower()] += 1
-                if found := [*broken_by(aws, fault, wanted)]:
-                    broken += 1
-                    console.print(f"[red]{fault}[/red]", *found, sep="\n    ", highlight=False)
+    for scenario in track(chosen, console=console, disable=not sys.stderr.isatty()):
+        wanted, faults = without_faults(scenario)
+        calls += len({fault.at for fault in faults})
+        for fault in some(faults, asked.sample):
+            if kinds and fault.kind.name not in kinds:
+                continue
+            if asked.at not in {None, fault.at}:
+                continue
+            run[fault.kind.name.lower()] += 1
+            if found := [*broken_by(fault, wanted)]:
+                broken += 1
+                console.print(f"[red]{fault}[/red]", *found, sep="\n    ", highlight=False)
     seconds = time.monotonic() - begin
     console.print(f"{len(chosen)} scenarios, {calls} calls, {run.total()} faults: {dict(run)}")
     console.print(f"{broken} broken something; {seconds:.0f} s")

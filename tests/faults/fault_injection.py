@@ -1,4 +1,4 @@
-"""Injects a fault into one AWS call, in botocore: above its retries, below the adapters."""
+"""Injects a fault into one AWS call: below the adapters, where botocore would have tried again."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from types import SimpleNamespace
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+from botocore.exceptions import ReadTimeoutError
 
+from ojs_aws.adapters.aws_errors import AwsError, answer_of
+from ojs_aws.memory_aws import Call
+from ojs_aws.memory_aws.calls import Answer, Effect
 from tests.simulation.faults import ProcessDiedError
 
 
@@ -135,45 +137,44 @@ class FaultInjector:
     deadly: str = ""
     seen: Callable[[], None] = lambda: None
     postponed: Callable[[], None] = lambda: None
-    _current: _Call | None = None
 
-    def watch(self, client: Any) -> None:
-        """See the calls of a client from now on."""
-        service = client.meta.service_model.service_name
-
-        def begin(params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any]:
-            self._current = _Call(self, client, Made(service, model.name, params))
-            return self._current.begin()
-
-        def before(**_: Any) -> Any:
-            return None if self._current is None else self._current.before()
-
-        def after(parsed: dict[str, Any], **_: Any) -> None:
-            call, self._current = self._current, None
-            if call is not None:
-                call.after(parsed)
-
-        client.meta.events.register("provide-client-params", begin)
-        client.meta.events.register("before-call", before)
-        client.meta.events.register("after-call", after)
+    def inject(self, call: Call, effect: Effect) -> Answer:
+        """Carry out a call, or do something else instead."""
+        made = Made(call.service, call.operation, dict(call.request))
+        return _FaultyCall(self, made, effect).run()
 
     def happen_late(self) -> None:
         """Let what timed out take effect."""
         calls, self.late[:] = [*self.late], []
         for call in calls:
-            with suppress(ClientError, BotoCoreError):
+            with suppress(AwsError):
                 call()
 
 
 @dataclass
-class _Call:
+class _FaultyCall:
     """One call on its way."""
 
     injector: FaultInjector
-    client: Any
     made: Made
+    effect: Effect
     kind: Kind | None = None
     undo: Callable[[], None] = lambda: None
+
+    def run(self) -> Answer:
+        """Carry it out."""
+        params = self.begin()
+        self.before()
+        if self.kind is Kind.NOTHING and self.made.operation in LISTS:
+            answer: Answer = {}
+        else:
+            try:
+                answer = self.effect(params)
+            except AwsError as problem:
+                self.after(answer_of(problem))
+                raise
+        self.after(answer)
+        return answer
 
     def begin(self) -> dict[str, Any]:
         """Count the call; what it asks for may be less than was wanted."""
@@ -190,8 +191,8 @@ class _Call:
             return {**params, "Limit": 1}
         return params
 
-    def before(self) -> Any:
-        """Before the call takes effect; an answer takes the call's place."""
+    def before(self) -> None:
+        """Before the call takes effect."""
         match self.kind:
             case Kind.FAILS:
                 raise self._error(BROKEN[self.made.service], 500)
@@ -210,9 +211,6 @@ class _Call:
                 raise ProcessDiedError
             case Kind.STALE:
                 self.undo = self.injector.stale()
-            case Kind.NOTHING if self.made.operation in LISTS:
-                return SimpleNamespace(status_code=200), {}
-        return None
 
     def after(self, parsed: dict[str, Any]) -> None:
         """After it took effect."""
@@ -246,39 +244,28 @@ class _Call:
 
     def _postpone(self) -> None:
         params = copy.deepcopy(self.made.params)
-        name = _method(self.client, self.made.operation)
 
         def happen() -> None:
-            was, self.injector.is_on = self.injector.is_on, False
-            try:
-                getattr(self.client, name)(**params)
-            finally:
-                self.injector.is_on = was
+            self.effect(params)
+            self.injector.seen()
 
         self.injector.late.append(happen)
         self.injector.postponed()
 
-    def _error(self, code: str, status: int, **more: Any) -> ClientError:
+    def _error(self, code: str, status: int, **more: Any) -> AwsError:
         response: Any = {
             "Error": {"Code": code, "Message": "injected"},
             "ResponseMetadata": {"HTTPStatusCode": status, "RetryAttempts": 0},
             **more,
         }
-        kind = self.client.exceptions.from_code(code)
-        error: ClientError = kind(response, self.made.operation)
-        return error
+        return AwsError(response, self.made.operation)
 
-    def _cancelled(self, reason: str) -> ClientError:
+    def _cancelled(self, reason: str) -> AwsError:
         """The last part of the transaction is at fault: that others fail hides nothing."""
         count = len(self.made.params["TransactItems"])
         reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in range(count)]
         reasons[-1] = {"Code": reason, "Message": "injected"}
         return self._error("TransactionCanceledException", 400, CancellationReasons=reasons)
-
-
-def _method(client: Any, operation: str) -> str:
-    mapping: dict[str, str] = client.meta.method_to_api_mapping
-    return next(name for name, api in mapping.items() if api == operation)
 
 
 def _things(operation: str, params: dict[str, Any]) -> list[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tests.faults.account import Account
 from tests.faults.running import broken_by, without_faults
 from tests.faults.scenarios import SCENARIOS
 from tests.simulation.breakages import Mutation
@@ -104,19 +103,19 @@ BREAKAGES: Final = (
             "announced-though-refused",
             "events that the bus refused count as published",
             "ojs_aws.transport.events.stream_publication:Publication.announce",
-            (("refused = set(self._announce(events))", "self._announce(events); refused = set()"),),
+            (("missing = self._refused(events)", "self._refused(events); missing = set()"),),
         ),
         "stream",
     ),
 )
 
 
-def noticed(account: Account, breakage: Breakage) -> str:
+def noticed(breakage: Breakage) -> str:
     """The first fault that shows a breakage, and how many were tried; empty when none does."""
     scenario = next(each for each in SCENARIOS if each.name == breakage.scenario)
-    wanted, faults = without_faults(account, scenario)
+    wanted, faults = without_faults(scenario)
     with applied(breakage.mutation):
         for number, fault in enumerate(faults, 1):
-            if any(broken_by(account, fault, wanted)):
+            if any(broken_by(fault, wanted)):
                 return f"{fault}, the {number}. of {len(faults)}"
     return ""

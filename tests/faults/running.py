@@ -20,8 +20,8 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import JobList
-from ojs_aws.services.jobs.list_walk import ListStop
-from tests.faults.account import FILES, Account
+from ojs_aws.services.jobs.list_stop import ListStop
+from tests.faults.account import FILES
 from tests.faults.fault_injection import Kind, kinds_of
 from tests.faults.world import World
 
@@ -105,9 +105,9 @@ def some(faults: Sequence[Fault], most: int, seed: int = 1) -> list[Fault]:
     return [faults[number] for number in sorted(chosen)]
 
 
-def played(account: Account, scenario: Scenario, fault: Fault | None = None) -> World:
+def played(scenario: Scenario, fault: Fault | None = None) -> World:
     """A world in which the scenario was played."""
-    world = World(account, removes=scenario.removes)
+    world = World(removes=scenario.removes)
     world.by_messages = fault is not None and fault.at % 2 == 1
     if scenario.settings:
         world.configure(**scenario.settings)
@@ -312,9 +312,9 @@ def _plain(text: str) -> str:
     return _NUMBER.sub("#", _DIGEST.sub("*", _ID.sub("*", text)))
 
 
-def broken_by(account: Account, fault: Fault, wanted: End) -> Iterator[str]:
+def broken_by(fault: Fault, wanted: End) -> Iterator[str]:
     """What a fault has broken."""
-    world = played(account, fault.scenario, fault)
+    world = played(fault.scenario, fault)
     if len(world.injector.made) <= fault.at:
         yield "the call was not made"
         return
@@ -334,9 +334,9 @@ def broken_by(account: Account, fault: Fault, wanted: End) -> Iterator[str]:
                 yield f"{name}: {was} instead of {should}"
 
 
-def without_faults(account: Account, scenario: Scenario) -> tuple[End, list[Fault]]:
+def without_faults(scenario: Scenario) -> tuple[End, list[Fault]]:
     """How a scenario ends without a fault; and every call of it, with every fault."""
-    world = played(account, scenario)
+    world = played(scenario)
     end = healed(world, scenario)
     assert world.judge.broken == [], f"{scenario.name} without a fault"
     return end, [

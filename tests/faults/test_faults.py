@@ -13,7 +13,6 @@ from typing import Final
 
 import pytest
 
-from tests.faults.account import Account
 from tests.faults.running import Scenario, broken_by, some, without_faults
 from tests.faults.scenarios import SCENARIOS
 
@@ -31,11 +30,11 @@ SEED: Final = int(os.environ.get("OJS_FAULTS_SEED", "1"))
         *(pytest.param(each, 2, id=f"{each.name}-2", marks=pytest.mark.slow) for each in SCENARIOS),
     ],
 )
-def test_no_single_fault_breaks_a_promise(aws: Account, scenario: Scenario, most: int) -> None:
+def test_no_single_fault_breaks_a_promise(scenario: Scenario, most: int) -> None:
     """Promises 1 to 6, and nothing is left behind."""
-    wanted, faults = without_faults(aws, scenario)
+    wanted, faults = without_faults(scenario)
     seed = SEED + zlib.crc32(scenario.name.encode())
     played = some(faults, 0 if IS_ALL else 1 if len(faults) > LONG else most, seed)
     print(f"{scenario.name}: {len(played)} of {len(faults)} faults; OJS_FAULTS=all for the others")
-    broken = {str(fault): found for fault in played if (found := [*broken_by(aws, fault, wanted)])}
+    broken = {str(fault): found for fault in played if (found := [*broken_by(fault, wanted)])}
     assert broken == {}

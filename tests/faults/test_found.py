@@ -6,7 +6,6 @@ from typing import Final
 
 import pytest
 
-from tests.faults.account import Account
 from tests.faults.fault_injection import Kind
 from tests.faults.running import Fault, broken_by, some, without_faults
 from tests.faults.scenarios import SCENARIOS
@@ -25,32 +24,30 @@ FOUND: Final = (
 )
 
 
-def first(aws: Account, name: str, operation: str, kind: Kind) -> tuple[Fault, list[str]]:
+def first(name: str, operation: str, kind: Kind) -> tuple[Fault, list[str]]:
     """Inject a fault into the first call of an operation; return what breaks."""
     scenario = next(each for each in SCENARIOS if each.name == name)
-    wanted, faults = without_faults(aws, scenario)
+    wanted, faults = without_faults(scenario)
     fault = next(each for each in faults if (each.operation, each.kind) == (operation, kind))
-    return fault, [*broken_by(aws, fault, wanted)]
+    return fault, [*broken_by(fault, wanted)]
 
 
 @pytest.mark.parametrize(("name", "operation", "kind"), FOUND)
-def test_what_was_found_stays_mended(aws: Account, name: str, operation: str, kind: Kind) -> None:
+def test_what_was_found_stays_mended(name: str, operation: str, kind: Kind) -> None:
     """Each of these was red before it was fixed."""
-    fault, broken = first(aws, name, operation, kind)
+    fault, broken = first(name, operation, kind)
     assert broken == [], str(fault)
 
 
-def test_a_deletion_that_took_effect_says_so(aws: Account) -> None:
+def test_a_deletion_that_took_effect_says_so() -> None:
     """That a document could not be removed is no failure of it: the stream's consumer does that."""
-    fault, broken = first(aws, "bulk-delete", "DeleteObject", Kind.FAILS)
+    fault, broken = first("bulk-delete", "DeleteObject", Kind.FAILS)
     assert broken == [], str(fault)
 
 
-def test_an_atomic_retry_by_a_slow_clock_comes_after_what_it_retries(
-    aws: Account,
-) -> None:
+def test_an_atomic_retry_by_a_slow_clock_comes_after_what_it_retries() -> None:
     """The others did already; found with a clock that was set back."""
-    world = World(aws)
+    world = World()
     job_id = world.push(retry={"max_attempts": 1})
     world.fetch()
     world.fail(job_id)
@@ -63,10 +60,10 @@ def test_an_atomic_retry_by_a_slow_clock_comes_after_what_it_retries(
 
 
 @pytest.mark.parametrize("most", [4, pytest.param(0, id="all", marks=pytest.mark.slow)])
-def test_a_page_that_is_empty_and_goes_on_ends_no_sweep(aws: Account, most: int) -> None:
+def test_a_page_that_is_empty_and_goes_on_ends_no_sweep(most: int) -> None:
     """A query ends where it has read enough: it may have found nothing by then."""
     scenario = next(each for each in SCENARIOS if each.name == "tick-far")
-    wanted, faults = without_faults(aws, scenario)
+    wanted, faults = without_faults(scenario)
     empty = some([fault for fault in faults if fault.kind is Kind.EMPTY], most)
     assert empty
-    assert [found for fault in empty for found in broken_by(aws, fault, wanted)] == []
+    assert [found for fault in empty for found in broken_by(fault, wanted)] == []

@@ -7,7 +7,6 @@ from typing import Final
 
 import pytest
 
-from tests.faults.account import Account
 from tests.faults.mutations import BREAKAGES, Breakage, noticed
 from tests.simulation.mutations import patched
 
@@ -27,8 +26,8 @@ def test_what_is_broken_here_is_still_there(breakage: Breakage) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("breakage", TRIED, ids=lambda each: each.mutation.name)
-def test_a_breakage_is_noticed(aws: Account, breakage: Breakage) -> None:
+def test_a_breakage_is_noticed(breakage: Breakage) -> None:
     """By a fault in the scenario that is about it."""
-    found = noticed(aws, breakage)
+    found = noticed(breakage)
     print(found)
     assert found

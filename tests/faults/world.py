@@ -1,4 +1,4 @@
-"""A deployment in moto, its users, and a clock that moves both."""
+"""A deployment in memory, its users, and a clock that moves both."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 
+from ojs_aws.adapters.aws_errors import AwsError
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.s3.export import S3Files
 from ojs_aws.adapters.sqs.codec import decode_message
@@ -20,12 +21,11 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.local.tables import _lists
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.upkeep.export import Export
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.topology import cron_queue_name, is_streamed, sqs_queue_name
 from ojs_aws.transport.events.export import build_export
 from tests.api import BASE, Reply
@@ -54,7 +54,7 @@ class World:
     :ivar removes: whether jobs may be removed.
     """
 
-    account: Account
+    account: Account = field(default_factory=Account)
     by_messages: bool = False
     removes: bool = False
     settings: Settings = field(init=False)
@@ -70,9 +70,9 @@ class World:
     _number: int = 0
 
     def __post_init__(self) -> None:
-        """Empty the account."""
-        self.injector = self.account.empty()
-        self.settings = self.account.aws.settings
+        """Deploy."""
+        self.injector = self.account.injector
+        self.settings = self.account.settings
         self.judge = Judge(
             now=lambda: self.clock.at, jobs=self.jobs, cause=lambda: self.cause, is_staged=True
         )
@@ -91,9 +91,7 @@ class World:
 
     def start(self) -> None:
         """Start a process that knows nothing."""
-        made = build_backend(
-            self.settings, self.account.aws.clients, clock=self.clock, both=in_turn
-        )
+        made = build_backend(self.settings, self.account.clients, clock=self.clock, both=in_turn)
         self.process = Process(made)
 
     def configure(self, **changed: Any) -> None:
@@ -143,6 +141,8 @@ class World:
         reply = Reply(0, {}, "no answer")
         for number in range(tries):
             self.clock.advance(s=bool(number))
+            if path == "/workers/heartbeat" and isinstance(body, Mapping):
+                self.judge.beating(worker, is_promised="heartbeat_interval_ms" in body)
             try:
                 reply = self.run(cause, lambda process: process.send(method, BASE + path, body))
             except ProcessDiedError:
@@ -192,7 +192,7 @@ class World:
     def do(self, kind: str, what: Callable[[Backend], Any], *, worker: str = "") -> Any:
         """The same for what is no request: called again while it fails."""
         for _ in range(TRIES):
-            with suppress(ProcessDiedError, BackendError, ClientError, BotoCoreError):
+            with suppress(ProcessDiedError, BackendError, AwsError, BotoCoreError):
                 return self.run(
                     Cause(kind=kind, worker=worker), lambda process: what(process.backend)
                 )
@@ -284,7 +284,7 @@ class World:
     def ring(self) -> None:
         """The alarms of cron jobs; one whose handling fails comes back."""
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
-        sqs = self.account.aws.clients.sqs
+        sqs = self.account.clients.sqs
         with self.aside():
             received = sqs.receive_message(
                 QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=30
@@ -300,8 +300,7 @@ class World:
 
     def stream(self, *, twice: bool = False) -> bool:
         """The stream's consumer gets what it has not had yet; whether there was anything."""
-        shard = self.account.table().stream_shard.items
-        records = [record.to_json() for record in shard[self._read :]][:100]
+        records = self.account.records[self._read :][:100]
         if not records:
             return False
         event = {"Records": [copy.deepcopy(each) for each in records if _is_streamed(each)]}
@@ -330,7 +329,7 @@ class World:
 
     def deliver(self, queue: str = "default", ending: str = "ack") -> bool:
         """A Lambda worker is invoked with what is visible; whether there was anything."""
-        sqs = self.account.aws.clients.sqs
+        sqs = self.account.clients.sqs
         url = self.settings.queue_url_prefix + sqs_queue_name(self.settings.queue_prefix, queue)
         with self.aside():
             try:
@@ -340,7 +339,7 @@ class World:
                     VisibilityTimeout=30,
                     MessageSystemAttributeNames=["ApproximateReceiveCount"],
                 ).get("Messages", [])
-            except sqs.exceptions.QueueDoesNotExist:
+            except AwsError:  # the queue is not there
                 return False
         received = [
             ReceivedMessage(
@@ -420,12 +419,11 @@ class World:
 
     def export(self) -> None:
         """The export's consumer gets everything."""
-        shard = self.account.table().stream_shard.items
-        event = {"Records": [copy.deepcopy(record.to_json()) for record in shard]}
+        event = {"Records": [copy.deepcopy(record) for record in self.account.records]}
         event["Records"] = [each for each in event["Records"] if _is_streamed(each)]
 
         def work(process: Process) -> Any:
-            clients = self.account.aws.clients
+            clients = self.account.clients
             export = Export(S3Files(clients.s3(), FILES).put, process.backend.ports.store)
             return build_export(export, read_image, SILENT)(event, None)
 
@@ -447,9 +445,9 @@ class World:
     # ------------------------------------------------------------------ what is seen
     def _observe(self) -> None:
         """Judge what was committed since the last look."""
-        shard = self.account.table().stream_shard.items
-        for record in shard[self._seen :]:
-            change = record.to_json()["dynamodb"]
+        records = self.account.records
+        for record in records[self._seen :]:
+            change = record["dynamodb"]
             if change["Keys"]["sk"]["S"] not in {"job", "workflow"}:
                 continue
             before, after = (
@@ -457,7 +455,7 @@ class World:
                 for name in ("OldImage", "NewImage")
             )
             self._judge(before, after)
-        self._seen = len(shard)
+        self._seen = len(records)
         self.judge.after_call()
 
     def _judge(self, before: object, after: object) -> None:
@@ -478,18 +476,14 @@ class World:
 
     def snapshot(self) -> Callable[[], Callable[[], None]]:
         """The index as it is now: what shows it for a while, and what that returns ends it."""
-        table = self.account.table()
-        seen = {
-            partition: {key: copy.deepcopy(item) for key, item in listed.items()}
-            for partition, listed in _lists(table).items()
-        }
+        index = self.account.table.index
+        seen = copy.deepcopy(index.rows)
 
         def show() -> Callable[[], None]:
-            current = table.__dict__["_ojs_lists"]
-            table.__dict__["_ojs_lists"] = seen
+            current, index.rows = index.rows, seen
 
             def end() -> None:
-                table.__dict__["_ojs_lists"] = current
+                index.rows = current
 
             return end
 

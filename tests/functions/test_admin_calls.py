@@ -13,11 +13,12 @@ from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from tests.api import OJS, Api
 from tests.aws import EmbeddedAws
 
@@ -46,6 +47,33 @@ def test_a_page_of_one_list_costs_one_query_and_one_read(
     assert [job.id for job in found.jobs] == ids[::-1]
 
 
+@pytest.mark.parametrize(("count", "has_more"), [(2, False), (3, True)])
+def test_a_full_page_knows_whether_more_follow_without_a_further_call(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock, count: int, *, has_more: bool
+) -> None:
+    """The query asks for one row more than it shows; the total of all that there are is known."""
+    for number in range(count):
+        push(backend, clock, Job("demo.echo", [number], pending=True))
+    pending = JobFilter(queue="default", states=frozenset({JobState.PENDING}))
+    with aws.calls.counted() as calls:
+        found, total = backend.jobs.search.page(pending, 2)
+    assert (len(found.jobs), bool(found.cursor), total) == (2, has_more, ListTotal(count))
+    assert calls == {"Query": 1 + has_more, "BatchGetItem": 1}
+
+
+def test_the_total_of_many_lists_costs_four_queries_for_any_number(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """And one for the names of the queues, which all of the page shares."""
+    for queue in range(8):
+        for number in range(2):
+            push(backend, clock, Job("demo.echo", [number], queue=f"a{queue}"))
+    with aws.calls.counted() as calls:
+        _, total = backend.jobs.search.page(JobFilter(), 1)
+    assert total == ListTotal(2, TotalKind.AT_LEAST)  # nothing has read the stream
+    assert calls == {"Query": 1 + 1 + 4, "BatchGetItem": 1}
+
+
 def test_jobs_of_all_states_are_found_page_by_page_in_both_directions(
     backend: Backend, clock: FakeClock
 ) -> None:
@@ -72,7 +100,7 @@ def test_jobs_of_all_states_are_found_page_by_page_in_both_directions(
             assert len(seen) == len(set(seen))
             expected = ids if wanted.since is None else {each for each in ids if each in seen}
             assert set(seen) == expected
-    assert backend.jobs.search.count(JobFilter()).rows == len(ids)
+    assert backend.jobs.search.count(JobFilter()).number == len(ids)
 
 
 def test_a_bulk_change_costs_a_write_for_each_job(

@@ -18,6 +18,8 @@ from ojs_aws.local.lambdas import http_event
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
 from ojs_aws.transport.authorizer import build_authorizer
 
+pytestmark = pytest.mark.moto
+
 Invoke = Callable[[str, Any], Any]
 
 

@@ -16,7 +16,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.schemas.registry import SchemaRegistration
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from tests.aws import EmbeddedAws
 from tests.functions.counting import job_item, warm_backend
 from tests.job_steps import pushed

@@ -1,37 +1,66 @@
-"""What limits a deployment is what jobs share; the capacity model counts it."""
+"""What limits a queue and a deployment is what jobs share; the capacity model counts it."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from benchmarks.capacity import (
-    HEADROOM,
-    Load,
+    NAMES,
+    ORDINARY,
+    RATES,
+    SERVERS,
+    Counted,
     break_even,
-    deployments_for,
+    count,
     dollars,
+    tables,
+)
+from benchmarks.capacity_model import (
+    HEADROOM,
+    LARGE_CHUNK,
+    Load,
+    appends,
+    chunk_units,
+    deployments_for,
     executions,
     log_rate,
+    log_units,
     needs,
+    published_rate,
     queue_rate,
     queues_for,
+    running,
 )
-from benchmarks.hot_keys import Writes, observe
+from benchmarks.event_appends import simulate
+from benchmarks.hot_keys import Writes
 from ojs_aws.adapters.dynamodb.queues.totals import totals_key
+from ojs_aws.pricing import MONTH_S, PRICES
 
 pytestmark = pytest.mark.moto
 
+PAGE: Final = (Path(__file__).resolve().parents[2] / "docs" / "capacity.md").read_text("utf-8")
+SENTENCES: Final = re.sub(r"\s+", " ", PAGE)
 TOTALS = totals_key("default")["pk"]["S"]
 COMPLETED = "completed#default"
 
 
 @pytest.fixture(scope="module")
-def writes() -> Writes:
-    """A hundred jobs from PUSH to ACK."""
+def counted() -> Counted:
+    """Jobs from PUSH to ACK, of each kind of life."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        return observe(100)
+        return count()
+
+
+@pytest.fixture(scope="module")
+def writes(counted: Counted) -> Writes:
+    """Those that begin at once and succeed at their first attempt."""
+    return counted.ordinary
 
 
 def test_jobs_share_their_lists_the_totals_and_the_event_log_alone(
@@ -42,6 +71,7 @@ def test_jobs_share_their_lists_the_totals_and_the_event_log_alone(
     once_a_minute = {"tally#default"}
     assert set(writes.hot()) - once_a_minute == {*lists, COMPLETED, "events", TOTALS}
     assert [writes.per_job(name) for name in lists] == [2, 2]
+    assert set(NAMES) == {*lists, COMPLETED, "events", TOTALS}
     assert writes.per_job("job") == 3
 
 
@@ -55,30 +85,104 @@ def test_a_queue_passes_five_hundred_jobs_a_second(writes: Writes) -> None:
     assert queue_rate(writes) == 500
 
 
+def test_jobs_that_change_their_place_more_often_make_a_queue_slower(counted: Counted) -> None:
+    """A schedule writes to the waiting list four times, a retry six times; ready, too."""
+    lists = {
+        name: [writes.per_job(f"default|{each}") for each in ("ready", "waiting")]
+        for name, writes in counted.lives.items()
+    }
+    assert lists == {
+        ORDINARY: [2, 2],
+        "scheduled": [2, 4],
+        "with one failed attempt": [4, 6],
+        "with two failed attempts": [6, 10],
+    }
+    rates = [round(queue_rate(writes)) for writes in counted.lives.values()]
+    assert rates == [500, 250, 167, 100]
+    assert queue_rate(counted.ordinary, is_shared=True) == 250
+
+
+def test_heartbeats_fill_the_waiting_list_of_fifteen_thousand_jobs(counted: Counted) -> None:
+    """Each second one moves a row: one write unit in fifteen seconds for each running job."""
+    assert running(counted.beating, counted.ordinary) == 15_000
+
+
+def test_readers_that_append_at_once_are_refused_and_billed(writes: Writes) -> None:
+    """One reader by itself never is; more of them are once or twice for each append."""
+    assert simulate(300, 1).refused < 0.01
+    refused = [appends(rate, writes).refused for rate in (500, 1_000, 2_000, 3_000)]
+    assert refused == sorted(refused)
+    assert 0.8 < refused[0] < 1.2
+    assert 1.8 < refused[-1] < 2.2
+
+
+def test_a_deployment_ends_where_the_partition_of_its_event_log_is_full(writes: Writes) -> None:
+    """With refused puts among the write units; large chunks fill it earlier."""
+    assert chunk_units(writes) == 4
+    small, large = (log_rate(writes, chunk) for chunk in (None, LARGE_CHUNK))
+    assert 2_000 < large < small < 3_000
+    assert log_units(small * 0.95, writes, 4) < 1_000 < log_units(small * 1.05, writes, 4)
+    assert f"{float(f'{small:.2g}'):,.0f} jobs a second" in SENTENCES
+    assert f"or {float(f'{large:.2g}'):,.0f} with large chunks" in SENTENCES
+
+
+def test_refused_puts_cost_what_the_page_says(writes: Writes) -> None:
+    """From the rate that the pages call busy to the end of a deployment."""
+    spans = []
+    for rate in (200, 3_000):
+        found = appends(rate, writes)
+        units = found.appends * found.refused * chunk_units(writes) / rate
+        spans.append(f"${units * PRICES['write unit'] * 1e6:.2f}")
+    assert f"Refused puts cost {spans[0]} to {spans[1]} a million jobs" in SENTENCES
+
+
+def test_a_new_tables_stream_publishes_fewer_jobs_than_its_table_takes(writes: Writes) -> None:
+    """Four shards, which one invocation at a time reads; a larger factor helps."""
+    rate = published_rate(writes, 4)
+    assert f"publishes some {round(rate, -1):,.0f} jobs a second" in SENTENCES
+    assert 1.8 < published_rate(writes, 4, 2) / rate < 2.2
+    assert published_rate(writes, 8) == published_rate(writes, 4, 2)
+
+
+def test_the_bus_is_the_part_of_the_dollars_that_the_page_says() -> None:
+    """One event a job, to a hundred dollars."""
+    dollars = round(1_000 * MONTH_S * PRICES["bus event"], -2)
+    assert f"Of the dollars, {dollars:,.0f} are for the event bus" in SENTENCES
+
+
+def test_the_page_has_the_tables_of_the_command(counted: Counted) -> None:
+    """``python -m benchmarks.capacity --docs`` writes them; some units of a job differ a little."""
+    for table in tables(counted, [Load(rate=rate) for rate in RATES], SERVERS):
+        if table.name == "keys":
+            assert all(f"| {name} |" in PAGE for name in NAMES.values())
+        else:
+            assert table.put_into(PAGE) == PAGE, table.name
+
+
 def test_a_thousand_jobs_a_second_fit_an_account_whose_table_is_warm(writes: Writes) -> None:
     load = Load(rate=1_000)
     short = {need.resource for need in needs(load, writes) if need.verdict != "fits"}
-    assert short == {"a table made today"}
+    assert short == {"index of a table made today", "stream of a table made today: readers"}
     assert (queues_for(load, writes), deployments_for(load, writes)) == (3, 1)
 
 
 def test_a_hundred_thousand_need_more_deployments_for_the_event_log(writes: Writes) -> None:
     load = Load(rate=100_000)
     beyond = {need.resource for need in needs(load, writes) if need.verdict.startswith("BEYOND")}
-    assert beyond == {"event log: one partition, one append at a time"}
+    assert beyond == {"event log"}
     each = load.rate / deployments_for(load, writes)
     assert each <= log_rate(writes) * HEADROOM
 
 
-def test_the_job_endpoint_needs_an_execution_for_ten_requests_a_second(writes: Writes) -> None:
+def test_the_functions_need_an_execution_for_ten_requests_a_second(writes: Writes) -> None:
     """Lambda's rate for each execution; longer requests need more of them."""
     assert executions(3_000, 0.03) == 300
     assert executions(300, 0.5) == 150
     found = {need.resource: need for need in needs(Load(rate=1_000), writes)}
-    assert found["job endpoint, HTTP workers one by one"].need == 300
-    assert found["job endpoint, HTTP workers in batches of ten"].need == 30
-    assert found["job endpoint, Lambda workers: pushes one by one"].need == 100
-    assert found["API Gateway instead, one by one"].need == 3_000
+    assert found["API's functions, HTTP workers one by one"].need == 300
+    assert found["API's functions, HTTP workers in tens"].need == 30
+    assert found["API's functions, pushes for Lambda workers"].need == 100
+    assert found["API Gateway, one by one"].need == 3_000
 
 
 def test_long_jobs_meet_the_messages_in_flight(writes: Writes) -> None:
@@ -88,8 +192,8 @@ def test_long_jobs_meet_the_messages_in_flight(writes: Writes) -> None:
 
 
 @pytest.mark.parametrize("http", [True, False])
-def test_at_the_break_even_both_cost_the_same(http: bool) -> None:
+def test_at_the_break_even_both_cost_the_same(writes: Writes, http: bool) -> None:
     load = Load(rate=1)
-    jobs = break_even(200, load, http=http)
+    jobs = break_even(200, load, writes, http=http)
     month = 30 * 24 * 3600
-    assert dollars(Load(rate=jobs / month), http=http) == pytest.approx(200)
+    assert dollars(Load(rate=jobs / month), writes, http=http) == pytest.approx(200)

@@ -16,15 +16,14 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws, changes_here, embedded
 
 WORKER: Final = "w"
 FETCH: Final = FetchRequest(("default",), worker_id=WORKER)
@@ -51,7 +50,7 @@ class Deployed:
         usual: Any = {"clock": self.clock, "both": in_turn}
         self.backend = build_backend(settings, self.aws.clients, **usual)
         self.before = build_backend(self.aws.settings, self.aws.clients, **usual)
-        self.stream = EmbeddedStream(settings.table)
+        self.stream = changes_here(self.aws)
         self.consume = build_stream(self.backend, read_image, measure=lambda *_: None)
         self.api = Api(self.backend)
 
@@ -104,7 +103,6 @@ def deployed() -> Iterator[Deployed]:
         yield Deployed(aws)
 
 
-@pytest.mark.moto
 def test_ack_makes_one_call_and_the_stream_one_put_for_many(deployed: Deployed) -> None:
     """The job has no key of the index any more; 36 jobs fit one write unit."""
     aws, backend = deployed.aws, deployed.backend
@@ -128,7 +126,6 @@ def test_ack_makes_one_call_and_the_stream_one_put_for_many(deployed: Deployed) 
     assert not any({"gpk", "gsk", "gc"} & item.keys() for item in jobs)
 
 
-@pytest.mark.moto
 def test_completed_jobs_are_listed_once_the_stream_is_read(deployed: Deployed) -> None:
     """A stalled stream lists them late; until then each can be read by its id."""
     ids = deployed.complete(3)
@@ -139,7 +136,6 @@ def test_completed_jobs_are_listed_once_the_stream_is_read(deployed: Deployed) -
     assert deployed.ids(order="asc", limit="2") == ids
 
 
-@pytest.mark.moto
 def test_jobs_with_rows_and_without_are_listed_together(deployed: Deployed) -> None:
     """Jobs from before the upgrade, and of processes that do not have the setting."""
     old, new = deployed.complete(3, deployed.before), deployed.complete(4)
@@ -149,7 +145,6 @@ def test_jobs_with_rows_and_without_are_listed_together(deployed: Deployed) -> N
         assert deployed.ids(limit=limit, order="asc") == old + new
 
 
-@pytest.mark.moto
 def test_filters_find_jobs_that_have_no_row(deployed: Deployed) -> None:
     """By queue, by type and by the beginning of a type."""
     mails = deployed.complete(2, kind="email.send")
@@ -161,7 +156,6 @@ def test_filters_find_jobs_that_have_no_row(deployed: Deployed) -> None:
     assert deployed.ids(since="2099-01-01T00:00:00Z") == []
 
 
-@pytest.mark.moto
 def test_many_completed_jobs_are_counted_with_those_deleted_since(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +175,6 @@ def test_many_completed_jobs_are_counted_with_those_deleted_since(
     assert (first["total"], first["pagination"]["total_is_exact"]) == (3, False)
 
 
-@pytest.mark.moto
 def test_items_at_the_end_of_a_range_are_passed_in_few_queries(deployed: Deployed) -> None:
     """They begin within ten seconds after it, and may have no job of the range."""
     first = deployed.complete(1)
@@ -197,7 +190,6 @@ def test_items_at_the_end_of_a_range_are_passed_in_few_queries(deployed: Deploye
     assert calls["Query"] <= 3
 
 
-@pytest.mark.moto
 def test_a_deleted_job_is_not_listed(deployed: Deployed) -> None:
     """The item decides."""
     ids = deployed.complete(3)
@@ -208,7 +200,6 @@ def test_a_deleted_job_is_not_listed(deployed: Deployed) -> None:
     assert deployed.ids() == ids[:2][::-1]
 
 
-@pytest.mark.moto
 def test_a_dry_run_and_its_change_find_the_same_jobs(deployed: Deployed) -> None:
     """Jobs that completed after ``as_of`` stay."""
     deployed.complete(3)
@@ -224,7 +215,6 @@ def test_a_dry_run_and_its_change_find_the_same_jobs(deployed: Deployed) -> None
     assert deployed.ids() == later[::-1]
 
 
-@pytest.mark.moto
 def test_a_purge_removes_jobs_and_what_lists_them(deployed: Deployed) -> None:
     """Else later lists would read the items of jobs that are gone."""
     deployed.complete(2, deployed.before)
@@ -248,7 +238,20 @@ def test_a_purge_removes_jobs_and_what_lists_them(deployed: Deployed) -> None:
     assert [read_string(item, "pk") for item in deployed.items()] == ["completed#other"]
 
 
-@pytest.mark.moto
+def test_a_purge_removes_a_list_one_of_whose_jobs_has_expired(deployed: Deployed) -> None:
+    """The table has removed it by itself; nothing else would remove the item before its time."""
+    ids = deployed.complete(3)
+    deployed.flow()
+    key = {"pk": {"S": f"job#{ids[1]}"}, "sk": {"S": "job"}}
+    table = deployed.aws.settings.table
+    assert "Item" in deployed.aws.clients.dynamodb.get_item(TableName=table, Key=key)
+    deployed.aws.clients.dynamodb.delete_item(TableName=table, Key=key)
+    body = {"states": ["completed"], "confirm": True}
+    reply = deployed.api.send("DELETE", "/ojs/v1/admin/queues/default/jobs", body)
+    assert reply.json["deleted"] == 2
+    assert deployed.items() == []
+
+
 def test_what_could_not_be_listed_comes_again(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,7 +279,6 @@ def test_what_could_not_be_listed_comes_again(
     assert len(events) == 1
 
 
-@pytest.mark.moto
 def test_limited_retried_and_lambda_jobs_leave_no_row(deployed: Deployed) -> None:
     """Whatever the way to the end, ACK is the same write."""
     backend = deployed.backend

@@ -5,6 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.events import REQUIRED_DATA
@@ -13,7 +15,7 @@ from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
@@ -25,8 +27,8 @@ CRON = {"name": "minutely", "cron": "* * * * *", "type": "demo.echo", "args": [1
 class Stream:
     """Hands the table's changes to the consumer."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._read = changes_of(backend.settings.table)
+    def __init__(self, aws: EmbeddedAws, backend: Backend) -> None:
+        self._read = changes_of(aws)
         self._set_aside: list[str] = []
         self._handler: Handler = build_stream(
             backend, read_image, count=lambda _, name: self._set_aside.append(name)
@@ -62,9 +64,11 @@ def cron_events(backend: Backend) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def test_cron_events_say_what_became_of_each_occurrence(backend: Backend, clock: FakeClock) -> None:
+def test_cron_events_say_what_became_of_each_occurrence(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
     """CRON-29, CRON-30: triggered and skipped, each once."""
-    stream = Stream(backend)
+    stream = Stream(aws, backend)
     Api(backend).post("/cron", CRON)
     minute(backend, clock)
     [job] = backend.jobs.fetch(FetchRequest(("default",), 5, "w"))
@@ -78,11 +82,12 @@ def test_cron_events_say_what_became_of_each_occurrence(backend: Backend, clock:
     assert (skipped["reason"], skipped["existing_job_id"]) == ("overlap_skip", job.id)
 
 
+@pytest.mark.moto
 def test_the_end_of_a_run_wakes_the_one_that_waits(
     aws: EmbeddedAws, backend: Backend, clock: FakeClock
 ) -> None:
     """By an alarm, without waiting for the tick."""
-    stream = Stream(backend)
+    stream = Stream(aws, backend)
     Api(backend).post("/cron", CRON | {"overlap_policy": "enqueue"})
     minute(backend, clock)
     minute(backend, clock)

@@ -17,6 +17,8 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import embedded
 
+pytestmark = pytest.mark.moto
+
 DISCARDED = OjsEvent(
     id="evt_1",
     type="job.discarded",

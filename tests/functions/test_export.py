@@ -6,21 +6,27 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.s3.export import S3Files
+from ojs_aws.bootstrap import record_tries
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.errors import BackendError, DocumentMissingError
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.local.aws import create_bucket
+from ojs_aws.ports import JobStore
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.export import Export
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.transport.events.export import build_export
+from ojs_aws.transport.events.stream_reader import MAX_ENDED, StreamReader
 from tests.api import Api
 from tests.aws import EmbeddedAws, changes_of, embedded
 
@@ -70,7 +76,7 @@ def _error() -> Any:
 
 def records(aws: EmbeddedAws) -> list[dict[str, Any]]:
     """All changes of the table, as the stream has them."""
-    found, _ = changes_of(aws.settings.table)()
+    found, _ = changes_of(aws)()
     return list(found)
 
 
@@ -174,3 +180,99 @@ def test_a_later_change_of_an_ended_job_is_no_second_line(
     with aws.calls.counted() as calls:
         handler({"Records": [ended]}, None)
     assert calls == {"PutObject": 1}
+
+
+def test_an_export_that_has_no_time_left_goes_on_where_it_was(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """Each invocation gets further by a job or a file at least, and none runs into its end."""
+    ended = play(backend)
+    changes = records(aws)
+    handler = build_export(Export(S3Files(aws.clients.s3(), BUCKET).put), read_image)
+    failed: list[dict[str, str]] = [{}]
+    for _ in range(len(changes)):
+        failed = handler({"Records": changes}, Context(left_ms=1))["batchItemFailures"]
+        if not failed:
+            break
+        numbers = [each["dynamodb"]["SequenceNumber"] for each in changes]
+        changes = changes[numbers.index(failed[0]["itemIdentifier"]) :]
+    assert not failed
+    assert {line["id"] for each in lines(aws).values() for line in each} == set(ended)
+
+
+def test_files_are_left_to_the_next_invocation_from_their_first_job_on(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """The second file begins with the fourth job."""
+    play(backend)
+    changes = records(aws)
+    looks = iter([True] * 4 + [False])
+    put: list[str] = []
+    jobs = [job for each in changes if (job := ended_job(each)) is not None]
+    done = Export(lambda key, _: put.append(key))(jobs, lambda: next(looks))
+    assert (done.files, done.jobs, len(put)) == (1, 3, 1)
+
+
+def test_a_job_that_ends_the_export_each_time_is_left_out_and_counted(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """An error that is none of AWS ends the invocation, so that Lambda halves the batch."""
+    play(backend)
+    clock, counted = FakeClock(), list[int]()
+    change = records(aws)[-1]
+    change["dynamodb"]["ApproximateCreationDateTime"] = clock.at / 1000 - 3600
+
+    def broken(_: str, __: str) -> None:
+        raise ValueError("a defect")
+
+    reader = StreamReader(
+        tries=record_tries(aws.settings, aws.clients, "tries#export"),
+        clock=clock,
+        sleep=lambda _: None,
+        chance=lambda: 0.0,
+    )
+    handler = build_export(
+        Export(broken), read_image, reader=reader, count=lambda value, _: counted.append(value)
+    )
+    for _ in range(MAX_ENDED):
+        with pytest.raises(ValueError, match="defect"):
+            handler({"Records": [change]}, Context())
+    assert handler({"Records": [change]}, Context()) == {"batchItemFailures": []}
+    assert counted == [1]
+
+
+def test_a_job_whose_document_is_lost_is_exported_without_it(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """It would hold up all others for a day."""
+    ended = play(backend)
+    changes = records(aws)
+
+    class Lossy:
+        def fill(self, job: JobRecord) -> JobRecord:
+            raise DocumentMissingError("gone")
+
+    export = Export(S3Files(aws.clients.s3(), BUCKET).put, cast("JobStore", Lossy()))
+    assert build_export(export, read_image)({"Records": changes}, None) == {"batchItemFailures": []}
+    exported = {line["id"]: line for each in lines(aws).values() for line in each}
+    assert set(exported) == set(ended)
+    assert not any("args" in line for line in exported.values())
+
+
+def ended_job(record: dict[str, Any]) -> JobRecord | None:
+    """The job that ended with a change."""
+    image = record["dynamodb"].get("NewImage")
+    job = read_image(image) if image else None
+    return job if isinstance(job, JobRecord) and job.state.is_terminal else None
+
+
+@dataclass(frozen=True)
+class Context:
+    """An invocation of the deployed function."""
+
+    function_name: str = "Jobs-Export"
+    left_ms: int = 60_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Until Lambda ends it."""
+        return self.left_ms

@@ -17,6 +17,8 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.local.lambdas import http_event
 from tests.api import OJS
 
+pytestmark = pytest.mark.moto
+
 EVENTS = Path(__file__).parent / "events"
 Invoke = Callable[[str, Any], Any]
 

@@ -39,6 +39,7 @@ def test_a_heartbeat_costs_three_calls_and_mostly_two_units(
     job = pushed(backend)
     request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=promise)
     backend.jobs.fetch(request)
+    advance(backend, s=1)
     report = WorkerReport(interval_ms=promise)
     moved: list[bool] = []
     for _ in range(8):
@@ -72,27 +73,66 @@ def test_a_heartbeat_that_names_an_extension_does_not_read_either(
 
 
 @pytest.mark.parametrize(
-    ("at_fetch", "at_beat", "calls_made"),
-    [(None, 30_000, [4, 3, 3, 3, 3, 3]), (30_000, None, [4, 3, 4, 3, 3, 3])],
+    ("own_s", "fetched_ms", "refused"),
+    [
+        (None, None, []),
+        (None, 30_000, [0]),
+        (None, 60_000, [0, 1]),
+        (300, None, [0]),
+        (10, None, [0]),
+    ],
 )
-def test_an_extension_unlike_the_reservation_is_refused_at_most_twice(
+def test_a_reservation_unlike_most_costs_one_refused_write_or_two(
     aws: EmbeddedAws,
     backend: Backend,
-    at_fetch: int | None,
-    at_beat: int | None,
-    calls_made: list[int],
+    own_s: int | None,
+    fetched_ms: int | None,
+    refused: list[int],
 ) -> None:
-    """The backend learns how the worker's reservations end, and the second kind gets its row."""
-    job = pushed(backend)
-    backend.jobs.fetch(FetchRequest(("default",), 1, "w", at_fetch))
-    made = []
-    for _ in range(6):
+    """At the worker's first heartbeat the backend learns how its reservations end.
+
+    The second one gives it a pace, and may find the row behind the instant of its death then.
+    """
+    job = pushed(backend, visibility_timeout_s=own_s)
+    backend.jobs.fetch(FetchRequest(("default",), 1, "w", fetched_ms))
+    for number in range(12):
         advance(backend, s=5)
         with aws.calls.counted() as calls:
-            assert backend.workers.heartbeat("w", [job.id], at_beat).extended == (job.id,)
-        assert calls["GetItem"] == 0
-        made.append(calls.total())
-    assert made == calls_made
+            assert backend.workers.heartbeat("w", [job.id]).extended == (job.id,)
+        writes = 3 if number in refused else 2
+        assert calls == {"UpdateItem": writes, "ChangeMessageVisibility": 1}
+
+
+def test_a_heartbeat_that_may_not_shorten_writes_nothing_to_the_job(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """The first one, which asks for less than is left. The second one gives the worker a pace."""
+    job = pushed(backend)
+    backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    item = job_item(aws, job.id)
+    for is_written in (False, True):
+        advance(backend, s=5)
+        with aws.calls.counted() as calls:
+            assert backend.workers.heartbeat("w", [job.id], 30_000).extended == (job.id,)
+        assert calls == {"UpdateItem": 2, "ChangeMessageVisibility": 1}
+        assert (job_item(aws, job.id) != item) is is_written
+
+
+def test_a_reservation_unlike_the_default_stores_its_length_in_few_bytes(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """In the item of an active job, so that each heartbeat extends by as much."""
+    for fetched_ms, own_s, stored in ((None, None, 0), (1_800_000, None, 0), (None, 60, 0)):
+        job = pushed(backend, visibility_timeout_s=own_s)
+        backend.jobs.fetch(FetchRequest(("default",), 1, "w", fetched_ms))
+        assert ("rv" in job_item(aws, job.id)) is bool(stored)
+    job = pushed(backend)
+    backend.jobs.fetch(FetchRequest(("default",), 1, "w", 47_231))
+    item = job_item(aws, job.id)
+    assert item["rv"] == {"N": "47231"}
+    assert item_bytes(item) - item_bytes({k: v for k, v in item.items() if k != "rv"}) <= 8
+    backend.jobs.ack(job.id, "w", None)
+    assert "rv" not in job_item(aws, job.id)
 
 
 def test_a_job_that_nobody_beats_for_is_listed_again_once(

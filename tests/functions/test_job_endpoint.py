@@ -23,6 +23,8 @@ from ojs_aws.transport.http.routes import JOB_ENDPOINT, ROUTES, Group
 from tests.api import OJS
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.moto
+
 EVENTS = Path(__file__).parent / "events"
 ARN = "arn:aws:sts::123456789012:assumed-role/Shop/s"
 Invoke = Callable[[str, Any], Any]

@@ -73,11 +73,11 @@ def test_the_gateway_adds_the_cold_start_of_its_authorizer() -> None:
     """The job endpoint finds keys itself; warm, the page assumes no difference."""
     cold, behind = (
         numbers(latency.row(name, jobs=800))
-        for name in ("the same, all functions cold", "all functions cold, through API Gateway")
+        for name in ("all functions cold, at the job endpoint", "the same, all functions cold")
     )
     assert behind[0] - cold[0] == pytest.approx(FIGURES["cold start"].p50_ms, rel=0.15)
     assert median("Lambda worker") == pytest.approx(
-        median("Lambda worker, through API Gateway"), rel=0.1
+        median("Lambda worker, at the job endpoint"), rel=0.1
     )
 
 

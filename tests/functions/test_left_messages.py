@@ -15,14 +15,14 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.local.triggers import ReadStream
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.messages import STILL_HELD_MS
-from ojs_aws.testing.memory import MemoryQueue
-from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.transport.events.stream import build_stream
-from tests.aws import embedded
+from tests.aws import changes_of, embedded
+from tests.model import MemoryQueue
+from tests.model.item_writes import Watched
 from tests.simulation.world import World
 
 LEAVING: Final = Settings(stream_deletes_messages=True, default_visibility_timeout_s=30)
@@ -31,7 +31,7 @@ WORKER: Final = "w"
 FETCH: Final = FetchRequest(("default",), worker_id=WORKER)
 
 
-def records_of(stream: EmbeddedStream) -> list[Any]:
+def records_of(stream: ReadStream) -> list[Any]:
     """Return what was committed since the last time."""
     records, done = stream()
     done()
@@ -46,13 +46,12 @@ def ended(backend: Any, count: int) -> None:
         backend.jobs.ack(job.id, WORKER, None)
 
 
-@pytest.mark.moto
 def test_ack_makes_one_call_and_the_stream_deletes_ten_messages_in_one() -> None:
     """Seven calls a job, and a tenth in the stream; without the setting eight."""
     with embedded() as aws:
         settings = replace(aws.settings, stream_deletes_messages=True)
         backend = build_backend(settings, aws.clients, both=in_turn)
-        stream = EmbeddedStream(settings.table)
+        stream = changes_of(aws)
         consume = build_stream(backend, read_image, measure=lambda *_: None)
         ended(backend, 1)
         consume({"Records": records_of(stream)}, None)

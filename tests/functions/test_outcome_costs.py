@@ -17,7 +17,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws
 from tests.clocks import advance

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
 
-from benchmarks.overhead import BUDGET, INSTRUCTIONS_BUDGET, instructions_of, measure, steps_of
-from ojs_aws.local.aws import embedded_aws
+from benchmarks.overhead import instructions_of, steps_of
+
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.moto
-def test_handlers_stay_within_their_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python -m benchmarks.overhead` prints the table, and profiles what is above it."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    with embedded_aws():
-        found, _ = measure(rounds=1)
-    assert {each.operation for each in found} == {"PUSH", "FETCH", "INFO", "FAIL", "ACK"}
-    assert {each.operation: each.steps_ratio for each in found if each.steps_ratio > BUDGET} == {}
-    ratios = {each.operation: each.instructions_ratio for each in found}
-    assert {name: each for name, each in ratios.items() if each > INSTRUCTIONS_BUDGET} == {}
-    assert all(each.calls > 0 for each in found)
+def test_handlers_stay_within_their_budget() -> None:
+    """In a process of its own: what other tests leave, such as loggers, would count, too."""
+    command = [sys.executable, "-m", "benchmarks.overhead", "--rounds", "1"]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_is_counted_is_the_same_each_time() -> None:

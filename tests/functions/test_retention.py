@@ -18,7 +18,8 @@ def items_of(aws: EmbeddedAws, job_id: str) -> list[dict[str, Any]]:
     """Every item of a job."""
     answer = aws.clients.dynamodb.query(
         TableName=aws.settings.table,
-        KeyConditionExpression="pk = :pk",
+        KeyConditionExpression="#pk = :pk",
+        ExpressionAttributeNames={"#pk": "pk"},
         ExpressionAttributeValues={":pk": {"S": f"job#{job_id}"}},
     )
     return [dict(item) for item in answer["Items"]]

@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Head, ReceivedMessage, StaleJobError
 from ojs_aws.services.jobs.fetch.candidates import INDEX_LAG_MS
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.testing.memory import MemoryQueue
+from tests.model import MemoryQueue
 from tests.simulation.world import World
 
 JOBS: Final = 200

@@ -9,6 +9,8 @@ import uuid_utils
 
 from ojs_aws.local.lambdas import Handler
 
+pytestmark = pytest.mark.moto
+
 API_FUNCTIONS = ("producer", "worker_api", "job_endpoint", "operator", "system", "authorizer")
 
 

@@ -160,6 +160,10 @@ class Troubled:
         """Append, unless something happens before or after it took effect."""
         self._trouble(lambda: self._log.append(events, now))
 
+    def take_refused(self) -> int:
+        """How many appends came too late."""
+        return self._log.take_refused()
+
     def set_aside(self, *arguments: Any) -> None:
         """Nothing may be set aside by troubles that pass."""
         raise AssertionError(arguments)
@@ -270,7 +274,8 @@ def _first_of_each(events: Sequence[Event]) -> dict[str, list[str]]:
 def _chunks(aws: EmbeddedAws) -> list[dict[str, Any]]:
     answer = aws.clients.dynamodb.query(
         TableName=aws.settings.table,
-        KeyConditionExpression="pk = :pk",
+        KeyConditionExpression="#pk = :pk",
+        ExpressionAttributeNames={"#pk": "pk"},
         ExpressionAttributeValues={":pk": {"S": "events"}},
     )
     return [dict(item) for item in answer["Items"]]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.backend import Backend
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
@@ -30,10 +35,31 @@ def test_a_count_of_the_lists_costs_nine_reads_and_a_write_a_day(
 ) -> None:
     """Whatever waits; between two counts the tick makes no call for it."""
     pushed(backend)
+    held = Tally(held=Counter(available=1))
+    backend.ports.tallies().add("default", Instant(MINUTE_MS), held, "1")
     for expected in [COUNT_OF_LISTS, COUNT_OF_LISTS, {}]:
         with aws.calls.counted() as calls:
             backend.upkeep.totals_recount.tick(["default"], lambda: False)
         assert calls == expected
+
+
+def test_a_difference_is_counted_again_once_the_stream_has_been_read(
+    aws: EmbeddedAws, backend: Backend
+) -> None:
+    """A read a minute until then, and one for how far the stream is read."""
+    pushed(backend)
+    costs = []
+    for handled in (False, False, True):
+        if handled:
+            backend.ports.marks().move(HANDLED_MARK, backend.clock.now())
+        with aws.calls.counted() as calls:
+            backend.upkeep.totals_recount.tick(["default"], lambda: False)
+        costs.append(dict(calls))
+    assert costs == [
+        {"GetItem": 1, "Query": 8},
+        {"GetItem": 1},
+        {"GetItem": 2, "Query": 8, "UpdateItem": 1},
+    ]
 
 
 def test_the_sweep_of_a_queue_with_a_far_backlog_costs_the_same(

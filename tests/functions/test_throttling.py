@@ -16,10 +16,12 @@ from botocore.exceptions import ClientError
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from tests.api import Api, Reply
 from tests.attempts import BROKEN, LOST, TIMES_OUT, UNREACHABLE, Attempts
 from tests.aws import EmbeddedAws, embedded
+
+pytestmark = pytest.mark.moto
 
 THROTTLED = "ThrottlingException"
 CONFLICT = "TransactionConflictException"
@@ -180,9 +182,18 @@ def test_an_ack_that_was_refused_may_be_sent_again(server: Server) -> None:
     assert server.post("/workers/ack", {"job_id": job_id}, "").status == 200
 
 
-@pytest.mark.parametrize("code", ["AccessDenied", "NoSuchKey"])
-def test_a_document_that_is_missing_is_not_to_be_asked_for_again(server: Server, code: str) -> None:
-    """S3 says AccessDenied of what is not there to those who may not list the bucket."""
+@pytest.mark.parametrize(
+    ("code", "status", "text"),
+    [
+        ("NoSuchKey", 500, "missing"),
+        ("AccessDenied", 503, "AccessDenied"),
+        ("KMS.DisabledException", 503, "KMS.DisabledException"),
+    ],
+)
+def test_only_a_missing_document_is_not_to_be_asked_for_again(
+    server: Server, code: str, status: int, text: str
+) -> None:
+    """A policy or a KMS key that was changed by mistake is changed back; the document is there."""
     backend = build_backend(
         replace(server.aws.settings, inline_limit_bytes=10, s3_threshold_bytes=10),
         server.aws.clients,
@@ -194,6 +205,6 @@ def test_a_document_that_is_missing_is_not_to_be_asked_for_again(server: Server,
     job_id = api.post("/jobs", {"type": "a.b", "args": args}).json["id"]
     server.attempts.operations, server.attempts.script = ("GetObject",), [code] * 9
     answer = api.get(f"/jobs/{job_id}")
-    assert (answer.status, answer.error["retryable"]) == (500, False)
-    assert "Retry-After" not in answer.headers
-    assert "missing" in answer.error["message"]
+    assert (answer.status, answer.error["retryable"]) == (status, status == 503)
+    assert ("Retry-After" in answer.headers) == (status == 503)
+    assert text in answer.error["message"]

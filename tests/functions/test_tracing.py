@@ -22,6 +22,8 @@ from ojs_aws.transport.tracing import NO_TRACING
 from tests.api import OJS
 from tests.aws import EmbeddedAws, embedded
 
+pytestmark = pytest.mark.moto
+
 TRACE = "1-5759e988-bd862e3fe1be46a994272793"
 W3C = "4bf92f3577b34da6a3ce929d0e0e4736"
 JOB = "019503e1-7b2a-7000-8000-000000000001"

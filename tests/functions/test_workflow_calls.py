@@ -13,7 +13,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws
 from tests.functions.test_cron_stream import Stream
@@ -94,7 +94,8 @@ def workflow_items(aws: EmbeddedAws, workflow_id: str) -> dict[str, int]:
     """The sizes in bytes of what is kept of a workflow, by its sort keys."""
     answer = aws.clients.dynamodb.query(
         TableName=aws.settings.table,
-        KeyConditionExpression="pk = :pk",
+        KeyConditionExpression="#pk = :pk",
+        ExpressionAttributeNames={"#pk": "pk"},
         ExpressionAttributeValues={":pk": {"S": f"workflow#{workflow_id}"}},
     )
     return {item["sk"]["S"]: item_bytes(dict(item)) for item in answer["Items"]}
@@ -138,7 +139,7 @@ def test_jobs_that_end_together_cost_a_read_and_a_write(
 
     What the queue did is counted by one more for each of the two batches, or two at a minute's end.
     """
-    stream = Stream(backend)
+    stream = Stream(aws, backend)
     created(aws, backend, body)
     stream.flow()
     for ended, cost in rounds:
@@ -151,7 +152,7 @@ def test_jobs_that_end_together_cost_a_read_and_a_write(
 
 def test_a_step_of_a_chain_costs_seven_write_units(aws: EmbeddedAws, backend: Backend) -> None:
     """Workflow, result and next job in a transaction, two each, and the job's row of the index."""
-    stream = Stream(backend)
+    stream = Stream(aws, backend)
     workflow_id, _ = created(aws, backend, CHAIN)
     stream.flow()
     end(backend)

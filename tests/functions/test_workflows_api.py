@@ -24,9 +24,9 @@ def api(backend: Backend) -> Api:
 
 
 @pytest.fixture
-def stream(backend: Backend) -> Stream:
+def stream(aws: EmbeddedAws, backend: Backend) -> Stream:
     """The stream function over it."""
-    return Stream(backend)
+    return Stream(aws, backend)
 
 
 def job(type_: str = "a.b", **more: Any) -> dict[str, Any]:

@@ -28,12 +28,11 @@ from tests.infra.templates import of_backend, of_context
 
 API_FUNCTIONS = ("producer", "worker_api", "operator", "system")
 OTHERS = (*API_FUNCTIONS, "tick", "stream")
+DOCUMENT_READERS = ("producer", "worker_api", "operator", "tick", "stream")
 STATUS = {
-    "GET /ojs/manifest",
-    "GET /ojs/v1/health",
-    "GET /health",
-    "GET /ready",
-    "GET /ojs/v1/ready",
+    f"{method} {path}"
+    for method in ("GET", "HEAD")
+    for path in ("/ojs/manifest", "/ojs/v1/health", "/health", "/ready", "/ojs/v1/ready")
 }
 
 
@@ -172,6 +171,15 @@ def test_cors_is_for_named_origins_only() -> None:
         backend(cors_origins=["*"])
 
 
+def test_the_functions_know_whose_pages_may_change_something() -> None:
+    """Those that the gateway knows: in an open deployment they refuse all others."""
+    origins = ("https://jobs.example.com", "https://ops.example.com")
+    template = of_backend(access=OpenAccess(), cors_origins=origins, job_endpoint=True)
+    for name in ("producer", "worker_api", "operator", "job_endpoint"):
+        variables = template.function(handler_of(name))["Environment"]["Variables"]
+        assert Settings.from_env(variables | {"OJS_QUEUE_URL_PREFIX": ""}).cors_origins == origins
+
+
 def test_the_gateway_throttles_and_logs(stack: Synthesised) -> None:
     """Its own refusals stand in its log, and no header or parameter does."""
     template = of_backend(rate_limit_per_s=50, burst_limit=70)
@@ -256,6 +264,22 @@ def test_batch_writes_reach_the_partitions_of_jobs_alone(group: str, stack: Synt
     assert statement["Condition"] == {
         "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["job#*"]}
     }
+
+
+@pytest.mark.parametrize(
+    "reader", [*map(handler_of, DOCUMENT_READERS), "ojs_aws.local.demo.handler"]
+)
+def test_who_reads_documents_learns_which_are_missing(reader: str, stack: Synthesised) -> None:
+    """To those who may not list the bucket, S3 denies access to what does not exist.
+
+    A read names no prefix: only a condition that holds without one lets S3 say so.
+    """
+    (bucket,) = stack.of("AWS::S3::Bucket")
+    name = stack.logical_id("AWS::S3::Bucket", bucket)
+    allowed = stack.conditional(reader, "Allow")
+    (statement,) = [each for each in allowed if each["Action"] == "s3:ListBucket"]
+    assert statement["Resource"] == {"Fn::GetAtt": [name, "Arn"]}
+    assert statement["Condition"] == {"StringLikeIfExists": {"s3:prefix": ["jobs/*"]}}
 
 
 def test_operators_of_keys_can_be_granted_just_that() -> None:

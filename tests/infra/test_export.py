@@ -43,18 +43,26 @@ def test_only_jobs_that_ended_invoke_the_function_in_large_batches() -> None:
     assert (trigger["BatchSize"], trigger["MaximumBatchingWindowInSeconds"]) == (1000, 300)
     assert trigger["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert "OnFailure" in trigger["DestinationConfig"]
+    assert trigger["BisectBatchOnFunctionError"] is True
+    assert trigger["MaximumRetryAttempts"] == -1
+    assert trigger["MaximumRecordAgeInSeconds"] == 23 * 3600
 
 
 @pytest.mark.parametrize(
     ("documents", "more"),
-    [("false", set()), ("true", {"dynamodb:GetItem", "s3:GetObject"})],
+    [("false", set()), ("true", {"dynamodb:GetItem", "s3:GetObject", "s3:ListBucket"})],
 )
 def test_it_writes_files_and_reads_documents_only_where_they_are_exported(
     documents: str, more: set[str]
 ) -> None:
-    """It cannot read the table otherwise, nor read what it wrote."""
+    """It cannot read the table otherwise, nor read what it wrote; but it counts what ended it."""
     stack = of_context(export_days="90", export_documents=documents)
-    assert stack.actions(EXPORT) == {"s3:PutObject", *more, *TRIGGER}
+    counts = {"dynamodb:DeleteItem", "dynamodb:UpdateItem"}
+    assert stack.actions(EXPORT) == {"s3:PutObject", *counts, *more, *TRIGGER}
+    counted = [each for each in stack.conditional(EXPORT, "Allow") if each["Action"] in counts]
+    assert [each["Condition"] for each in counted] == 2 * [
+        {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["tries#export"]}}
+    ]
     (written,) = [where for actions, where in stack.statements(EXPORT) if "s3:PutObject" in actions]
     assert written.endswith("/jobs/*")
     variables = stack.function(EXPORT)["Environment"]["Variables"]

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_iam as iam
+from aws_cdk.assertions import Annotations, Match
 
 from infra.app import ContextError, make_app
 from ojs_aws.cdk import (
@@ -53,7 +54,31 @@ def invokers(template: Synthesised) -> list[dict[str, Any]]:
     return [each for each in permissions if name in json.dumps(each["FunctionName"])]
 
 
-def test_by_default_senders_and_workers_have_a_url_of_their_own(stack: Synthesised) -> None:
+@pytest.fixture(scope="module")
+def stack() -> Synthesised:
+    """The stack of ``cdk deploy -c job_endpoint=true``."""
+    return of_context(job_endpoint="true")
+
+
+def warnings(**props: Any) -> list[str]:
+    """What synthesis says about the job endpoint of a backend."""
+    scope = Stack(App(context=NO_BUNDLING), "Mine")
+    JobBackend(scope, "Jobs", JobBackendProps(**props))
+    found = Annotations.from_stack(scope).find_warning("*", Match.string_like_regexp("JobEndpoint"))
+    return [str(each.entry.data) for each in found]
+
+
+def test_by_default_the_gateway_is_the_only_door() -> None:
+    """No function has a URL of its own; its alarm and its output are not there, either."""
+    usual, asked = of_context(), of_context(job_endpoint="true")
+    for without in (usual, of_context(job_endpoint="false"), of_backend()):
+        assert not has_endpoint(without)
+        assert "JobEndpointUrl" not in without.document.get("Outputs", {})
+    more = len(asked.of("AWS::CloudWatch::Alarm")) - len(usual.of("AWS::CloudWatch::Alarm"))
+    assert more == 1
+
+
+def test_who_asks_for_it_gets_a_url_for_senders_and_workers(stack: Synthesised) -> None:
     """The function checks API keys itself; everybody may reach it by its URL, and only by it."""
     (url,) = stack.of("AWS::Lambda::Url")
     assert url["AuthType"] == "NONE"
@@ -67,7 +92,9 @@ def test_by_default_senders_and_workers_have_a_url_of_their_own(stack: Synthesis
 
 def test_the_function_knows_how_callers_are_found() -> None:
     """It remembers them as long as the gateway does."""
-    variables = of_backend(access=ApiKeys(cache_s=60)).function(HANDLER)["Environment"]["Variables"]
+    variables = of_backend(access=ApiKeys(cache_s=60), job_endpoint=True).function(HANDLER)[
+        "Environment"
+    ]["Variables"]
     given = {name: variables[name] for name in ("OJS_AUTH", "OJS_AUTH_CACHE_S")}
     settings = Settings.from_env(given)
     assert (settings.auth, settings.auth_cache_s) == ("api-key", 60)
@@ -98,14 +125,14 @@ def test_it_reads_one_api_key_at_a_time_and_writes_none(stack: Synthesised) -> N
 
 def test_without_api_keys_it_reads_none() -> None:
     """The partition is denied to it as to all others."""
-    (denied,) = of_backend(access=OpenAccess()).conditional(HANDLER, "Deny")
+    (denied,) = of_backend(access=OpenAccess(), job_endpoint=True).conditional(HANDLER, "Deny")
     assert set(denied["Action"]) == set(KEYS_DENIED)
 
 
 def test_by_iam_requests_are_signed_and_principals_granted() -> None:
     """Nobody is allowed in general: who may invoke the URL is granted that."""
     scope = Stack(App(context=NO_BUNDLING), "Mine")
-    backend = JobBackend(scope, "Jobs", JobBackendProps(access=Iam()))
+    backend = JobBackend(scope, "Jobs", JobBackendProps(access=Iam(), job_endpoint=True))
     role = iam.Role(scope, "Shop", assumed_by=iam.ServicePrincipal("ecs-tasks.amazonaws.com"))
     assert backend.job_endpoint is not None
     backend.job_endpoint.grant_invoke(role)
@@ -131,31 +158,65 @@ def test_where_a_gateway_must_check_callers_there_is_none(access: Any) -> None:
         of_backend(access=access, job_endpoint=True)
 
 
-def test_a_throttling_gateway_has_no_url_beside_it_by_default() -> None:
-    """Who limits requests a second there gets a URL beside it only by asking for one."""
-    assert not has_endpoint(of_backend(rate_limit_per_s=50))
-    assert not has_endpoint(of_backend(burst_limit=50))
-    asked = of_backend(rate_limit_per_s=50, job_endpoint=True, job_endpoint_concurrency=5)
-    assert has_endpoint(asked)
-    assert asked.function(HANDLER)["ReservedConcurrentExecutions"] == 5
-    assert "ReservedConcurrentExecutions" not in of_backend().function(HANDLER)
+def test_synthesis_says_once_what_an_upgrade_removes_and_how_to_keep_it() -> None:
+    """Versions after 0.1 made the URL unasked: unset, it goes, and who uses it must know before."""
+    (warning,) = warnings()
+    assert "deletes its URL" in warning
+    assert "job_endpoint=true" in warning
+    assert warnings(job_endpoint=True) == warnings(job_endpoint=False) == []
 
 
-def test_it_can_be_left_out() -> None:
-    """By a property, and by ``cdk deploy -c job_endpoint=false``; its alarm and output go, too."""
-    without, usual = of_context(job_endpoint="false"), of_context()
-    assert not has_endpoint(without)
-    assert has_endpoint(of_context(job_endpoint="true"))
-    assert "JobEndpointUrl" not in without.document["Outputs"]
-    more = len(usual.of("AWS::CloudWatch::Alarm")) - len(without.of("AWS::CloudWatch::Alarm"))
-    assert more == 1
+@pytest.mark.parametrize("props", [{"access": JWT}, {"rate_limit_per_s": 50}, {"burst_limit": 50}])
+def test_where_there_was_no_url_an_upgrade_removes_none(props: dict[str, Any]) -> None:
+    """So synthesis is silent."""
+    assert warnings(**props) == []
+
+
+def test_executions_of_a_url_that_there_is_not_are_refused() -> None:
+    """Somebody who reserves them relies on the URL."""
+    reserved = of_backend(job_endpoint=True, job_endpoint_concurrency=5, rate_limit_per_s=50)
+    assert reserved.function(HANDLER)["ReservedConcurrentExecutions"] == 5
+    plain = of_backend(job_endpoint=True).function(HANDLER)
+    assert "ReservedConcurrentExecutions" not in plain
+    for wanted in (None, False):
+        with pytest.raises(ValueError, match="job_endpoint=True"):
+            of_backend(job_endpoint=wanted, job_endpoint_concurrency=5)
+
+
+@pytest.mark.parametrize("text", ["perhaps", "auto"])
+def test_the_context_switches_it_on_or_off(text: str) -> None:
+    """Nothing chooses by itself."""
     with pytest.raises(ContextError, match="job_endpoint"):
-        make_app(App(context={**NO_BUNDLING, "job_endpoint": "perhaps"}))
+        make_app(App(context={**NO_BUNDLING, "job_endpoint": text}))
+
+
+def in_region(region: str | None, *, job_endpoint: bool) -> Stack:
+    """A stack with a backend in a region; None: the region is known only when it is deployed."""
+    env = Environment(region=region) if region else None
+    scope = Stack(App(context=NO_BUNDLING), "Mine", env=env)
+    JobBackend(scope, "Jobs", JobBackendProps(job_endpoint=job_endpoint))
+    return scope
+
+
+@pytest.mark.parametrize("region", ["ap-southeast-5", "eu-south-2", "us-gov-west-1"])
+def test_a_region_without_function_urls_is_refused_with_the_way_out(region: str) -> None:
+    """CloudFormation would refuse the template with the name of a type."""
+    with pytest.raises(ValueError, match=rf"{region}.*job_endpoint=False.*API Gateway"):
+        in_region(region, job_endpoint=True)
+    in_region(region, job_endpoint=False)
+
+
+@pytest.mark.parametrize("region", ["eu-central-1", None])
+def test_a_region_with_function_urls_or_unknown_is_not_refused(region: str | None) -> None:
+    """The preflight checks the region where synthesis does not know it."""
+    in_region(region, job_endpoint=True)
 
 
 def test_pages_of_the_same_origins_may_use_it() -> None:
     """As at the gateway. Lambda answers preflights itself, and knows no OPTIONS in that list."""
-    (url,) = of_backend(cors_origins=["https://jobs.example.com"]).of("AWS::Lambda::Url")
+    (url,) = of_backend(cors_origins=["https://jobs.example.com"], job_endpoint=True).of(
+        "AWS::Lambda::Url"
+    )
     cors = url["Cors"]
     assert cors["AllowOrigins"] == ["https://jobs.example.com"]
     assert "OPTIONS" not in cors["AllowMethods"]
@@ -173,7 +234,7 @@ def test_its_alarm_watches_the_errors_of_its_url(stack: Synthesised) -> None:
 
 def test_a_url_that_starts_warm_is_that_of_the_alias() -> None:
     """A URL of the function itself would start cold."""
-    template = of_backend(start=SnapStart())
+    template = of_backend(start=SnapStart(), job_endpoint=True)
     (url,) = template.of("AWS::Lambda::Url")
     assert url["Qualifier"] == "live"
     assert template.function(HANDLER)["SnapStart"] == {"ApplyOn": "PublishedVersions"}
@@ -181,6 +242,6 @@ def test_a_url_that_starts_warm_is_that_of_the_alias() -> None:
 
 def test_it_takes_few_resources_of_a_stack() -> None:
     """CloudFormation allows 500, and a stack with many queues is close to them."""
-    usual, without = of_backend(), of_backend(job_endpoint=False)
-    more = len(usual.document["Resources"]) - len(without.document["Resources"])
+    asked, without = of_backend(job_endpoint=True), of_backend()
+    more = len(asked.document["Resources"]) - len(without.document["Resources"])
     assert more <= 8

@@ -40,7 +40,7 @@ def test_cron_alarms_that_nobody_hears_ring(stack: Synthesised) -> None:
 def test_workers_may_move_what_nobody_can_decode(stack: Synthesised) -> None:
     """To the dead-letter queue of their deployment, also where no pattern allows all its queues.
 
-    They are the API for workers, the job endpoint, and Lambda workers.
+    They are the API for workers, and Lambda workers.
     """
     (dead,) = [
         stack.logical_id("AWS::SQS::Queue", each)
@@ -54,6 +54,6 @@ def test_workers_may_move_what_nobody_can_decode(stack: Synthesised) -> None:
         if statement["Action"] == "sqs:SendMessage"
         and statement["Resource"] == {"Fn::GetAtt": [dead, "Arn"]}
     ]
-    assert len(allowed) == 3
+    assert len(allowed) == 2
     assert any("WorkerApi" in role for role in allowed)
     assert any("DemoWorker" in role for role in allowed)

@@ -11,6 +11,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_sns as sns
 
 from ojs_aws.cdk import ExportOptions, JobBackend, JobBackendProps
+from ojs_aws.pricing import Workload, estimate
 from ojs_aws.pricing.estimate import ALARMS, BACKUP_DAYS
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
 from tests.infra.conftest import NO_BUNDLING
@@ -28,7 +29,7 @@ def sections() -> set[str]:
 def test_every_alarm_has_a_runbook() -> None:
     """Its description names a section of docs/operations.md that is there; none is left over."""
     named = set()
-    whole = of_backend(queues=["default", "email"], export=ExportOptions())
+    whole = of_backend(queues=["default", "email"], export=ExportOptions(), job_endpoint=True)
     for alarm in whole.of("AWS::CloudWatch::Alarm"):
         found = re.search(r"Runbook: docs/operations\.md#([a-z-]+)$", alarm["AlarmDescription"])
         assert found, alarm["AlarmDescription"]
@@ -60,11 +61,11 @@ def test_what_the_issue_names_is_watched() -> None:
         "BatchesLost",
         "UndeclaredQueues",
         "EventsSetAside",
+        "EventsLag",
         "IteratorAge",
         "ApproximateNumberOfMessagesVisible",
         "Errors",
         "5xx",
-        "Url5xxCount",
         "WriteThrottleEvents",
         "ConcurrentExecutions",
         "Throttles",
@@ -92,9 +93,15 @@ def test_a_queue_without_metrics_of_its_own_has_no_alarm() -> None:
 
 
 def test_the_estimate_of_costs_knows_the_alarms_of_the_stack() -> None:
-    """However many queues there are."""
+    """However many queues there are; a job endpoint has one more."""
     for queues in (["default"], ["a", "b", "c"]):
         assert len(of_backend(queues=queues).of("AWS::CloudWatch::Alarm")) == ALARMS
+    asked = of_backend(job_endpoint=True).of("AWS::CloudWatch::Alarm")
+    endpoint, gateway = (
+        next(line.amount for line in estimate(each) if line.what == "alarms")
+        for each in (Workload(uses_gateway=False), Workload())
+    )
+    assert (endpoint, gateway) == (len(asked), ALARMS)
 
 
 def test_a_topic_gets_every_alarm() -> None:
@@ -126,7 +133,7 @@ def test_the_dashboard_shows_jobs_of_every_queue_there_is() -> None:
 
 def test_the_dashboard_shows_every_function_of_the_backend() -> None:
     """The authorizer, which each request waits for, and the export, too."""
-    whole = of_backend(export=ExportOptions(), has_dashboard=True)
+    whole = of_backend(export=ExportOptions(), has_dashboard=True, job_endpoint=True)
     (dashboard,) = whole.of("AWS::CloudWatch::Dashboard")
     body = json.dumps(dashboard["DashboardBody"])
     for function in whole.of("AWS::Lambda::Function"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
@@ -23,7 +23,7 @@ from ojs_aws.cdk import (
 )
 from ojs_aws.cdk.bundle import LOCK, TRACING_LOCK, Target, backend_bundle
 from tests.infra.conftest import NO_BUNDLING, Synthesised
-from tests.infra.templates import of_context
+from tests.infra.templates import of_backend, of_context
 
 API_FUNCTIONS = ("producer", "worker_api", "job_endpoint", "operator", "system", "authorizer")
 
@@ -37,7 +37,7 @@ def test_nothing_is_kept_warm_by_default() -> None:
 
 def test_snapshots_are_taken_of_the_versions_that_the_gateway_calls() -> None:
     """Of the API's functions and the authorizer; sweep and stream are never waited for."""
-    stack = of_context(start="snapstart")
+    stack = of_context(start="snapstart", job_endpoint="true")
     for name in API_FUNCTIONS:
         function = stack.function(f"functions.{name}.handler.handler")
         assert function["SnapStart"] == {"ApplyOn": "PublishedVersions"}
@@ -60,7 +60,7 @@ def test_snapshots_are_taken_of_the_versions_that_the_gateway_calls() -> None:
 
 def test_executions_are_provisioned_on_the_alias() -> None:
     """So many of each function."""
-    aliases = of_context(start="2").of("AWS::Lambda::Alias")
+    aliases = of_context(start="2", job_endpoint="true").of("AWS::Lambda::Alias")
     assert len(aliases) == len(API_FUNCTIONS)
     for alias in aliases:
         provisioned = alias["ProvisionedConcurrencyConfig"]
@@ -131,6 +131,19 @@ def test_a_key_of_ones_own_encrypts_table_and_buckets() -> None:
     assert len(buckets) == 2
     for bucket in buckets:
         assert f"'KMSMasterKeyID': '{KEY}'" in str(bucket["BucketEncryption"])
+
+
+def test_the_table_can_have_a_key_that_aws_owns() -> None:
+    """Which is DynamoDB's own default, so that the table names no key; and not beside another."""
+    for stack in (of_context(encryption_key="aws-owned"), of_backend(has_aws_owned_key=True)):
+        (table,) = stack.of("AWS::DynamoDB::GlobalTable")
+        assert table["SSESpecification"] == {"SSEEnabled": False}
+    scope = Stack(App(context=NO_BUNDLING), "S", env=Environment(region="eu-west-1"))
+    props = JobBackendProps(
+        encryption_key=kms.Key.from_key_arn(scope, "Key", KEY), has_aws_owned_key=True
+    )
+    with pytest.raises(ValueError, match="has_aws_owned_key"):
+        JobBackend(scope, "Jobs", props)
 
 
 def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:

@@ -20,6 +20,7 @@ from ojs_aws.cdk import (
 from ojs_aws.cdk.bundle import Target
 from ojs_aws.config import Settings, SettingsError, describe_settings
 from ojs_aws.topology import (
+    EVENTS_LAG_METRIC,
     LAG_METRIC,
     LEFT_METRIC,
     METRICS,
@@ -31,9 +32,10 @@ from ojs_aws.topology import (
 )
 from ojs_aws.transport.http.routes import ROUTES, Group
 from tests.infra.conftest import NO_BUNDLING, Synthesise, Synthesised
+from tests.infra.templates import of_context
 
 BACKEND_FUNCTIONS = (
-    *("producer", "worker_api", "job_endpoint", "operator", "system", "api_keys", "authorizer"),
+    *("producer", "worker_api", "operator", "system", "api_keys", "authorizer"),
     *("tick", "stream"),
 )
 DEMO = "ojs_aws.local.demo.handler"
@@ -176,11 +178,16 @@ def test_a_worker_is_triggered_with_partial_batch_responses(stack: Synthesised) 
 
 
 def test_a_poison_record_does_not_block_the_stream(stack: Synthesised) -> None:
-    """Bisected, tried a bounded number of times, and given to a queue that has an alarm."""
+    """Bisected; the function itself leaves out what ends it, and the rest lives through a day.
+
+    A number of tries would be used up by an outage of minutes. What is too old goes to a queue that
+    has an alarm, an hour before the stream would drop it without a trace.
+    """
     (trigger,) = stack.triggers(handler_of("stream"))
     assert trigger["BisectBatchOnFunctionError"] is True
     assert trigger["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert 100 <= trigger["MaximumRetryAttempts"] <= 1000  # more than the function's own
+    assert trigger["MaximumRetryAttempts"] == -1
+    assert trigger["MaximumRecordAgeInSeconds"] == 23 * 3600
     failures = trigger["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]
     alarms = [a for a in stack.of("AWS::CloudWatch::Alarm") if a["Namespace"] == "AWS/SQS"]
     dimensions = [dimension for alarm in alarms for dimension in alarm["Dimensions"]]
@@ -196,7 +203,7 @@ def test_the_stream_is_invoked_only_for_what_becomes_events(
         json.loads(one["Pattern"])["dynamodb"] for one in trigger["FilterCriteria"]["Filters"]
     ]
     assert {"Keys": {"sk": {"S": ["job", "workflow"]}}} in patterns
-    kinds = ["cron", "workers", "settings", "pressure", "bulk", "operations", "schemas"]
+    kinds = ["cron", "workers", "settings", "pressure", "bulk", "operations", "schemas", "tick"]
     assert {"Keys": {"pk": {"S": kinds}}} in patterns
     paused = {"pk": {"S": ["queues", "limits"]}}
     queues = [each for each in patterns if each["Keys"] == paused]
@@ -213,6 +220,16 @@ def test_somebody_learns_of_events_that_are_set_aside_or_late(stack: Synthesised
         {"Name": "FunctionName", "Value": {"Ref": stream}}
     ]
     assert alarms["IteratorAge"]["Threshold"] == 300_000
+
+
+def test_somebody_learns_that_nothing_reads_the_stream(stack: Synthesised) -> None:
+    """The age of its records is measured with invocations only; the tick says what it misses."""
+    tick = stack.logical_id("AWS::Lambda::Function", stack.function(handler_of("tick")))
+    alarms = {each["MetricName"]: each for each in stack.of("AWS::CloudWatch::Alarm")}
+    unread = alarms[EVENTS_LAG_METRIC]
+    assert unread["Dimensions"] == [{"Name": "service", "Value": {"Ref": tick}}]
+    assert (unread["Statistic"], unread["Threshold"]) == ("Maximum", 300_000)
+    assert (unread["TreatMissingData"], unread["EvaluationPeriods"]) == ("breaching", 3)
 
 
 def test_the_sweep_runs_each_minute(stack: Synthesised) -> None:
@@ -272,10 +289,11 @@ def test_the_target_can_be_chosen(synthesise: Synthesise) -> None:
     assert {tuple(function["Architectures"]) for function in functions} == {("x86_64",)}
 
 
-def test_the_api_functions_end_before_the_gateway_gives_up(stack: Synthesised) -> None:
-    """A push must not surface as a 504 that clients repeat."""
+def test_the_api_functions_end_before_the_gateway_gives_up() -> None:
+    """A push must not surface as a 504 that clients repeat; the job endpoint's ends as soon."""
+    made = of_context(job_endpoint="true")
     for name in ("producer", "worker_api", "job_endpoint", "operator", "system", "api_keys"):
-        assert stack.function(handler_of(name))["Timeout"] < 30
+        assert made.function(handler_of(name))["Timeout"] < 30
 
 
 def test_the_environment_is_what_the_settings_read(stack: Synthesised) -> None:
@@ -317,6 +335,9 @@ LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 BATCHES = {"dynamodb:BatchWriteItem"}
 """Of documents, in the partitions of jobs alone, see test_access.py."""
 
+READS_DOCUMENTS = {"s3:GetObject", "s3:ListBucket"}
+"""The second so that S3 says which documents are missing, see test_access.py."""
+
 PAUSE = {"lambda:ListEventSourceMappings", "lambda:UpdateEventSourceMapping"}
 """What a pause and a resume need, and the sweep that ends them; the second on workers' own."""
 
@@ -330,7 +351,8 @@ EXPECTED_ACTIONS = {
         "sqs:SendMessage",
         "sqs:DeleteMessage",
         "sqs:CreateQueue",
-        "s3:GetObject",
+        "sqs:TagQueue",
+        *READS_DOCUMENTS,
         "s3:PutObject",
         "s3:DeleteObject",  # of documents whose jobs were refused
     },
@@ -344,7 +366,8 @@ EXPECTED_ACTIONS = {
         "sqs:DeleteMessage",
         "sqs:ChangeMessageVisibility",
         "sqs:CreateQueue",
-        "s3:GetObject",
+        "sqs:TagQueue",
+        *READS_DOCUMENTS,
         "s3:PutObject",
         "s3:DeleteObject",  # of documents whose jobs were refused
     },
@@ -358,7 +381,8 @@ EXPECTED_ACTIONS = {
         "sqs:DeleteMessage",
         "sqs:GetQueueAttributes",
         "sqs:CreateQueue",
-        "s3:GetObject",
+        "sqs:TagQueue",
+        *READS_DOCUMENTS,
         "s3:PutObject",
         "s3:DeleteObject",
         *PAUSE,
@@ -377,7 +401,8 @@ EXPECTED_ACTIONS = {
         "sqs:DeleteMessage",
         "sqs:GetQueueAttributes",
         "sqs:CreateQueue",
-        "s3:GetObject",
+        "sqs:TagQueue",
+        *READS_DOCUMENTS,
         "s3:PutObject",
         # of the trigger: receiving the alarms of cron jobs
         "sqs:ReceiveMessage",
@@ -398,7 +423,8 @@ EXPECTED_ACTIONS = {
         # of workflows, and of applications' own transactions: jobs are enqueued as by PUSH
         "dynamodb:BatchGetItem",
         "sqs:CreateQueue",
-        "s3:GetObject",
+        "sqs:TagQueue",
+        *READS_DOCUMENTS,
         "s3:PutObject",
         # of the trigger: reading the stream, and giving up a batch
         "dynamodb:DescribeStream",
@@ -411,8 +437,6 @@ EXPECTED_ACTIONS = {
     },
 }
 
-EXPECTED_ACTIONS["job_endpoint"] = EXPECTED_ACTIONS["producer"] | EXPECTED_ACTIONS["worker_api"]
-
 
 @pytest.mark.parametrize("function", BACKEND_FUNCTIONS)
 def test_a_function_may_do_exactly_what_its_boundary_needs(
@@ -422,11 +446,17 @@ def test_a_function_may_do_exactly_what_its_boundary_needs(
     assert stack.actions(handler_of(function)) == EXPECTED_ACTIONS[function] | LOG
 
 
+def test_the_job_endpoint_may_do_what_senders_and_workers_need() -> None:
+    """Nothing else; the system's function needs less than each of them."""
+    needed = EXPECTED_ACTIONS["producer"] | EXPECTED_ACTIONS["worker_api"] | LOG
+    assert of_context(job_endpoint="true").actions(handler_of("job_endpoint")) == needed
+
+
 def test_the_worker_may_do_exactly_what_a_worker_needs(stack: Synthesised) -> None:
     """On the table, the bucket and its own queue."""
     assert stack.actions(DEMO) == READ | WRITE | LOG | {
         "dynamodb:BatchGetItem",
-        "s3:GetObject",
+        *READS_DOCUMENTS,
         "s3:PutObject",
         "sqs:ReceiveMessage",
         "sqs:SendMessage",
@@ -470,7 +500,8 @@ def test_no_role_has_wildcards(handler: str, stack: Synthesised) -> None:
                 f"<{table_id}.StreamArn>",
             }
         elif any(action.startswith("s3:") for action in actions):
-            assert resource == f"<{bucket_id}.Arn>/*"
+            of_objects = actions != {"s3:ListBucket"}
+            assert resource == f"<{bucket_id}.Arn>" + "/*" * of_objects
         elif "*" in resource:
             if actions == {"lambda:ListEventSourceMappings"}:
                 continue  # Lambda knows no resource for it
@@ -601,7 +632,6 @@ def test_the_outputs_are_what_people_and_tools_need(stack: Synthesised) -> None:
     """The API's URL, and what a producer inside AWS configures itself with."""
     assert {
         "ApiUrl",
-        "JobEndpointUrl",
         "TableName",
         "QueueUrlPrefix",
         "QueuePrefix",

@@ -219,14 +219,18 @@ def test_the_wheel_is_what_the_application_imports(shop: Shop) -> None:
 
 
 def test_an_application_synthesises_the_installed_constructs(shop: Shop) -> None:
-    """With its own `infra` and `functions` beside them; every exported name can be imported."""
+    """With its own `infra` and `functions` beside them; every exported name can be imported.
+
+    Parts that are opted into have no function here: the export, the job endpoint and the removal.
+    """
     assert shop.run("app.py").split() == importlib.import_module("ojs_aws.cdk").__all__
     template = json.loads((shop.folder / "cdk.out" / "Shop.template.json").read_text())
     kind = "AWS::Lambda::Function"
     functions = [each for each in template["Resources"].values() if each["Type"] == kind]
     handlers = {each["Properties"]["Handler"] for each in functions}
     own = {path.name for path in FUNCTIONS.iterdir() if (path / "handler.py").is_file()}
-    expected = {f"functions.{name}.handler.handler" for name in own - {"export"}}
+    default = own - {"export", "job_endpoint", "removal"}
+    expected = {f"functions.{name}.handler.handler" for name in default}
     assert handlers == {*expected, "orders.handler"}
 
 

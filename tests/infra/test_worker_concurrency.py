@@ -8,6 +8,7 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Annotations, Match, Template
 
+from benchmarks.capacity_model import READERS
 from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
@@ -24,7 +25,8 @@ QUEUES = [f"q{number}" for number in range(9)]
 def with_worker(*queues: str, backend: dict[str, Any], **worker: Any) -> Stack:
     """A backend and a worker of these queues."""
     scope = Stack(App(context=NO_BUNDLING), "S")
-    jobs = JobBackend(scope, "Jobs", JobBackendProps(queues=QUEUES, **backend))
+    declared = QUEUES[: max(2, len(queues))]
+    jobs = JobBackend(scope, "Jobs", JobBackendProps(queues=declared, **backend))
     props = LambdaWorkerFunctionProps(backend=jobs, handler="a.b", queues=queues, **worker)
     LambdaWorkerFunction(scope, "Worker", props)
     return scope
@@ -47,9 +49,9 @@ def test_a_worker_has_a_maximum_concurrency_by_default() -> None:
 @pytest.mark.parametrize(
     ("count", "backend", "worker", "warning"),
     [
-        (8, {}, {}, ""),
         (9, {}, {}, "900 executions"),
-        (9, {"concurrency_alarm": 900}, {}, ""),
+        (2, {"concurrency_alarm": 199}, {}, "200 executions"),
+        (2, {"concurrency_alarm": 200}, {}, ""),
         (1, {}, {"max_concurrency": None}, "any number"),
     ],
 )
@@ -101,3 +103,8 @@ def test_completed_jobs_are_left_to_the_stream_by_default(name: str) -> None:
 def test_the_estimate_knows_the_default_of_the_batching_window() -> None:
     """What ``ojs-aws cost`` assumes is what the stack has."""
     assert Workload().stream_window_s == JobBackendProps().stream_batching_window_s == 1
+
+
+def test_the_capacity_model_knows_the_default_readers_of_a_shard() -> None:
+    """What ``benchmarks.capacity`` assumes is what the stack has."""
+    assert JobBackendProps().stream_parallelization_factor == READERS

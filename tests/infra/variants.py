@@ -25,6 +25,7 @@ def backend_with_options(app: App) -> Stack:
         queues=["email"],
         allow_undeclared_queues=False,
         access=Iam(),
+        job_endpoint=True,
         public_status=False,
         encryption_key=kms.Key(stack, "Key", enable_key_rotation=True),
         removal_policy=RemovalPolicy.RETAIN,
@@ -34,13 +35,18 @@ def backend_with_options(app: App) -> Stack:
 
 
 def backend_with_extras(app: App) -> Stack:
-    """What is off unless it is asked for: export, snapshots, backups, alarms, traces, the page."""
+    """What is off unless it is asked for: export, snapshots, backups, alarms, traces, the page.
+
+    Its data goes with the stack.
+    """
     stack = Stack(app, "Jobs", env=Environment(account="123456789012", region="eu-west-1"))
     topic = sns.Topic(stack, "Notified", enforce_ssl=True)
     props = JobBackendProps(
         export=ExportOptions(documents=True),
         start=SnapStart(),
+        job_endpoint=True,
         document_backup_days=35,
+        removal_policy=RemovalPolicy.DESTROY,
         alarm_topic=topic,
         tracing=True,
         has_web_dashboard=True,

@@ -10,20 +10,31 @@ from functools import partial
 from typing import Final
 
 from tests.mutation.enumeration import all_mutants, mutants_of
-from tests.mutation.mutants import CHECKOUT, Mutant, path_of, read_source
+from tests.mutation.mutants import CHECKOUT, DECISIONS, Mutant, path_of, read_source
 from tests.mutation.patching import constants_of
 from tests.mutation.playing import Session, collect, kill, note, prepare
 from tests.mutation.processes import Answer, Task, run_all
 from tests.mutation.results import Coverage, Results, file_of, result_of
 
 STAGES: Final = (
-    ("tests/contract", "tests/unit/domain", "tests/unit/services"),
+    (
+        "tests/contract",
+        "tests/unit/domain",
+        "tests/unit/services",
+        "tests/unit/testing",
+        "tests/unit/typed_jobs",
+        "tests/unit/pricing",
+    ),
     ("tests/functions", "tests/unit/transport", "tests/upgrade", "tests/faults"),
     ("tests/unit", "tests/simulation", "tests/conformance"),
 )
 """Where the tests are that matter, the nearest first; one that nothing there notices survives."""
 
 FILE_LIMIT_S: Final = 1200.0
+NEAREST: Final = 60
+NEAREST_S: Final = 15.0
+"""How many tests are tried for a decision, at each stage, and for how many seconds: a test near to
+it has to notice."""
 SLOWNESS: Final = 10.0
 """How much longer than before tests may take before a mutant counts as endless."""
 
@@ -35,9 +46,12 @@ class Campaign:
     """Tries mutants, as long as there is time.
 
     :ivar until: when to stop, by the monotonic clock.
+    :ivar near: files of tests that come first, as they have changed, with those that notice other
+        things in the same modules; None: no files come first.
     :ivar most: how many tests to try for each mutant, at each stage; 0: all that reach it.
     :ivar broken: what could not be tried, and why.
     :ivar late: those that counted as noticed only because their tests took too long.
+    :ivar unnoticed: those that the nearest tests did not notice, all of which ran.
     :ivar was_cut: whether the time was over before everything was tried.
     :ivar tried: the tests that did not notice a mutant.
     """
@@ -47,11 +61,13 @@ class Campaign:
     workers: int = 2
     until: float = float("inf")
     most: int = 0
+    near: Sequence[str] | None = ()
     results: Results = field(default_factory=Results.read)
     tests: Coverage = field(default_factory=Coverage.read)
     broken: dict[str, str] = field(default_factory=dict)
     tried: dict[str, set[str]] = field(default_factory=dict)
     late: set[str] = field(default_factory=set)
+    unnoticed: set[str] = field(default_factory=set)
     was_cut: bool = False
 
     def left(self) -> list[Mutant]:
@@ -66,27 +82,46 @@ class Campaign:
     def run(self, stages: Sequence[Sequence[str]] = STAGES) -> list[Mutant]:
         """Try all; return those that survive, or that there was no time for."""
         self._try_hints()
-        done = set[str]()
+        near = self._near_files()
+        self._try_files(near)
+        if not self._is_over():
+            self.unnoticed = {each.id for each in self.left()}
+        done = {*near}
         for folders in stages:
-            left = self.left()
-            if not left or self._is_over():
-                break
             files = [each for each in test_files(folders) if each not in done]
             done.update(files)
-            self._try_reaching(files, left)  # by what they reached before
-            left = self.left()
-            if left and self._map(files, left):
-                self._try_reaching(files, left)
+            self._try_files(files)
         left = self.left()
         self.was_cut = bool(left) and self._is_over()
         for mutant in left:
             self.results.note(mutant, result_of(mutant, "", len(self.tried.get(mutant.id, ()))))
         return left
 
+    def _near_files(self) -> list[str]:
+        """Return the files of tests that changed, or notice other things in the same modules."""
+        if self.near is None:
+            return []
+        modules = {each.module for each in self.left()}
+        near = {
+            file_of(test)
+            for name, test in self.results.killers().items()
+            if name.partition(":")[0] in modules
+        }
+        return sorted(each for each in {*near, *self.near} if (CHECKOUT / each).is_file())
+
     def _is_over(self) -> bool:
         return time.monotonic() > self.until
 
     # ------------------------------------------------------------------------- steps
+    def _try_files(self, files: Sequence[str]) -> None:
+        left = self.left()
+        if not left or self._is_over():
+            return
+        self._try_reaching(files, left)  # by what they reached before
+        left = self.left()
+        if left and self._map(files, left):
+            self._try_reaching(files, left)
+
     def _try_hints(self) -> None:
         left = self.left()
         hints = self.results.hints(left)
@@ -129,16 +164,28 @@ class Campaign:
             named = self._files_naming(mutant, files) if not mutant.function else []
             tests = dict.fromkeys(
                 [
-                    *(test for _, test in sorted(reaching.get(mutant.id, ()))),
+                    *nearest_first(mutant.module, reaching.get(mutant.id, ())),
                     *self.tests.tests_of(named),
                 ]
             )
             left_over = [test for test in tests if test not in before]
             if left_over:
-                chosen[mutant.id] = left_over[: self.most or None]
+                chosen[mutant.id] = self._enough(mutant, left_over)
         if chosen:
             self.say(f"{len(chosen)} removals by the tests that reach them")
             self._try({each.id: each for each in left}, chosen)
+
+    def _enough(self, mutant: Mutant, tests: Sequence[str]) -> list[str]:
+        """Return the first of some tests, of which one has to notice a mutant."""
+        if self.most or mutant.removal.kind not in DECISIONS:
+            return [*tests[: self.most or None]]
+        spent, chosen = 0.0, list[str]()
+        for test in tests[:NEAREST]:
+            if spent >= NEAREST_S:
+                break
+            spent += self.tests.seconds(test)
+            chosen.append(test)
+        return chosen
 
     def _files_naming(self, mutant: Mutant, files: Sequence[str]) -> list[str]:
         """Return the files of tests that name the constant which a mutant changes."""
@@ -151,17 +198,11 @@ class Campaign:
         return [file for file in files if pattern.search((CHECKOUT / file).read_text("utf-8"))]
 
     def _try(self, mutants: dict[str, Mutant], chosen: dict[str, list[str]]) -> None:
-        seconds = {
-            test: took
-            for each in self.tests.files.values()
-            for test, (took, _) in each["tests"].items()
-        }
-
         def work(session: Session) -> None:
             prepare([*mutants.values()])
             tasks = []
             for name, tests in chosen.items():
-                limit = 30 + SLOWNESS * sum(seconds.get(test, 2.0) for test in tests)
+                limit = 30 + SLOWNESS * sum(map(self.tests.seconds, tests))
                 tasks.append(Task(name, partial(kill, session, mutants[name], tests), limit))
             for answer in self._in_time(tasks):
                 self._judge(mutants[answer.name], chosen[answer.name], answer)
@@ -198,10 +239,22 @@ class Campaign:
         collect([str(CHECKOUT / file) for file in files], work)
 
 
+def nearest_first(module: str, costs: Iterable[tuple[float, str]]) -> list[str]:
+    """Return tests, those with the names of a module and its packages first, then by their cost."""
+    names = {*module.split(".")}
+
+    def place(row: tuple[float, str]) -> tuple[int, float]:
+        cost, test = row
+        parts = file_of(test).removesuffix(".py").replace("/test_", "/").split("/")
+        return -len(names.intersection(parts)), cost
+
+    return [test for _, test in sorted(costs, key=place)]
+
+
 def test_files(folders: Iterable[str]) -> list[str]:
-    """Return the files of tests in some folders."""
+    """Return the files of tests in some folders; a file stands for itself."""
     return [
         str(path.relative_to(CHECKOUT))
-        for folder in folders
-        for path in sorted((CHECKOUT / folder).rglob("test_*.py"))
+        for each in map(CHECKOUT.joinpath, folders)
+        for path in ([each] if each.is_file() else sorted(each.rglob("test_*.py")))
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.mutation.conditions import condition_removals
+from tests.mutation.decisions import decision_removals
 from tests.mutation.flow import except_removals, transition_removals
 from tests.mutation.mutants import CHECKOUT, Mutant, Removal, Source, named, read_source
 from tests.mutation.rows import named_parts, row_removals
@@ -20,6 +21,15 @@ TRANSITIONS: Final = tuple(
     LIFECYCLE.with_name(f"{name}.py") for name in ("lifecycle", "deadlines", "held_job")
 )
 """Where the states of jobs are decided."""
+DECIDING: Final = tuple(
+    CHECKOUT / "ojs_aws" / name for name in ("services", "testing", "pricing", "typed_jobs")
+)
+WIRING: Final = SERVICES / "backend"
+"""Creates the services; it decides nothing."""
+KIT: Final = CHECKOUT / "ojs_aws" / "testing"
+LEFT_OUT: Final = (WIRING, KIT / "server", KIT / "plugin.py", KIT / "reports.py")
+"""Modules whose decisions stay as they are: one only creates services, one waits for another
+process, one is imported again by its tests, and one only puts words together."""
 BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
 """Makes expressions of what the other modules say; what it does is removed there."""
 
@@ -27,7 +37,11 @@ BUILDER: Final = ADAPTERS / "dynamodb" / "update.py"
 def files() -> list[Path]:
     """Return the modules that are looked through."""
     adapters = sorted(each for each in ADAPTERS.rglob("*.py") if each != BUILDER)
-    return [*adapters, *TRANSITIONS, *sorted(SERVICES.rglob("*.py"))]
+    return [
+        *adapters,
+        *TRANSITIONS,
+        *(path for each in DECIDING for path in sorted(each.rglob("*.py"))),
+    ]
 
 
 def all_mutants() -> list[Mutant]:
@@ -53,7 +67,11 @@ def _removals(source: Source) -> Iterator[Removal]:
         yield from element_removals(source, makers)
         yield from update_branches(source)
         yield from row_removals(source, parts)
-    elif source.path in TRANSITIONS:
+        return
+    if source.path in TRANSITIONS:
         yield from transition_removals(source)
-    else:
+        return
+    if source.path.is_relative_to(SERVICES):
         yield from except_removals(source)
+    if not any(source.path.is_relative_to(each) for each in LEFT_OUT):
+        yield from decision_removals(source)

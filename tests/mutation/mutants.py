@@ -22,6 +22,14 @@ class Kind(StrEnum):
     TRANSITION = "transition"
     EXCEPT = "except"
     ROW = "row"
+    COMPARISON = "comparison"
+    BOUND = "bound"
+    CONDITION = "condition"
+    GUARD = "guard"
+
+
+DECISIONS: Final = frozenset({Kind.COMPARISON, Kind.BOUND, Kind.CONDITION, Kind.GUARD})
+"""What a module decides by itself, without the table's help."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from tests.mutation.mutants import CHECKOUT, Mutant
 
 FOLDER: Final = CHECKOUT / "build" / "mutation"
 RESULTS: Final = FOLDER / "results.json"
-TESTS: Final = FOLDER / "tests.json"
+TESTS: Final = FOLDER / "tests"
+"""Has one file for each file of tests: which mutants they reach, each by its place in a list."""
 KILLERS: Final = CHECKOUT / "tests" / "mutation" / "killers.json"
 """Which test noticed each removal when everything was last tried: where to look first."""
 
@@ -85,11 +86,15 @@ class Results:
 
     def hints(self, mutants: Iterable[Mutant]) -> dict[str, str]:
         """Return the test that noticed each mutant the last time, as far as it is known."""
+        found = self.killers()
+        return {each.id: found[each.id] for each in mutants if each.id in found}
+
+    def killers(self) -> dict[str, str]:
+        """Return the tests that noticed something the last time, by the names of the mutants."""
         found: dict[str, str] = {}
         for test, names in _read(KILLERS).items():
             found |= dict.fromkeys(names, test)
-        found |= {name: each.killer for name, each in self.known.items() if each.killer}
-        return {each.id: found[each.id] for each in mutants if each.id in found}
+        return found | {name: each.killer for name, each in self.known.items() if each.killer}
 
     def write_killers(self, mutants: Sequence[Mutant]) -> None:
         """Write down which test noticed which mutant, for those who try few of them."""
@@ -111,7 +116,8 @@ class Coverage:
     @classmethod
     def read(cls) -> Coverage:
         """Read what earlier runs found."""
-        return cls(_read(TESTS))
+        kept = [_read(each) for each in sorted(TESTS.glob("*.json"))]
+        return cls({each["file"]: each for each in kept})
 
     def is_fresh(self, file: str, modules: Iterable[str]) -> bool:
         """Return whether what its tests reach of some modules is still known.
@@ -122,7 +128,7 @@ class Coverage:
         if kept is None or kept["digest"] != digest(file):
             return False
         known: dict[str, str] = kept["modules"]
-        reached = {name.partition(":")[0] for _, names in kept["tests"].values() for name in names}
+        reached = {name.partition(":")[0] for name in kept["reached"]}
         return all(
             module in known and (module not in reached or known[module] == module_digest(module))
             for module in modules
@@ -132,15 +138,19 @@ class Coverage:
         self, file: str, mutants: Sequence[Mutant], found: Mapping[str, Sequence[Any]]
     ) -> None:
         """Remember what the tests of a file reach."""
+        reached = sorted({number for _, numbers in found.values() for number in numbers})
+        places = {number: place for place, number in enumerate(reached)}
         self.files[file] = {
+            "file": file,
             "digest": digest(file),
             "modules": {each.module: module_digest(each.module) for each in mutants},
+            "reached": [mutants[number].id for number in reached],
             "tests": {
-                test: [took, [mutants[number].id for number in numbers]]
+                test: [took, [places[number] for number in numbers]]
                 for test, (took, numbers) in found.items()
             },
         }
-        _write(TESTS, self.files)
+        _write(TESTS / f"{file.replace('/', '.')}.json", self.files[file])
 
     def reaching(self, files: Iterable[str]) -> dict[str, list[tuple[float, str]]]:
         """Return for each mutant the tests that reach it, with what makes one come late.
@@ -149,10 +159,17 @@ class Coverage:
         """
         found: dict[str, list[tuple[float, str]]] = {}
         for file in files:
-            for test, (took, names) in self.files.get(file, {}).get("tests", {}).items():
-                for name in names:
-                    found.setdefault(name, []).append((max(took, 0.05) * len(names), test))
+            kept = self.files.get(file, {"tests": {}})
+            for test, (took, places) in kept["tests"].items():
+                for place in places:
+                    cost = max(took, 0.05) * len(places)
+                    found.setdefault(kept["reached"][place], []).append((cost, test))
         return found
+
+    def seconds(self, test: str) -> float:
+        """Return how long a test takes, as far as it is known."""
+        kept = self.files.get(file_of(test), {"tests": {}})
+        return float(kept["tests"].get(test, (2.0, ()))[0])
 
     def tests_of(self, files: Iterable[str]) -> list[str]:
         """Return the tests of some files."""

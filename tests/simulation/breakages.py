@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-STORE: Final = "ojs_aws.testing.memory.jobs:MemoryStore"
+STORE: Final = "tests.model.jobs:MemoryStore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ MUTATIONS: Final = (
     Mutation(
         "two-under-one-key",
         "the condition on the lock of a uniqueness key is dropped",
-        "ojs_aws.testing.memory.unique:MemoryUniqueJobs.admit",
+        "tests.model.unique:MemoryUniqueJobs.admit",
         (("found is not None and found != each.seen", "False"),),
     ),
     Mutation(
@@ -129,7 +129,13 @@ MUTATIONS: Final = (
         "beat-unread-shortens",
         "BEAT that reads no job may end its reservation earlier",
         "ojs_aws.domain.jobs.held_job:_may_end",
-        (("asked.now < held.expires_at <= asked.expires_at", "asked.now < held.expires_at"),),
+        (("asked.now < ends < wanted or is_same", "asked.now < ends"),),
+    ),
+    Mutation(
+        "beat-is-a-pace",
+        "a worker's first heartbeat counts as if it had a pace",
+        "ojs_aws.services.workers.liveness:has_pace",
+        (("or worker.seen_before is not None", "or True"),),
     ),
     Mutation(
         "late-reports",
@@ -209,7 +215,7 @@ MUTATIONS: Final = (
     Mutation(
         "delayed-uncounted",
         "the sweep does not count delayed messages",
-        "ojs_aws.testing.memory.messages:MemoryQueue.backlog",
+        "tests.model.messages:MemoryQueue.backlog",
         (("len(waiting) - hidden", "0"),),
     ),
     Mutation(
@@ -285,6 +291,12 @@ MUTATIONS: Final = (
         (("depths.correct(queue, counted, now)", "True"),),
     ),
     Mutation(
+        "counted-twice",
+        "totals are corrected by changes that the stream's consumer has yet to count",
+        "ojs_aws.services.upkeep.totals_recount:TotalsRecount._count",
+        (("if changes and (old is None or not old.is_same(new)):", "if False:"),),
+    ),
+    Mutation(
         "full-for-the-repeated",
         "a push that is repeated needs a place a second time",
         "ojs_aws.services.jobs.new_jobs:NewJobs._places",
@@ -293,7 +305,7 @@ MUTATIONS: Final = (
     Mutation(
         "pause-ignored",
         "FETCH does not look whether the queue is paused",
-        "ojs_aws.testing.memory.jobs:MemoryStore.head",
+        "tests.model.jobs:MemoryStore.head",
         (("queue in self.paused", "False"),),
     ),
     Mutation(

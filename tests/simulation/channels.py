@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Message, QueueInfo, QueueMissingError, ReceivedMessage
-from ojs_aws.testing.memory import MemoryAlarms, MemoryQueue, MemoryRegistry, MemoryStore
+from ojs_aws.ports import LastTick, Message, QueueInfo, QueueMissingError, ReceivedMessage
 from ojs_aws.topology import MAX_RECEIVE_COUNT
+from tests.model import MemoryAlarms, MemoryQueue, MemoryRegistry, MemoryStore
 from tests.simulation.chains import Chain, longest
 from tests.simulation.fault_profile import FaultProfile
 
@@ -105,11 +105,17 @@ class SimulatedRegistry(MemoryRegistry):
 
     :ivar count: how many requests there were so far, and ``paused_at`` how many when a queue was
         paused.
+    :ivar written: gets each tick that is remembered, and the one before, for the table's stream.
     """
 
     messages: SimulatedQueue | None = None
     count: Callable[[], int] = lambda: 0
     paused_at: dict[str, int] = field(default_factory=dict)
+    written: Callable[[str, LastTick | None, LastTick], None] = lambda *_: None
+
+    def remember_tick(self, tick: LastTick) -> None:
+        self.written("tick", self.tick, tick)
+        super().remember_tick(tick)
 
     def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
         if queue not in self.store_or_fail.paused:

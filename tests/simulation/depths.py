@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import Depth, JobList
-from ojs_aws.testing.memory.queue_settings import MemoryDepths
+from tests.model.queue_settings import MemoryDepths
 from tests.simulation.promises import Promises
 
 LIVE_LISTS = (JobList.READY, JobList.WAITING, JobList.PENDING)

@@ -12,7 +12,7 @@ from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.ports import Ports
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.transport.events.stream import Handler as StreamHandler
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import Handler as TickHandler

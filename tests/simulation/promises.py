@@ -89,6 +89,7 @@ class Promises:
     :ivar is_staged: whether large batches are put into their places one by one.
     :ivar broken: what was wrong.
     :ivar lifted: buckets whose limits do not count any more.
+    :ivar beats: heartbeats that each worker has sent; one that promised an interval, one more.
     """
 
     now: Callable[[], int]
@@ -116,6 +117,11 @@ class Promises:
     checkpoints: set[tuple[str, object]] = field(default_factory=set)
     starts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     lifted: set[str] = field(default_factory=set)
+    beats: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def beating(self, worker: str, *, is_promised: bool) -> None:
+        """A worker sends a heartbeat; one that is sent again is one more."""
+        self.beats[worker] += 2 if is_promised else 1
 
     def breach(self, what: str) -> None:
         """Something is not as it was promised."""
@@ -212,6 +218,8 @@ class Promises:
                 yield f"{who} extended {held.id}, the reservation of {held.worker_id}"
             if kept.expires_at < held.expires_at or kept.worker_id != held.worker_id:
                 yield "a heartbeat shortened the reservation, or gave it to another"
+            if kept.due_at < held.due_at and self.beats[cause.worker] < 2:
+                yield "due earlier by a heartbeat of a worker whose pace nobody knows"
         elif before.priority != after.priority:
             if self.cause().kind != "reprioritise":
                 yield "given another priority"

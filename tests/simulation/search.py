@@ -28,7 +28,7 @@ WEIGHTS: Final = {
     "lambda": 6,
     "finish": 14,
     "resend": 3,
-    "beat": 4,
+    "beat": 8,
     "worker_dies": 1,
     "cancel": 1.5,
     "activate": 1,

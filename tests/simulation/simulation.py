@@ -19,9 +19,8 @@ from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobState
 from ojs_aws.ports import QueueSettings, ReceivedMessage
-from ojs_aws.testing.memory import (
-    CountingIds,
-    FakeClock,
+from ojs_aws.testing.clock import CountingIds, FakeClock
+from tests.model import (
     MemoryCron,
     MemoryEvents,
     MemoryLimits,
@@ -32,10 +31,10 @@ from ojs_aws.testing.memory import (
     MemoryWorkers,
     MemoryWorkflows,
 )
-from ojs_aws.testing.memory.batches import MemoryBatches
-from ojs_aws.testing.memory.indexed_jobs import IndexedStore
-from ojs_aws.testing.memory.item_writes import Watched
-from ojs_aws.testing.memory.queue_settings import (
+from tests.model.batches import MemoryBatches
+from tests.model.indexed_jobs import IndexedStore
+from tests.model.item_writes import Watched
+from tests.model.queue_settings import (
     MemoryPressures,
     MemorySettings,
     MemoryTallies,
@@ -164,7 +163,10 @@ class Simulation:
         self.cron = MemoryCron(entries=Watched(self._cron_written))
         self.workflows = MemoryWorkflows(self.store, kept=Watched(self.stream.write))
         self.registry = SimulatedRegistry(
-            store=self.store, messages=self.messages, count=lambda: self._count
+            store=self.store,
+            messages=self.messages,
+            count=lambda: self._count,
+            written=self.stream.write,
         )
         # Lambda workers have declared queues; a poller's queue may be made on its first use.
         self.registry.declare(QUEUES if profile.heals_by_messages else QUEUES[:1])

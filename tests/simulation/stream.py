@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 
 SHARDS: Final = 2
 BATCH: Final = 10

@@ -20,7 +20,7 @@ QUICK = (
     "occurrence-twice",
     "batch-in-part",
 )
-"""Noticed within some hundred calls."""
+"""Noticed within some hundred calls, or a few thousand."""
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

@@ -113,6 +113,7 @@ class Workers(Asking):
         held = [*{each.job_id: each for each in worker.held}.values()]
         length = self.sim.chance.choice((None, 5_000, 60_000))
         report = WorkerReport(active_jobs=len(held), interval_ms=worker.beats_every_ms)
+        self.sim.promises.beating(worker.name, is_promised=report.interval_ms is not None)
 
         def work(process: Process) -> None:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -30,9 +31,8 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.ports import Ports
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.queues.counters import Changed
-from ojs_aws.testing.memory import (
-    CountingIds,
-    FakeClock,
+from ojs_aws.testing.clock import CountingIds, FakeClock, counting
+from tests.model import (
     MemoryAlarms,
     MemoryClientBuckets,
     MemoryCron,
@@ -47,13 +47,12 @@ from ojs_aws.testing.memory import (
     MemoryUniqueJobs,
     MemoryWorkers,
     MemoryWorkflows,
-    counting,
 )
-from ojs_aws.testing.memory.api_keys import MemoryApiKeys
-from ojs_aws.testing.memory.batches import MemoryBatches, MemoryBulkRequests
-from ojs_aws.testing.memory.failure_groups import MemoryFailureGroups
-from ojs_aws.testing.memory.item_writes import Watched
-from ojs_aws.testing.memory.queue_settings import (
+from tests.model.api_keys import MemoryApiKeys
+from tests.model.batches import MemoryBatches, MemoryBulkRequests
+from tests.model.failure_groups import MemoryFailureGroups
+from tests.model.item_writes import Watched
+from tests.model.queue_settings import (
     MemoryDepths,
     MemoryPressures,
     MemorySettings,
@@ -80,6 +79,7 @@ class World:
     workflows: MemoryWorkflows = field(default_factory=lambda: MemoryWorkflows(MemoryStore()))
     settings: Settings = field(default_factory=Settings)
     faults: Faults = field(default_factory=Faults)
+    processor_s: Callable[[], float] = field(default=lambda: 0.0)
 
     def __post_init__(self) -> None:
         """Put the services together."""
@@ -128,6 +128,7 @@ class World:
                 new_reservation_id=counting("reservation"),
                 enqueuing=lambda: Enqueuer(EnqueueChain()),
                 both=in_turn,
+                processor_s=self.processor_s,
             ),
         )
 

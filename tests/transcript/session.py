@@ -25,7 +25,7 @@ from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
 from ojs_aws.services.access.api_keys import KeyBook
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import CountingIds, FakeClock, counting
+from ojs_aws.testing.clock import CountingIds, FakeClock, counting
 from ojs_aws.transport.authorizer import authorizing_events, build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.route import Route
@@ -37,7 +37,7 @@ from ojs_aws.transport.http.routes import (
     group_of,
     pattern_of,
 )
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws, embedded, in_memory
 from tests.transcript.placeholders import Placeholders, at_place
 from tests.transcript.steps import OJS, Feature, Key, Step
 from tests.upgrade.scenario import Following
@@ -201,7 +201,9 @@ def emulated_aws() -> Iterator[EmbeddedAws]:
 
 
 def fresh(aws: EmbeddedAws, settings: Settings) -> EmbeddedAws:
-    """Return a new deployment on the same AWS, of which nothing else is left."""
+    """Return a new deployment; on moto its clients are those of the one before, which goes."""
+    if aws.memory is not None:
+        return in_memory(settings)
     BackendDict.reset()
     create_table(aws.clients.dynamodb, settings.table)
     prefix = create_queues(aws.clients.sqs, settings)

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from ojs_aws.transport.http.openapi import openapi_document
 from ojs_aws.transport.http.routes import (
     JOB_ENDPOINT,
     ROUTES,
@@ -29,6 +30,7 @@ SHOWN: Final = 60
 _REQUEST: Final = re.compile(r"(?:[A-Z]+ (?P<path>/\S*)|by (?P<alias>/\S*):(?P<same> the same)?)")
 _STATUS: Final = re.compile(r"(\d{3})(?: as for: .*)?")
 _FAILED: Final = 400
+_METHOD_NOT_ALLOWED: Final = 405
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,20 @@ def test_each_path_of_each_operation_is_recorded(outcome: str) -> None:
     """By its own path and by each alias, with a success and with an error."""
     wanted = {(route.operation, path) for route in ROUTES for path in route.paths}
     assert wanted - recorded_paths()[outcome] == set()
+
+
+def test_each_recorded_status_is_documented() -> None:
+    """By the OpenAPI document, for the operation that answered so."""
+    paths = openapi_document()["paths"]
+    unknown = set()
+    for method, path, status in answers():
+        route = find(method, canonical_path(path.partition("?")[0]))
+        if route is None or status == _METHOD_NOT_ALLOWED:
+            continue
+        shown = paths[route.path.replace("<", "{").replace(">", "}")][route.method.lower()]
+        if str(status) not in shown["responses"]:
+            unknown.add((route.operation, status))
+    assert unknown == set()
 
 
 def recorded_paths() -> dict[str, set[tuple[str, str]]]:

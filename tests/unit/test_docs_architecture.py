@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
+
+from ojs_aws.config import Settings
+from ojs_aws.transport.http.resolver import build_resolver
+from ojs_aws.transport.http.routes import Group
+from ojs_aws.transport.tracing import Tracing
+from tests.simulation.world import World
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -34,3 +40,17 @@ def test_a_recipe_has_at_most_six_steps() -> None:
         steps = re.findall(r"^(\d)\. ", text, re.MULTILINE)
         assert steps == [str(number + 1) for number in range(len(steps))], title
         assert len(steps) <= MOST_FILES, title
+
+
+def test_the_picture_of_a_request_shows_the_middleware_in_their_order() -> None:
+    """All that there can be, from the outside in."""
+    settings = Settings(metrics_by_operation=True, auth="none", client_rate_per_s=9)
+    backend = World(settings=settings).backend
+    resolver = build_resolver(backend, Group.PRODUCER, tracing=cast("Tracing", object()))
+    routes = (*resolver._static_routes, *resolver._dynamic_routes)
+    push = next(route for route in routes if route.func.__name__ == "push")
+    around = [*resolver._router_middlewares, *push.middlewares]
+    makers = [each.__qualname__.partition(".")[0] for each in around]
+    picture = re.search(r"^## A request\n.*?^```mermaid\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    assert picture is not None
+    assert re.findall(r"\[([a-z_]+)<br>", picture[1]) == makers

@@ -12,6 +12,8 @@ from ojs_aws.services.batches.errors import MAX_FAULTS
 from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
 from tests.aws import embedded
 
+pytestmark = pytest.mark.moto
+
 PAGE = Path(__file__).parents[2] / "docs" / "batches.md"
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

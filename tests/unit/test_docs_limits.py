@@ -8,6 +8,9 @@ from typing import Any
 
 from ojs_aws.domain.limit import Window
 from ojs_aws.domain.limits.policies import read_limit
+from ojs_aws.pricing import OURS, Workload
+from ojs_aws.pricing.orchestration import place_units
+from ojs_aws.pricing.units import life_units
 from ojs_aws.services.jobs.fetch.queue_line import MAX_PAGES_BEYOND, PAGE_BEYOND
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +25,16 @@ def test_the_example_is_a_policy_that_can_be_followed() -> None:
     limit = read_limit(names["job"]["rate_limit"], "default")
     assert limit is not None
     assert (limit.concurrency, limit.rate) == (5, Window(100, 60_000))
+
+
+def test_a_limit_adds_to_a_job_what_the_model_of_costs_says() -> None:
+    """One source for both pages, and for the comparison with others."""
+    job = Workload()
+    life = life_units(job.size_bytes, job.compression)
+    limited = life + place_units(job.size_bytes, job.compression)
+    for page in (TEXT, (ROOT / "docs" / "costs.md").read_text("utf-8")):
+        assert f"{limited:g} instead of {life:g}" in re.sub(r"\s+", " ", page)
+    assert OURS.counted.startswith(f"{life:g} write units,")
 
 
 def test_the_numbers_are_those_of_the_code() -> None:

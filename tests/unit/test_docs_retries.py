@@ -138,12 +138,13 @@ def test_the_defaults_are_those_of_the_code() -> None:
         "backoff_coefficient": f"`{policy.backoff_coefficient}`",
         "jitter": f"`{policy.jitter}`",
         "non_retryable_errors": "none",
+        "retry_on": "all",
         "on_exhaustion": f'`"{policy.on_exhaustion}"`',
     }.items() <= rows.items()
     for name in ("initial_interval", "max_interval"):
         shown = parse_duration(rows[name].strip('`"'), name)
         assert shown == getattr(policy, f"{name}_ms")
-    assert len(rows) == 8
+    assert len(rows) == 9
 
 
 def test_the_numbers_are_those_of_the_code() -> None:

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ojs_aws.middleware.builtin.validation.keywords import MAX_WORK
 from ojs_aws.middleware.builtin.validation.pattern_cost import MAX_LENGTH
+from ojs_aws.services.schemas.validation import MAX_STEPS
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -30,4 +30,4 @@ def test_the_limits_are_those_of_the_code() -> None:
     """As they are printed."""
     text = PAGE.read_text()
     assert f"{MAX_LENGTH:,} characters" in text
-    assert f"{MAX_WORK:,} steps" in text
+    assert f"{MAX_STEPS:,} steps" in text

@@ -11,6 +11,8 @@ import pytest
 from ojs_aws import SyncClient
 from tests.aws import embedded
 
+pytestmark = pytest.mark.moto
+
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "unique-jobs.md", DOCS / "transactional-enqueue.md"]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -65,8 +65,8 @@ async def test_fastapi_sends_a_job_and_shows_its_state(
                 assert (await http.get(f"/jobs/{job_id}")).json() == {"state": "available"}
                 await shop.work(names["jobs"], "email")
                 assert (await http.get(f"/jobs/{job_id}")).json() == {"state": "completed"}
-                unknown = "01990000-0000-7000-8000-00000000ffff"
-                assert (await http.get(f"/jobs/{unknown}")).json() == {"state": None}
+                for unknown in ("01990000-0000-7000-8000-00000000ffff", "nonsense"):
+                    assert (await http.get(f"/jobs/{unknown}")).status_code == 404
     assert stored(shop)[0].result == '"sent to ada@example.com"'
 
 

@@ -21,14 +21,13 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend, build_key_book
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
-from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.ports import IdGenerator, SetAside
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.memory import CountingIds, FakeClock
+from ojs_aws.testing.clock import CountingIds, FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import BASE, Api
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws, changes_here, embedded
 
 WRITTEN: Final = Path(__file__).parent / "written"
 ERROR: Final = {"type": "Broken", "message": "it broke", "backtrace": ["a", "b"]}
@@ -217,7 +216,7 @@ class Following:
 
     def __init__(self, aws: EmbeddedAws, backend: Backend) -> None:
         self._clock = backend.clock
-        self._read = EmbeddedStream(aws.settings.table)
+        self._read = changes_here(aws)
         self._consume = build_stream(backend, read_image)
 
     def __call__(self) -> None:

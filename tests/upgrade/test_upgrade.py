@@ -12,7 +12,7 @@ import pytest
 
 from ojs_aws.bootstrap import build_authentication
 from ojs_aws.domain.access import GRANTS, Scope
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws
 from tests.upgrade.scenario import (
@@ -170,13 +170,16 @@ def test_a_unique_job_still_keeps_others_out(
 def test_totals_are_right_after_the_first_ticks(
     written: Any, upgraded: tuple[Api, EmbeddedAws]
 ) -> None:
-    """Nobody kept them before: the jobs of each queue are counted."""
+    """Nobody kept them before: the jobs of each queue are counted, five queues a minute."""
     _, aws = upgraded
-    backend = backend_on(aws, FakeClock(at=written["now"]), None)
-    api = Api(backend)
+    clock = FakeClock(at=written["now"])
+    backend = backend_on(aws, clock, None)
+    api, follow = Api(backend), Following(aws, backend)
     assert not any(api.get("/admin/stats").json["jobs"].values())
-    for _ in range(10):
+    for _ in range(20):
         backend.upkeep.sweep.tick()
+        follow()
+        clock.advance(s=60)
     stats = api.get("/admin/stats").json
     assert stats["queues_counted"] == stats["queues"] > 5
     right = Counter[str]()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
-from botocore.exceptions import ClientError
-
+from ojs_aws.adapters.aws_errors import answer_of, error_code, refusals
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.values import Item, read_string
-from ojs_aws.adapters.errors import CANCELLED, error_code, translated
+from ojs_aws.adapters.errors import CANCELLED, translated
 
 CONDITION_FAILED: Final = "ConditionalCheckFailedException"
 
@@ -37,16 +36,15 @@ def conditional(operation: str) -> Iterator[None]:
     """Translate errors like ``translated``; a failed condition comes with the item it met.
 
     :raises ConditionFailedError: the condition did not hold.
-    :raises BackendError: anything else that botocore raises.
+    :raises BackendError: any other error of AWS.
     """
     with translated(operation):
         try:
             yield
-        except ClientError as problem:
+        except refusals() as problem:
             if error_code(problem) != CONDITION_FAILED:
                 raise
-            response: Any = problem.response
-            raise ConditionFailedError(response.get("Item", {})) from problem
+            raise ConditionFailedError(answer_of(problem).get("Item", {})) from problem
 
 
 CONDITION_CODE: Final = "ConditionalCheckFailed"
@@ -54,10 +52,9 @@ CONFLICT_CODE: Final = "TransactionConflict"
 """Codes of the parts of a cancelled transaction."""
 
 
-def cancellation_codes(problem: ClientError) -> list[tuple[str, Item]]:
+def cancellation_codes(problem: Exception) -> list[tuple[str, Item]]:
     """Return why each part of a transaction failed, and the item it met; empty for other errors."""
     if error_code(problem) != CANCELLED:
         return []
-    response: Any = problem.response
-    reasons = response.get("CancellationReasons", [])
+    reasons = answer_of(problem).get("CancellationReasons", [])
     return [(reason.get("Code", ""), reason.get("Item") or {}) for reason in reasons]

@@ -22,6 +22,7 @@ from ojs_aws.topology import (
     OPERATION_PARTITION,
     PRESSURE_PARTITION,
     SCHEMA_LIST,
+    TICK_PARTITION,
     WORKFLOW_SORT_KEY,
 )
 
@@ -35,6 +36,7 @@ READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     cron_entries.PARTITION: cron_entries.entry_of,
     limits.PARTITION: limits.read_bucket,
     SCHEMA_LIST: schemas.read_schema_name,
+    TICK_PARTITION: queue_registry.read_tick,
 }
 """Readers of the items whose changes are events, by partition key; jobs and workflows are known
 by their sort key. See ``services/events`` for how to add a kind."""

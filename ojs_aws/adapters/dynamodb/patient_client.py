@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from ojs_aws.adapters.attempts import had_no_effect, note_effect
+from ojs_aws.adapters.aws_errors import failures
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.values import Item
 from ojs_aws.adapters.errors import is_contended
@@ -125,7 +124,7 @@ class PatientClient:
         while True:
             try:
                 answer = call(**request)
-            except (ClientError, BotoCoreError) as problem:
+            except failures() as problem:
                 is_clean = is_clean and had_no_effect(problem)
                 if is_contended(problem) and self._patience.pause(tries):
                     tries += 1

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from botocore.exceptions import ClientError
-
+from ojs_aws.adapters.aws_errors import refusals
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import (
     CONDITION_CODE,
@@ -207,7 +206,7 @@ class InTable:
         with translated("TransactWriteItems"):
             try:
                 self.client.transact_write_items(TransactItems=parts)
-            except ClientError as problem:
+            except refusals() as problem:
                 reasons = cancellation_codes(problem)
                 if not answers(reasons):
                     raise

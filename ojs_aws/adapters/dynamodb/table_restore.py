@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.aws_errors import answer_of, error_code, refusals
+from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError, OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import TABLE
@@ -26,29 +25,29 @@ MAX_POLLS: Final = 2160
 """Six hours: AWS names no bound; most restores end within one."""
 
 
-def _missing(source: str, _: ClientError) -> OjsError:
+def _missing(source: str, _: Exception) -> OjsError:
     return NotFoundError(f"There is no table '{source}' to restore.")
 
 
-def _off(source: str, _: ClientError) -> OjsError:
+def _off(source: str, _: Exception) -> OjsError:
     return InvalidRequestError(
         f"Point-in-time recovery of table '{source}' is off: there is no backup of it."
     )
 
 
-def _out_of_range(source: str, problem: ClientError) -> OjsError:
+def _out_of_range(source: str, problem: Exception) -> OjsError:
     return InvalidRequestError(
         f"Table '{source}' cannot be restored to that instant: "
-        f"{problem.response['Error'].get('Message', '')}",
+        f"{answer_of(problem)['Error'].get('Message', '')}",
         hint="Name one of the last 35 days, at least five minutes ago.",
     )
 
 
-def _unknown(_: str, problem: ClientError) -> ClientError:
+def _unknown(_: str, problem: Exception) -> Exception:
     return problem
 
 
-_REASONS: Final[Mapping[str, Callable[[str, ClientError], Exception]]] = {
+_REASONS: Final[Mapping[str, Callable[[str, Exception], Exception]]] = {
     "SourceTableNotFoundException": _missing,
     "TableNotFoundException": _missing,
     "PointInTimeRecoveryUnavailableException": _off,
@@ -82,7 +81,7 @@ class TableRestore:
                 self.client.restore_table_to_point_in_time(
                     SourceTableName=source, TargetTableName=target, **moment
                 )
-            except ClientError as problem:
+            except refusals() as problem:
                 code = error_code(problem)
                 if code == "TableAlreadyExistsException":
                     return False
@@ -144,7 +143,7 @@ class TableRestore:
         with translated("DescribeTable"):
             try:
                 return {**self.client.describe_table(TableName=target)["Table"]}
-            except ClientError as problem:
+            except refusals() as problem:
                 if error_code(problem) == "ResourceNotFoundException":
                     raise NotFoundError(f"There is no table '{target}'.") from problem
                 raise

@@ -31,6 +31,7 @@ BEATS: Final = "bn"
 ACTIVE: Final = "aj"
 JOB_IDS: Final = "ai"
 STATE: Final = "ws"
+DRAIN_WORD: Final = "wd"
 INTERVAL: Final = "hi"
 ABOUT: Final = "ab"
 DIRECTIVE: Final = "dv"
@@ -63,6 +64,10 @@ class DynamoWorkerRegistry(InTable):
         update.set(LAST_SEEN, number(now))
         update.add(BEATS, 1)
         update.set(STATE, string(report.state))
+        if report.drain_word:
+            update.set(DRAIN_WORD, string(report.drain_word))
+        else:
+            update.remove(DRAIN_WORD)
         update.set(ACTIVE, number(report.active_jobs))
         update.set(n.TTL, number(now // 1000 + (0 if has_ended else KEPT_S)))
         if has_ended:
@@ -167,6 +172,7 @@ def read_worker(item: Item) -> WorkerInfo:
         seen_before=None if before in {None, last_seen} else Instant(before or 0),
         directive=read_string(item, DIRECTIVE) or RUNNING,
         state=read_string(item, STATE) or RUNNING,
+        drain_word=read_string(item, DRAIN_WORD),
         active_jobs=read_count(item, ACTIVE),
         job_ids=_unpacked_ids(bytes(item[JOB_IDS]["B"])) if JOB_IDS in item else (),
         interval_ms=read_number(item, INTERVAL),

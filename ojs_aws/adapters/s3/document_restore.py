@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.topology import DOCUMENT_PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-
-PREFIX: Final = "jobs/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,9 @@ class DeletedDocuments:
         start: dict[str, Any] = {}
         while True:
             with translated("ListObjectVersions"):
-                page = self.client.list_object_versions(Bucket=self.bucket, Prefix=PREFIX, **start)
+                page = self.client.list_object_versions(
+                    Bucket=self.bucket, Prefix=DOCUMENT_PREFIX, **start
+                )
             markers: list[Any] = [
                 {"Key": each["Key"], "VersionId": each["VersionId"]}
                 for each in page.get("DeleteMarkers", [])

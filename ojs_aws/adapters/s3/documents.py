@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import ClientError
-
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.aws_errors import error_code, refusals
+from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import DocumentMissingError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 
-_MISSING: Final = frozenset({"NoSuchKey", "AccessDenied"})
-"""S3 denies access to what does not exist, to those who may not list the bucket."""
+MISSING: Final = "NoSuchKey"
+"""S3 answers so only to those who may list the bucket; to others AccessDenied, as for a document
+that is there and that they may not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class S3Documents:
         with translated("GetObject"):
             try:
                 answer = client.get_object(Bucket=self.bucket, Key=key)
-            except ClientError as problem:
-                if error_code(problem) not in _MISSING:
+            except refusals() as problem:
+                if error_code(problem) != MISSING:
                     raise
                 raise DocumentMissingError(f"The document '{key}' is missing.") from problem
             return answer["Body"].read().decode()

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.errors import translated
-from ojs_aws.adapters.s3.document_restore import PREFIX
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.topology import DOCUMENT_PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -93,7 +93,9 @@ class UnreferencedDocuments:
         more: dict[str, Any] = {}
         while True:
             with translated("ListObjectsV2"):
-                page = self.client.list_objects_v2(Bucket=self.bucket, Prefix=PREFIX, **more)
+                page = self.client.list_objects_v2(
+                    Bucket=self.bucket, Prefix=DOCUMENT_PREFIX, **more
+                )
             yield [*page.get("Contents", [])]
             if not page.get("IsTruncated"):
                 return
@@ -147,5 +149,5 @@ class UnreferencedDocuments:
 
 def _job_of(key: str) -> str:
     """Return the job that a document belongs to; empty if the key is not a document's."""
-    job_id, slash, digest = key.removeprefix(PREFIX).partition("/")
+    job_id, slash, digest = key.removeprefix(DOCUMENT_PREFIX).partition("/")
     return job_id if slash and digest and "/" not in digest else ""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.aws_errors import error_code, refusals
+from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs.messages import MISSING
 
 if TYPE_CHECKING:
@@ -26,6 +25,6 @@ class SqsCronAlarms:
         with translated("SendMessage"):
             try:
                 self.client.send_message(QueueUrl=self.url, MessageBody=name, DelaySeconds=delay_s)
-            except ClientError as problem:
+            except refusals() as problem:
                 if error_code(problem) not in MISSING:
                     raise

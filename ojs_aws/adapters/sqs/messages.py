@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.aws_errors import error_code, refusals
+from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
@@ -186,7 +185,7 @@ def _missing() -> Iterator[None]:
         yield
     except BackendError as problem:
         cause = problem.__cause__
-        if isinstance(cause, ClientError) and error_code(cause) in MISSING:
+        if isinstance(cause, refusals()) and error_code(cause) in MISSING:
             raise QueueMissingError(str(cause)) from cause
         raise
 
@@ -196,7 +195,7 @@ def _stale() -> Iterator[None]:
     """Ignore the error of a handle that is too old when a message is deleted."""
     try:
         yield
-    except ClientError as problem:
+    except refusals() as problem:
         if error_code(problem) not in STALE:
             raise
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.aws_errors import error_code, refusals
+from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
@@ -64,6 +63,6 @@ class LambdaTriggers:
         with translated("UpdateEventSourceMapping"):
             try:
                 self.client.update_event_source_mapping(UUID=uuid, Enabled=is_on)
-            except ClientError as problem:
+            except refusals() as problem:
                 if error_code(problem) != GONE:
                     raise

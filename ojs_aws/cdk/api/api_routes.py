@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Final
 
 from ojs_aws.transport.http.routes import BASE, ROUTES, Group
@@ -43,7 +44,7 @@ def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, st
     if has_status:
         for route in ROUTES:
             if route.is_public:
-                yield from ((route.method, path) for path in route.paths)
+                yield from product(route.methods, route.paths)
     if has_cors:  # a preflight has no credentials, and would meet the authorizer of other routes
         yield "OPTIONS", f"/{GREEDY}"
         for _, method, path in gateway_routes():

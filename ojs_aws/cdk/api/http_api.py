@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import Annotations, Duration, Names, RemovalPolicy, Stack
+from aws_cdk import Annotations, Aspects, Duration, Names, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
@@ -18,6 +18,7 @@ from constructs import Construct
 
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
 from ojs_aws.cdk.api.api_routes import gateway_routes, public_routes
+from ojs_aws.cdk.api.route_order import RoutesInRows
 from ojs_aws.cdk.resources.findings import accept
 from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.routes import Group
@@ -85,6 +86,7 @@ class OjsHttpApi(Construct):
             cors_preflight=_cors(props.cors_origins),
             create_default_stage=False,
         )
+        Aspects.of(self.api).add(RoutesInRows())
         for group, method, path in gateway_routes():
             if group not in answered_by:  # without API keys the system's function says so
                 continue

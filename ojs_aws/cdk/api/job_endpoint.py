@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration
+from aws_cdk import Annotations, Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from ojs_aws.account_limits import NO_FUNCTION_URLS, NO_URL_HINT
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, OpenAccess
 from ojs_aws.cdk.monitoring.alarms import alarm
 from ojs_aws.cdk.ojs_function import OjsFunction
@@ -19,6 +20,16 @@ from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_ME
 
 _OFFERED: Final = (ApiKeys, Iam, OpenAccess)
 """The kinds of access that need no gateway: the function or IAM checks who calls."""
+
+WARNING: Final = "ojs:job-endpoint"
+
+_REMOVED: Final = (
+    "Since 0.2 a backend has a job endpoint only if it is asked for. If this one was deployed with "
+    "its output JobEndpointUrl, the next deployment deletes its URL, and whoever uses it gets no "
+    "answer. To keep it, set job_endpoint=True (-c job_endpoint=true). Otherwise first set OJS_URL "
+    "of senders and workers to the output ApiUrl, then job_endpoint=False (-c "
+    "job_endpoint=false), which also ends this warning. See docs/upgrades.md, 'The job endpoint'."
+)
 
 _FIVE: Final = Duration.minutes(5)
 _FAILURES: Final = 5
@@ -51,8 +62,14 @@ class JobEndpoint(Construct):
     """
 
     def __init__(self, scope: Construct, id_: str, props: JobEndpointProps) -> None:
-        """Define the URL, who may invoke it, and the alarm."""
+        """Define the URL, who may invoke it, and the alarm.
+
+        :raises ValueError: the stack is in a region without function URLs.
+        """
         super().__init__(scope, id_)
+        region = Stack.of(self).region  # a token, if it is known only when it is deployed
+        if region in NO_FUNCTION_URLS:
+            raise ValueError(f"The region {region} has no function URLs. {NO_URL_HINT}")
         self.function = props.function
         is_signed = isinstance(props.access, Iam)
         auth = lambda_.FunctionUrlAuthType
@@ -80,26 +97,36 @@ class JobEndpoint(Construct):
         return self._made.grant_invoke_url(grantee)
 
 
-def has_job_endpoint(
-    access: Access, *, wanted: bool | None, rate_limit_per_s: int | None, burst_limit: int | None
-) -> bool:
-    """Return True if a backend has a job endpoint.
+def has_job_endpoint(access: Access, *, wanted: bool | None, concurrency: int | None) -> bool:
+    """Return True if a backend has a job endpoint: only if it is asked for.
 
-    Requests to it are not throttled by the gateway. So a backend whose gateway throttles has one
-    only if that is asked for.
-
-    :param wanted: None for one where access needs no gateway and the gateway does not throttle.
-    :raises ValueError: it is wanted where only a gateway can check who calls.
+    :param wanted: None if nobody said anything, which means no.
+    :param concurrency: executions that are set aside for it.
+    :raises ValueError: it is wanted where only a gateway can check who calls, or executions are set
+        aside for one that is not wanted.
     """
-    is_possible = isinstance(access, _OFFERED)
-    if wanted and not is_possible:
+    if wanted and not isinstance(access, _OFFERED):
         raise ValueError(
             "A job endpoint has no gateway that could check tokens: leave it out, or use ApiKeys, "
             "Iam or OpenAccess."
         )
-    if wanted is None:
-        return is_possible and rate_limit_per_s is None and burst_limit is None
-    return wanted
+    if concurrency is not None and not wanted:
+        raise ValueError(
+            "job_endpoint_concurrency sets executions aside for a job endpoint: say "
+            "job_endpoint=True, too."
+        )
+    return bool(wanted)
+
+
+def warn_of_removal(backend: Construct, access: Access, *, throttles: bool) -> None:
+    """Warn of a job endpoint that the upgrade to 0.2 removes, where nobody chose.
+
+    Versions between 0.1 and 0.2 made one by default where a gateway was not needed.
+
+    :param throttles: the gateway does; then those versions made none by default.
+    """
+    if isinstance(access, _OFFERED) and not throttles:
+        Annotations.of(backend).add_warning_v2(WARNING, _REMOVED)
 
 
 def _cors(origins: Sequence[str]) -> lambda_.FunctionUrlCorsOptions | None:

@@ -67,6 +67,7 @@ class JobQueues(Construct):
     :ivar dead_letters: the queue of unreadable messages.
     :ivar prefix: begins the name of each queue, as ``ojs_aws.topology`` and the settings take it.
     :ivar url_prefix: URL of each queue up to its name.
+    :ivar tls_policy: denies plain HTTP on them; None where each has a policy of its own.
     :ivar any_queue_arn: pattern of the ARNs of all queues of this deployment, also of those that
         are created on first use.
     """
@@ -93,8 +94,8 @@ class JobQueues(Construct):
             for each in props.names
         }
         shared = [] if self._has_own_policies else [self.dead_letters, *self.queues.values()]
-        if closed := shared or [self.queues[each] for each in props.adopted]:
-            require_tls(self, closed)
+        closed = shared or [self.queues[each] for each in props.adopted]
+        self.tls_policy = require_tls(self, closed) if closed else None
         self.any_queue_arn = Stack.of(self).format_arn(
             service="sqs", resource=any_queue_name(self.prefix)
         )

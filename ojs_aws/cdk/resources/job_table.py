@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from aws_cdk import RemovalPolicy, Stack, Token
 from aws_cdk import aws_dynamodb as dynamodb
@@ -10,6 +11,10 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ojs_aws.topology import TABLE
+
+NEW_TABLE_READS: Final = 12_000
+NEW_TABLE_WRITES: Final = 4_000
+"""Units a second that a new table on demand takes at once, and its index, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,20 +35,27 @@ class JobTableProps:
 
     :ivar removal_policy: what becomes of the table when the stack goes; by default it stays.
     :ivar deletion_protection: refuse to delete the table at all.
-    :ivar encryption_key: a KMS key of your own; None: the account's key for DynamoDB.
+    :ivar encryption_key: a KMS key of your own; None: one of AWS's.
+    :ivar has_aws_owned_key: encrypt under a key that AWS owns, whose use is free and in no log of
+        yours; else under the account's key for DynamoDB.
     :ivar restored: use this table in the place of one of its own.
+    :ivar warm_throughput: units a second that the table takes at once; None: AWS's default.
+    :ivar index_warm_throughput: the same of its index.
     """
 
     removal_policy: RemovalPolicy = RemovalPolicy.RETAIN
     deletion_protection: bool = False
     encryption_key: kms.IKey | None = None
+    has_aws_owned_key: bool = False
     restored: RestoredTable | None = None
+    warm_throughput: dynamodb.WarmThroughput | None = None
+    index_warm_throughput: dynamodb.WarmThroughput | None = None
 
 
 class JobTable(Construct):
     """Define one on-demand table with one sparse index, as ``ojs_aws.topology`` describes them.
 
-    Encrypted under the account's KMS key for DynamoDB, restorable to any second of the last 35
+    Encrypted, restorable to any second of the last 35
     days, with a TTL and a stream of old and new images.
 
     :ivar table: the table.
@@ -53,10 +65,12 @@ class JobTable(Construct):
     def __init__(self, scope: Construct, id_: str, props: JobTableProps | None = None) -> None:
         """Define the table.
 
-        :raises ValueError: a key of your own in a stack that does not say its region.
+        :raises ValueError: a key of your own in a stack that does not say its region, or a warm
+            throughput that DynamoDB would refuse.
         """
         super().__init__(scope, id_)
         props = props or JobTableProps()
+        _check_warm(props)
         if props.encryption_key is not None and props.restored is None:
             _check_region(Stack.of(self))
         self.table = (
@@ -83,9 +97,7 @@ class JobTable(Construct):
             partition_key=dynamodb.Attribute(name=TABLE.partition_key, type=text),
             sort_key=dynamodb.Attribute(name=TABLE.sort_key, type=text),
             billing=dynamodb.Billing.on_demand(),
-            encryption=dynamodb.TableEncryptionV2.aws_managed_key()
-            if props.encryption_key is None
-            else dynamodb.TableEncryptionV2.customer_managed_key(props.encryption_key),
+            encryption=_encryption(props),
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
@@ -93,6 +105,7 @@ class JobTable(Construct):
             dynamo_stream=dynamodb.StreamViewType(TABLE.stream_view),
             deletion_protection=props.deletion_protection,
             removal_policy=props.removal_policy,
+            warm_throughput=props.warm_throughput,
         )
         table.add_global_secondary_index(
             index_name=TABLE.index.name,
@@ -100,8 +113,44 @@ class JobTable(Construct):
             sort_key=dynamodb.Attribute(name=TABLE.index.sort_key, type=text),
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=list(TABLE.index.projected),
+            warm_throughput=props.index_warm_throughput,
         )
         return table
+
+
+def _encryption(props: JobTableProps) -> dynamodb.TableEncryptionV2:
+    """Return whose key encrypts the table.
+
+    :raises ValueError: a key of your own, and one that AWS owns.
+    """
+    if props.encryption_key is None:
+        if props.has_aws_owned_key:
+            return dynamodb.TableEncryptionV2.dynamo_owned_key()
+        return dynamodb.TableEncryptionV2.aws_managed_key()
+    if props.has_aws_owned_key:
+        raise ValueError("Choose either encryption_key or has_aws_owned_key.")
+    return dynamodb.TableEncryptionV2.customer_managed_key(props.encryption_key)
+
+
+def _check_warm(props: JobTableProps) -> None:
+    """Refuse, with the reason, what DynamoDB would refuse in the middle of a deployment.
+
+    :raises ValueError: less than a new table has, which cannot be lowered; or a table that exists.
+    """
+    for name, warm in (
+        ("warm_throughput", props.warm_throughput),
+        ("index_warm_throughput", props.index_warm_throughput),
+    ):
+        if warm is None:
+            continue
+        if props.restored is not None:
+            raise ValueError(f"{name} is of a new table: warm a restored one with UpdateTable.")
+        for units, least in (
+            (warm.read_units_per_second, NEW_TABLE_READS),
+            (warm.write_units_per_second, NEW_TABLE_WRITES),
+        ):
+            if units is not None and units < least:
+                raise ValueError(f"{name} has {units} units; a new table has {least} already.")
 
 
 def _check_region(stack: Stack) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Tags
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -16,7 +16,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.resources.findings import accept
-from ojs_aws.topology import MESSAGE_RETENTION_S
+from ojs_aws.topology import MESSAGE_RETENTION_S, REMOVAL_TAG, REMOVED_WITH_STACK
+
+MAX_AGE_H: Final = 23
+"""Age of a change at which it is given up, with a message: the stream drops it an hour later."""
 
 
 def private_bucket(  # noqa: PLR0913 - what a bucket is
@@ -32,7 +35,8 @@ def private_bucket(  # noqa: PLR0913 - what a bucket is
     """Make a bucket that is never public.
 
     :param key: a KMS key of your own; None: S3's.
-    :param removal_policy: what becomes of it when the stack goes.
+    :param removal_policy: what becomes of it when the stack goes. If it goes, too, a tag says so,
+        without which :class:`ojs_aws.cdk.stack_removal.StackRemoval` leaves its objects alone.
     :param why_unlogged: why S3 writes no access log of it.
     """
     bucket = s3.Bucket(
@@ -48,6 +52,8 @@ def private_bucket(  # noqa: PLR0913 - what a bucket is
         versioned=is_versioned or None,
         lifecycle_rules=list(rules),
     )
+    if removal_policy is RemovalPolicy.DESTROY:
+        Tags.of(bucket).add(REMOVAL_TAG, REMOVED_WITH_STACK)
     accept(bucket, "AwsSolutions-S1", why_unlogged)
     return bucket
 
@@ -75,10 +81,13 @@ def read_stream(  # noqa: PLR0913 - what a reader is
     *,
     batch_size: int,
     window_s: int = 0,
-    retry_attempts: int = 1000,
     parallelization_factor: int | None = None,
 ) -> None:
-    """Let a function read the changes of a table; what it fails on is bisected, and given up.
+    """Let a function read the changes of a table, and try them again until they are too old.
+
+    The tries have no limit: an outage uses up any number of them. Batches that end the function are
+    halved, and it leaves out by itself the record that does so
+    (docs/decisions/0095-the-stream-is-tried-for-a-day.md).
 
     :param failures: takes the positions of what was given up.
     :param patterns: of the changes that invoke it; any one of them is enough.
@@ -91,7 +100,8 @@ def read_stream(  # noqa: PLR0913 - what a reader is
             batch_size=batch_size,
             bisect_batch_on_error=True,
             report_batch_item_failures=True,
-            retry_attempts=retry_attempts,
+            retry_attempts=-1,
+            max_record_age=Duration.hours(MAX_AGE_H),
             parallelization_factor=parallelization_factor,
             max_batching_window=Duration.seconds(window_s) if window_s else None,
             on_failure=sources.SqsDlq(failures),
@@ -110,7 +120,7 @@ def failures_queue(scope: Construct, reason: str) -> sqs.Queue:
     return queue
 
 
-def require_tls(scope: Construct, queues: Sequence[sqs.IQueue]) -> None:
+def require_tls(scope: Construct, queues: Sequence[sqs.IQueue]) -> sqs.QueuePolicy:
     """Deny plain HTTP on queues: one policy for all of them, as a stack has 500 resources.
 
     A queue's policy is about that queue alone, so that ``*`` means no other.
@@ -125,3 +135,4 @@ def require_tls(scope: Construct, queues: Sequence[sqs.IQueue]) -> None:
             conditions={"Bool": {"aws:SecureTransport": "false"}},
         )
     )
+    return policy

@@ -33,11 +33,14 @@ class EventList:
 
     :ivar cursor: where to go on; always there.
     :ivar has_more: there may be more right now.
+    :ivar has_earlier: there may be earlier ones than these newest events; False where others were
+        asked for.
     """
 
     events: Sequence[Mapping[str, JsonValue]]
     cursor: str
     has_more: bool
+    has_earlier: bool = False
 
 
 class Events(Area):

@@ -50,7 +50,9 @@ class JobPage:
 
     :ivar cursor: where the next page starts; empty on the last one. A page may be short, or
         empty, and yet have one.
-    :ivar total: how many match; at least so many where ``is_exact`` is False.
+    :ivar total: how many match.
+    :ivar is_exact: whether exactly so many do.
+    :ivar total_is: ``exact``, an ``estimate``, or ``at_least``: a lower bound.
     :ivar examined: how many jobs were looked at for it.
     """
 
@@ -59,6 +61,7 @@ class JobPage:
     total: int
     is_exact: bool
     examined: int = 0
+    total_is: str = "exact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from ojs_aws.client.areas.area import Area, given
 from ojs_aws.client.transports.answers import (
+    Values,
     entry_of,
     next_cursor,
     object_in,
     objects_in,
+    text_in,
     texts_in,
 )
 from ojs_aws.domain.errors import JsonValue
@@ -86,7 +88,7 @@ class Workers(Area):
         values = (await self._ask("list_workers", query=query)).values
         summary = object_in(values, "summary")
         return WorkerList(
-            workers=[entry_of(WorkerEntry, each) for each in objects_in(values, "items")],
+            workers=[_entry(each) for each in objects_in(values, "items")],
             cursor=next_cursor(values),
             summary={
                 name: count
@@ -100,7 +102,7 @@ class Workers(Area):
 
         :raises NotFoundError: it is not known.
         """
-        return entry_of(WorkerEntry, (await self._ask("get_worker", worker_id=worker_id)).values)
+        return _entry((await self._ask("get_worker", worker_id=worker_id)).values)
 
     async def quiet(self, worker_id: str) -> None:
         """Ask a worker to finish its jobs and fetch no more.
@@ -156,3 +158,9 @@ class Workers(Area):
         """
         answer = await self._ask("deregister_worker", worker_id=worker_id)
         return texts_in(answer.values, "jobs_requeued")
+
+
+def _entry(values: Values) -> WorkerEntry:
+    """Return a worker; that it missed its heartbeats outweighs the state that it reported."""
+    state = "stale" if values.get("stale") is True else text_in(values, "state")
+    return entry_of(WorkerEntry, values, state=state)

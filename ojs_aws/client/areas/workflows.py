@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.timer import Waiting, wait_s
@@ -20,6 +20,9 @@ from ojs_aws.domain.job_durations import Duration
 
 if TYPE_CHECKING:
     from ojs_aws.domain.json_text import RawJson
+
+
+_PARTS: Final = ("steps", "jobs", "callbacks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +122,26 @@ class WorkflowOperations(Area):
         return status_of((await self._ask("create_workflow", body=body)).values)
 
     async def get(self, workflow_id: str) -> WorkflowStatus:
-        """Read a workflow with its steps.
+        """Read a workflow with all its steps; one request for each 1,000 of them.
 
         :raises NotFoundError: there is none.
         """
-        return status_of((await self._ask("get_workflow", workflow_id=workflow_id)).values)
+        return status_of(await self._whole(await self._read(workflow_id)))
+
+    async def _read(self, workflow_id: str, offset: int = 0) -> dict[str, JsonValue]:
+        """Read a workflow with some of its steps."""
+        query = {"offset": str(offset)} if offset else {}
+        answer = await self._ask("get_workflow", query=query, workflow_id=workflow_id)
+        return {**unwrapped(answer.values, "workflow")}
+
+    async def _whole(self, workflow: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return a workflow with the steps that were not read yet."""
+        offset, behind = 0, _behind(workflow.pop("pagination", None))
+        while behind > offset:
+            more = await self._read(str(workflow["id"]), behind)
+            offset, behind = behind, _behind(more.pop("pagination", None))
+            append_steps(workflow, more)
+        return workflow
 
     async def list(self, *, state: str = "", limit: int = 50, cursor: str = "") -> WorkflowList:
         """Read a page of workflows without their steps, the newest first.
@@ -170,13 +188,52 @@ class WorkflowOperations(Area):
         """
         waiting = Waiting(self._timer, wait_s(timeout, timeout_s), poll_s)
         while True:
-            status = await self.get(workflow_id)
+            found = await self._read(workflow_id)
+            status = status_of(found)
+            if status.is_terminal:
+                status = status_of(await self._whole(found))
             if status.state == "completed":
                 return status
             if status.is_terminal:
                 raise WorkflowFailedError(status)
             if not await waiting.pause():
                 raise WorkflowWaitTimeoutError(status, waiting.timeout_s)
+
+
+def _behind(page: JsonValue) -> int:
+    """Return how many steps to skip for the next page; 0 if there is none."""
+    if not isinstance(page, dict) or page.get("has_more") is not True:
+        return 0
+    offset, limit = page.get("offset"), page.get("limit")
+    return offset + limit if isinstance(offset, int) and isinstance(limit, int) else 0
+
+
+def append_steps(workflow: dict[str, JsonValue], more: Values) -> None:
+    """Append the steps of a following page to those of a workflow.
+
+    A workflow within a workflow of which the page before shows the first steps goes on in this one.
+    """
+    for name in ("steps", "jobs"):
+        steps, others = workflow.get(name), more.get(name)
+        if not isinstance(others, list):
+            continue
+        if not isinstance(steps, list):
+            workflow[name] = others
+            continue
+        last, first = (steps or [None])[-1], (others or [None])[0]
+        if isinstance(last, dict) and isinstance(first, dict) and _is_continued(last, first):
+            append_steps(last, first)
+            others = others[1:]
+        workflow[name] = [*steps, *others]
+    callbacks, others = workflow.get("callbacks"), more.get("callbacks")
+    if isinstance(others, dict):
+        workflow["callbacks"] = {**(callbacks if isinstance(callbacks, dict) else {}), **others}
+
+
+def _is_continued(last: Values, first: Values) -> bool:
+    """Return whether two steps are the same workflow within a workflow."""
+    are_composites = not last.keys().isdisjoint(_PARTS) and not first.keys().isdisjoint(_PARTS)
+    return are_composites and all(last.get(name) == first.get(name) for name in ("id", "index"))
 
 
 def status_of(values: Values) -> WorkflowStatus:

@@ -118,7 +118,8 @@ def page_of(kind: type[E], values: Values, jobs: Sequence[object]) -> E:
     """Return a page of jobs, with what the answer says about the whole list."""
     page = object_in(values, "pagination")
     cursor, is_exact = text_in(page, "next_cursor"), page.get("total_is_exact") is not False
-    return entry_of(kind, page, jobs=jobs, cursor=cursor, is_exact=is_exact)
+    total_is = text_in(page, "total_is") or ("exact" if is_exact else "at_least")
+    return entry_of(kind, page, jobs=jobs, cursor=cursor, is_exact=is_exact, total_is=total_is)
 
 
 _READERS: Final[Mapping[object, Callable[[Values, str], object]]] = {

@@ -65,7 +65,7 @@ def claim(entry: CronEntry, now: Instant, job_id: str, states: Mapping[str, JobS
     """
     if entry.gap_at is not None and entry.gap_at <= now:
         skipped = _occurrence(entry, entry.gap_at, now, Outcome.SKIPPED, reason=DST)
-        return _next(entry, gap_at=None, latest=skipped)
+        return _next(entry, gap_at=_following_gap(entry, entry.gap_at), latest=skipped)
     due = entry.next_run_at
     assert due is not None  # noqa: S101 - what is_due says
     return _planned(trigger(entry, due, now, job_id, states), now)
@@ -200,6 +200,14 @@ def _planned(entry: CronEntry, now: Instant) -> CronEntry:
     schedule = parse_schedule(entry.definition.expression, entry.definition.timezone)
     upcoming = schedule.after(now, entry.anchor)
     return replace(entry, next_run_at=upcoming.at, gap_at=upcoming.gap_at)
+
+
+def _following_gap(entry: CronEntry, gap_at: Instant) -> Instant | None:
+    """Return the gap that swallowed another occurrence between a gap and the next run, if any."""
+    if entry.next_run_at == gap_at:
+        return None
+    schedule = parse_schedule(entry.definition.expression, entry.definition.timezone)
+    return schedule.after(gap_at, entry.anchor).gap_at
 
 
 def _next(entry: CronEntry, **changes: object) -> CronEntry:

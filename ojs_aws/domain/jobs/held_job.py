@@ -22,38 +22,62 @@ ROW_REST: Final = 2, 5
 """The part of an extension that must lie before a row which a heartbeat leaves where it is: of
 three intervals a little more than one, so that the next heartbeat may be late by a fifth of it."""
 
+ASSUMED_SILENCE_MS: Final = 45_000
+"""How long a worker that beats may be silent, unless it is known how often it does: three times 15
+seconds (core, sections 7.5.1 and 7.5.4). Its second heartbeat gives it a pace, and then its row
+must not be later than that; so the row of its first one may be as early."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
     """Says what a heartbeat asks for, and on what terms it can be granted without a read.
 
     :ivar which: the attempt that the worker is at.
-    :ivar alive_until: when the worker counts as dead unless it beats again.
     :ivar expires_at: when the reservation is to end; None to leave its end, which must not come
         before ``alive_until`` then.
+    :ivar alive_until: when the worker counts as dead unless it beats again; None for a worker whose
+        pace nobody knows: then ``expires_at`` must be later than before.
+    :ivar length_ms: what the job must have been fetched for, 0 for the deployment's default; None
+        for any length.
     :ivar moves_row: list the job when it is due; else its row must be where it may stay.
-    :ivar started_since: the attempt must have begun then or later; None for any time.
     """
 
     worker_id: str
     now: Instant
-    alive_until: Instant
+    alive_until: Instant | None
     which: AttemptRef = ANY_ATTEMPT
     expires_at: Instant | None = None
+    length_ms: int | None = None
     moves_row: bool = True
-    started_since: Instant | None = None
 
     @property
     def due_at(self) -> Instant:
-        """Return when the job is due unless its worker beats again."""
-        if self.expires_at is None:
-            return self.alive_until
-        return min(self.alive_until, self.expires_at)
+        """Return when the job is due unless its worker beats again, or its execution ends."""
+        return min(filter(None, (self.alive_until, self.expires_at)))
 
     @property
     def earliest_row(self) -> Instant:
         """Return the earliest instant at which a row may stay."""
-        return earliest_row(self.now, self.due_at)
+        due = self.due_at
+        if self.alive_until is None:
+            due = min(due, Instant(self.now + ASSUMED_SILENCE_MS))
+        return earliest_row(self.now, due)
+
+    @property
+    def runs_until(self) -> Instant:
+        """Return up to when the execution must be allowed: else its end decides on the row.
+
+        A row that stays while the end only moves later was not after the execution's end before.
+        """
+        if self.alive_until is None and not self.moves_row:
+            return Instant(self.now + 1)
+        return self.due_at
+
+
+def length_of(job: JobRecord, default_ms: int) -> int:
+    """Return by how much a heartbeat extends that names nothing: the job's own, or as fetched."""
+    fetched_ms = job.reservation.length_ms if job.reservation else None
+    return job.visibility_timeout_ms or fetched_ms or default_ms
 
 
 def earliest_row(now: Instant, due: Instant) -> Instant:
@@ -71,18 +95,18 @@ def extended(job: JobRecord, asked: Extension) -> JobRecord | None:
     held = job.reservation
     if job.state is not JobState.ACTIVE or held is None or not asked.which.is_running(job):
         return None
-    alive, due = held.alive_until, asked.due_at
-    is_later = alive is None or asked.now < alive < asked.alive_until
-    is_early = asked.started_since is not None and (job.started_at or 0) < asked.started_since
-    if held.worker_id not in {"", asked.worker_id} or not is_later or is_early:
+    if held.worker_id not in {"", asked.worker_id} or not _may_live(held, asked):
         return None
-    if held.execution_ends_at < due or not _may_end(held, asked):
+    if asked.length_ms is not None and length_of(job, 0) != asked.length_ms:
         return None
-    if not asked.moves_row and not asked.earliest_row <= held.row_at <= due:
+    if held.execution_ends_at < asked.runs_until or not _may_end(held, asked):
         return None
-    row = None if asked.moves_row or held.row_at == due else held.row_at
+    if not asked.moves_row and not asked.earliest_row <= held.row_at <= asked.due_at:
+        return None
     ends = held.expires_at if asked.expires_at is None else asked.expires_at
-    kept = replace(held, expires_at=ends, alive_until=asked.alive_until, listed_at=row)
+    kept = replace(held, expires_at=ends, alive_until=asked.alive_until, listed_at=None)
+    if not asked.moves_row and held.row_at < kept.due_at:
+        kept = replace(kept, listed_at=held.row_at)
     return job.next_version(reservation=kept)
 
 
@@ -153,11 +177,19 @@ def clear_checkpoint(job: JobRecord) -> JobRecord:
     return job.next_version(checkpoint=None)
 
 
+def _may_live(held: Reservation, asked: Extension) -> bool:
+    """Return whether a worker may count as alive for as long as is asked for."""
+    alive, until = held.alive_until, asked.alive_until
+    return alive is None or (until is not None and asked.now < alive < until)
+
+
 def _may_end(held: Reservation, asked: Extension) -> bool:
     """Return whether the end of a reservation may stay, or move to where it is asked for."""
-    if asked.expires_at is None:
-        return held.expires_at >= asked.alive_until
-    return asked.now < held.expires_at <= asked.expires_at
+    ends, wanted = held.expires_at, asked.expires_at
+    if wanted is None:
+        return asked.alive_until is not None and ends >= asked.alive_until
+    is_same = ends == wanted and asked.alive_until is not None
+    return asked.now < ends < wanted or is_same
 
 
 def _extended(
@@ -174,6 +206,14 @@ def _extended(
     )
     if after == held:
         return held
-    due, row = after.due_at, held.row_at
-    may_stay = now is not None and earliest_row(now, due) <= row < due
+    row = held.row_at
+    may_stay = now is not None and _earliest_row(after, now) <= row < after.due_at
     return replace(after, listed_at=row if may_stay else None)
+
+
+def _earliest_row(held: Reservation, now: Instant) -> Instant:
+    """Return the earliest instant at which the row of a reservation may stay."""
+    due = held.due_at
+    if held.alive_until is None and held.listed_at is not None:
+        due = min(due, Instant(now + ASSUMED_SILENCE_MS))
+    return earliest_row(now, due)

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.lifecycle import SNOOZE
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 
 
@@ -88,10 +89,12 @@ def _scheduled(job: JobRecord, now: Instant) -> Reason:
 
 
 def _backoff(job: JobRecord, now: Instant) -> Reason:
-    """Say which attempt failed, and when the next one is due."""
+    """Say which attempt failed, or why the job was snoozed, and when the next one is due."""
     due = job.next_attempt_at or now
     counted, most = job.counted_attempts, job.allowed_attempts
     text = f"Attempt {counted} of {most} failed{_by(job)}; the next one is due at {_at(due, now)}."
+    if job.error is not None and job.error.code == SNOOZE:
+        text = f"{job.error.message.rstrip('.')}. It was snoozed, and is due at {_at(due, now)}."
     return Reason(ReasonCode.BACKOFF, text, due, {"attempt": counted, "max_attempts": most})
 
 

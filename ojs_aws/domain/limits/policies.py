@@ -202,12 +202,28 @@ def _part(path: JsonValue, of: Mapping[str, JsonValue]) -> str:
             found = found[int(name)]
         else:
             found = None
+    if found is None:
+        raise _without_value(path, f"This job has no {path}, which 'rate_limit.by' names.")
     if isinstance(found, bool) or not isinstance(found, str | int):
-        raise _impossible("rate_limit.by", f"a path to a text or whole number, unlike {path}", path)
+        kinds = "must be a text or a whole number"
+        raise _without_value(path, f"The {path} of a job, which 'rate_limit.by' names, {kinds}.")
     text = str(found)
     if _PLAIN.fullmatch(text):
         return text
     return "sha256-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _without_value(path: str, message: str) -> InvalidPolicyError:
+    """Return the error for a job that has nothing at a path that a key can hold."""
+    return InvalidPolicyError(
+        message,
+        details={
+            "field": "rate_limit.by",
+            "expected": f"a text or a whole number in {path}",
+            "received": path,
+        },
+        hint=f"Give the job its {path}, or leave the path out of 'rate_limit.by'.",
+    )
 
 
 def _limit(key: str, value: Mapping[str, JsonValue]) -> Limit:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.error_details import field_error
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import JsonValue, UnsupportedError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import Members, read_config
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION, SETTINGS, span_of
@@ -42,6 +42,24 @@ def changed_members(members: Mapping[str, JsonValue], patch: JsonValue) -> Membe
         message = f"The settings of a queue have at most {MAX_CONFIG_BYTES} bytes."
         raise field_error("config", message, max_bytes=MAX_CONFIG_BYTES)
     return after
+
+
+def check_deletion(body: Mapping[str, JsonValue]) -> None:
+    """Refuse a deletion that does not say what becomes of the jobs (section 5.3).
+
+    :raises InvalidRequestError: it names no strategy, or one that there is not.
+    :raises UnsupportedError: it asks for what this backend does not do.
+    """
+    strategy = body.get("strategy")
+    if strategy in ("discard", "move"):
+        raise UnsupportedError(
+            f"'strategy' can be reject only, not {strategy}.",
+            details={"field": "strategy", "expected": "reject", "received": str(strategy)},
+            hint="Drain the queue, purge its jobs, and delete it then.",
+        )
+    if strategy != "reject":
+        message = "The 'strategy' attribute must be reject: say what is to become of the jobs."
+        raise field_error("strategy", message, expected="reject", received=str(strategy)[:80])
 
 
 def _check_twice(patch: Mapping[str, JsonValue]) -> None:

@@ -85,6 +85,15 @@ class Graph:
         return tuple(map(tuple, parts))
 
     @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Return of each step the index behind it and all that it contains."""
+        ends = [index + 1 for index in range(len(self.steps))]
+        for index in range(len(self.steps) - 1, ROOT, -1):
+            parent = self.steps[index].parent
+            ends[parent] = max(ends[parent], ends[index])
+        return tuple(ends)
+
+    @cached_property
     def orders(self) -> tuple[tuple[int, ...], ...]:
         """Return the parts of each step, each after those that it waits for."""
         return tuple(self._sorted(parts) for parts in self.parts)

@@ -21,6 +21,7 @@ from ojs_aws.domain.uniqueness import (
     UniquePolicy,
     fingerprint,
     has_dimensions,
+    key_by,
     parse_unique_policy,
 )
 from ojs_aws.middleware.protocols import EnqueueNext
@@ -196,7 +197,7 @@ class DeduplicationMiddleware:
         window_s = self.window_s
         if policy.period_ms is not None:
             window_s = min(window_s, policy.period_ms / 1000)
-        return fingerprint(job, policy), window_s
+        return key_by(policy, job), window_s
 
     def _by_own_policy(self, job: Job) -> str:
         """Return the fingerprint; an empty text where the job lacks what the policy names.

@@ -37,6 +37,8 @@ _log = logging.getLogger(__name__)
 class TraceContextMiddleware:
     """Carries W3C trace context in ``meta.traceparent`` and ``meta.tracestate``.
 
+    ``meta.trace_id`` and ``meta.span_id`` say the same for those who do not read a traceparent.
+
     Enqueueing is a PRODUCER span ``<queue> enqueue`` whose context goes into ``meta``; the spans of
     a batch have one parent, ``<queue> enqueue_batch``. Nothing is injected where there is no trace:
     no active span, and no SDK that starts one. A job that has a valid traceparent already keeps it,
@@ -136,7 +138,8 @@ class TraceContextMiddleware:
 
     def _inject(self, job: Job) -> None:
         """Write the current context into ``meta``; one that is no object is left to be refused."""
-        if not self._trace.get_current_span().get_span_context().is_valid:
+        known = self._trace.get_current_span().get_span_context()
+        if not known.is_valid:
             return
         if job.get("meta") is not None and not isinstance(job["meta"], dict):
             return
@@ -147,6 +150,8 @@ class TraceContextMiddleware:
         meta = job.meta
         meta.pop("tracestate", None)  # of a traceparent that could not be read
         meta.update(carrier)
+        meta["trace_id"] = self._trace.format_trace_id(known.trace_id)
+        meta["span_id"] = self._trace.format_span_id(known.span_id)
 
     # ------------------------------------------------------------------ execution
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:

@@ -19,6 +19,7 @@ from ojs_aws.domain.api_keys import (
     bounds_of,
     check_key,
     digest_of,
+    end_of,
     key_text,
     read_key,
     revoked,
@@ -55,11 +56,13 @@ class Verdict:
     """Holds the result of a check: a caller, or why there is none.
 
     :ivar key_id: of the key that was named, for logs; empty where none was.
+    :ivar until: when the caller's credentials end; None where nothing says so yet.
     """
 
     caller: Caller | None
     refusal: Refusal | None = None
     key_id: str = ""
+    until: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +193,16 @@ class Authentication:
         refusal = verify(key, presented, self.clock.now())
         if key is None or refusal is not None:
             return Verdict(None, refusal, presented.id)
-        return Verdict(key.caller, key_id=key.id)
+        return Verdict(key.caller, key_id=key.id, until=end_of(key, presented))
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedAuthentication:
     """Finds callers, and remembers those that it found, as API Gateway does for its authorizer.
 
-    A revoked key may still work until its caller is forgotten. Refused credentials are looked up
-    each time. The memory has hashes of the credentials, and no secret.
+    A revoked key may still work until its caller is forgotten; one that expires works until then.
+    Refused credentials are looked up each time. The memory has hashes of the credentials, and no
+    secret.
 
     :ivar lasts_ms: how long a caller is remembered; 0: not at all.
     """
@@ -214,7 +218,8 @@ class RememberedAuthentication:
         verdict, until = self._known.pop(place, (None, now))
         if verdict is None or until <= now:
             verdict, until = self.authentication(header), Instant(now + self.lasts_ms)
-        if verdict.caller is not None and until > now:
+            until = until if verdict.until is None else min(until, verdict.until)
+        if verdict.caller is not None:
             self._known[place] = verdict, until  # what is in use is forgotten last
             if len(self._known) > MAX_REMEMBERED:
                 del self._known[next(iter(self._known))]

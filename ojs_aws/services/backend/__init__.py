@@ -89,6 +89,7 @@ class Backend(Foundation):
     def findings(self) -> Findings:
         """Return the service that finds what needs attention."""
         from ojs_aws.services.system.findings import Findings
+        from ojs_aws.services.system.missing_handlers import MissingHandlers
         from ojs_aws.services.system.worker_deaths import WorkerDeaths
         from ojs_aws.services.system.worker_findings import WorkerFindings
 
@@ -98,7 +99,9 @@ class Backend(Foundation):
             queues=ports.queues,
             store=ports.store,
             workers=WorkerFindings(registry=ports.workers, store=ports.store),
-            deaths=WorkerDeaths(failures=lambda: self.failures, store=ports.store),
+            failures=lambda: self.failures,
+            deaths=WorkerDeaths(store=ports.store),
+            missing_handlers=MissingHandlers(ports.store),
             why=lambda: self.jobs.why,
         )
 

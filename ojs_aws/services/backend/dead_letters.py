@@ -27,8 +27,11 @@ class DeadLetterServices:
     @property
     def _search(self) -> DeadLetterSearch:
         from ojs_aws.services.dead_letters.search import DeadLetterSearch
+        from ojs_aws.services.jobs.list_counts import ListCounts
 
-        return DeadLetterSearch(self._shared.ports.store, self._shared.ports.queues)
+        ports = self._shared.ports
+        counts = ListCounts(ports.store, ports.tallies)
+        return DeadLetterSearch(ports.store, ports.queues, counts)
 
     @cached_property
     def service(self) -> DeadLetters:

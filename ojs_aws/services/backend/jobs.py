@@ -162,10 +162,12 @@ class JobServices:
     @cached_property
     def search(self) -> JobSearch:
         """Return the service that finds jobs for operators."""
+        from ojs_aws.services.jobs.list_counts import ListCounts
         from ojs_aws.services.jobs.search import JobSearch
 
         ports = self._shared.ports
-        return JobSearch(ports.store, ports.queues, ports.clock)
+        counts = ListCounts(ports.store, ports.tallies)
+        return JobSearch(ports.store, ports.queues, ports.clock, counts)
 
     @cached_property
     def why(self) -> Why:

@@ -61,6 +61,7 @@ class Ports:
     announce: Callable[[], ports.Announce] = lambda: lambda _: ()
     triggers: Callable[[], ports.Triggers] = NoTriggers
     pause: Callable[[float], None] = lambda _: None
+    processor_s: Callable[[], float] = lambda: 0.0
 
     def made_once(self) -> Ports:
         """Return these ports; what several services ask for is made by the first of them."""

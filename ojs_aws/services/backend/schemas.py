@@ -30,4 +30,5 @@ class SchemaServices:
         """Return the service that checks arguments against schemas."""
         from ojs_aws.services.schemas.validation import SchemaValidation
 
-        return SchemaValidation(self._shared.ports.schemas(), self._shared.clock)
+        ports = self._shared.ports
+        return SchemaValidation(ports.schemas(), self._shared.clock, ports.processor_s)

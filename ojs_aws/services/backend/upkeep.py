@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend.queues import QueueServices
     from ojs_aws.services.backend.workflows import WorkflowServices
     from ojs_aws.services.batches.steps import RollForwardReport
+    from ojs_aws.services.upkeep.list_repair import ListRepair
     from ojs_aws.services.upkeep.repair import Repair
     from ojs_aws.services.upkeep.sweep import Sweep
     from ojs_aws.services.upkeep.totals_recount import TotalsRecount
@@ -60,7 +61,16 @@ class UpkeepServices:
         from ojs_aws.services.upkeep.totals_recount import TotalsRecount
 
         shared, queues = self._shared, self._queues
-        return TotalsRecount(shared.ports.tallies, lambda: queues.statistics, shared.clock)
+        ports = shared.ports
+        return TotalsRecount(ports.tallies, lambda: queues.statistics, shared.clock, ports.marks)
+
+    @cached_property
+    def list_repair(self) -> ListRepair:
+        """Return the service that makes up for changes that the table's stream lost."""
+        from ojs_aws.services.upkeep.list_repair import ListRepair
+
+        shared, workflows = self._shared, self._workflows
+        return ListRepair(shared.ports.store, shared.clock, lambda: workflows.service)
 
     @cached_property
     def repair(self) -> Repair:

@@ -159,7 +159,7 @@ class RollForward:
         jobs: dict[str, JobRecord] = {}
         for batch in self.batches.open():
             for job_id in job_ids:
-                if job_id not in jobs and (job := self._found(batch, job_id)):
+                if job := self._found(batch, job_id):
                     jobs[job_id] = job
         # Others may have got there, and their batches been closed, since the caller looked.
         left = [job_id for job_id in job_ids if job_id not in jobs]

@@ -16,7 +16,6 @@ from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import CronAlarms, CronEntries, IdGenerator, StaleCronError
 from ojs_aws.services.cron.runs import job_of
@@ -253,12 +252,10 @@ class CronScheduler:
             return {}
         states: dict[str, JobState] = {}
         for job_id, job in self.changer.store.load_many(entry.runs).items():
-            due = None if job.state.is_terminal else deadlines.next_due(job)
             try:
-                seen = self.changer.settled(job, now) if due is not None and due <= now else job
+                states[job_id] = self.changer.settled(job, now).state
             except NotFoundError:
                 continue
-            states[job_id] = seen.state
         return states
 
 

@@ -15,12 +15,11 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.rules import QueueRules
 
 ALLOWED: Final = ("args", "meta", "priority", "queue", "retry")
-MERGED: Final = frozenset({"meta", "retry"})
 
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeOverride:
-    """Holds changes to an envelope; ``meta`` and ``retry`` are merged, the others replaced.
+    """Holds changes to an envelope: objects (``meta``, ``retry``) are merged, others replaced.
 
     :ivar fits: whether a document stays in its job's item.
     """
@@ -54,7 +53,7 @@ class EnvelopeOverride:
             given["retry"] = job.retry_document
         for name, value in self.changes.items():
             old = decode(given[name], max_depth=ANY_DEPTH) if name in given else None
-            is_merged = name in MERGED and isinstance(old, dict) and isinstance(value, dict)
+            is_merged = isinstance(old, dict) and isinstance(value, dict)
             given[name] = encode({**old, **value} if is_merged else value)  # type: ignore[dict-item]
         envelope = read_envelope(Job.from_members(given), now)
         self.rules.admit(envelope.queue)

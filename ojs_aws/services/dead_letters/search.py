@@ -11,10 +11,13 @@ from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.list_total import ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, QueueRegistry
-from ojs_aws.services.jobs.filter import END, check_range
-from ojs_aws.services.jobs.list_walk import PAGE, FoundJobs, ListStop, ListWalk
+from ojs_aws.services.jobs.filter import END, Part, check_range
+from ojs_aws.services.jobs.list_counts import ListCounts
+from ojs_aws.services.jobs.list_stop import PAGE, ListStop
+from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
 
 MAX_BYTES: Final = 3_000_000
 """Documents of one page, and one more: Lambda answers with 6 MB at most."""
@@ -87,36 +90,87 @@ class DeadLetterFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetterSift:
+    """Finds the wanted dead letters among rows."""
+
+    store: JobStore
+    wanted: DeadLetterFilter
+    unread: str = ""
+
+    @property
+    def rows_decide(self) -> bool:
+        """Return whether the index alone decides what matches."""
+        return self.wanted.is_by_row
+
+    def __call__(self, rows: Sequence[ListedJob]) -> dict[str, JobRecord]:
+        """Return the matching jobs of some rows, by id: one read."""
+        ids = [row.id for row in rows if self.may_match(row)]
+        jobs = self.store.load_many(ids) if ids else {}
+        return {job_id: job for job_id, job in jobs.items() if self.wanted.accepts(job)}
+
+    def may_match(self, row: ListedJob) -> bool:
+        """Return whether a dead letter of this queue and type may match."""
+        return self.wanted.accepts_row(row.queue, row.type)
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetterSearch:
     """Searches the dead letters of one queue, or of all by name; newest first within each."""
 
     store: JobStore
     queues: QueueRegistry
+    counts: ListCounts
 
     def names(self, wanted: DeadLetterFilter) -> list[str]:
         """Return the queues to search."""
         names = [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
         return [name for name in names if wanted.view.shows(name)]
 
-    def find(self, wanted: DeadLetterFilter, limit: int, cursor: str, skip: int = 0) -> FoundJobs:
+    def find(self, wanted: DeadLetterFilter, limit: int, cursor: str) -> FoundJobs:
         """Return up to ``limit`` matching dead letters.
 
         Ends earlier where the documents grow large, or where few of very many rows match.
 
         :raises InvalidRequestError: not a cursor that this server gave out.
         """
+        return self._find(wanted, self.names(wanted), limit, cursor)
 
-        def accepted(rows: Sequence[ListedJob]) -> dict[str, JobRecord]:
-            ids = [row.id for row in rows if wanted.accepts_row(row.queue, row.type)]
-            jobs = self.store.load_many(ids) if ids else {}
-            return {job_id: job for job_id, job in jobs.items() if wanted.accepts(job)}
+    def page(
+        self, wanted: DeadLetterFilter, limit: int, cursor: str, skip: int = 0
+    ) -> tuple[FoundJobs, ListTotal]:
+        """Return what :meth:`find` does, and how many match in all.
 
+        :param skip: dead letters to leave out first.
+        :raises InvalidRequestError: not a cursor that this server gave out.
+        """
+        names = self.names(wanted)
+        found = self._find(wanted, names, limit, cursor, skip)
+        shown = shown_total(
+            len(found.jobs),
+            offset=skip,
+            is_first=not cursor,
+            has_more=bool(found.cursor),
+            is_followed=found.is_followed,
+        )
+        if shown.is_exact or not wanted.is_by_row:
+            return found, shown
+        between = wanted.between
+        counters = () if between else (JobList.DEAD_LETTER.value,)
+        counted = self.counts.total(names, [Part(JobList.DEAD_LETTER, between)], counters)
+        return found, shown.or_counted(counted)
+
+    def _find(
+        self,
+        wanted: DeadLetterFilter,
+        names: Sequence[str],
+        limit: int,
+        cursor: str,
+        skip: int = 0,
+    ) -> FoundJobs:
         walk = ListWalk(
             store=self.store,
-            stops=[
-                ListStop(name, JobList.DEAD_LETTER, wanted.between) for name in self.names(wanted)
-            ],
-            accepted=accepted,
+            stops=[ListStop(name, JobList.DEAD_LETTER, wanted.between) for name in names],
+            sift=DeadLetterSift(self.store, wanted),
             queue=wanted.queue,
             shows=wanted.view.shows if wanted.view.types else None,
             max_bytes=MAX_BYTES,

@@ -15,6 +15,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.authors import by_hand
+from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, JobStore, StaleJobError
 from ojs_aws.services.dead_letters.override import EnvelopeOverride
@@ -38,13 +39,12 @@ class DeadLetterPage:
     """Holds a page of dead letters, newest first within a queue.
 
     :ivar cursor: empty on the last page.
-    :ivar total: how many match in all; at least so many where ``is_exact`` is False.
+    :ivar total: how many match in all.
     """
 
     jobs: tuple[JobRecord, ...]
     cursor: str
-    total: int
-    is_exact: bool = True
+    total: ListTotal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,22 +92,8 @@ class DeadLetters:
         if not 0 <= offset <= MAX_OFFSET:
             message = f"The 'offset' parameter must be from 0 to {MAX_OFFSET}; received {offset}."
             raise field_error("offset", message, "Go on with 'cursor' instead.", received=offset)
-        found = self.rows.find(wanted, limit, cursor, offset)
-        jobs = tuple(self.store.fill(job) for job in found.jobs)
-        if not cursor and not found.cursor and (found.jobs or not offset):
-            return DeadLetterPage(jobs, "", offset + len(jobs))
-        total, is_exact = self._count(wanted)
-        if not is_exact:
-            total = max(total, offset + len(jobs) + bool(found.cursor))
-        return DeadLetterPage(jobs, found.cursor, total, is_exact)
-
-    def _count(self, wanted: DeadLetterFilter) -> tuple[int, bool]:
-        """Return how many match; a lower bound if that needed reading them all."""
-        names = self.rows.names(wanted)
-        if not wanted.is_by_row or len(names) > MAX_COUNTED_QUEUES:
-            return 0, False
-        counts = [self.store.count(name, JobList.DEAD_LETTER, wanted.between) for name in names]
-        return sum(count.rows for count in counts), all(count.is_exact for count in counts)
+        found, total = self.rows.page(wanted, limit, cursor, offset)
+        return DeadLetterPage(tuple(map(self.store.fill, found.jobs)), found.cursor, total)
 
     def get(self, job_id: str) -> JobRecord:
         """Return a discarded job with its whole history.

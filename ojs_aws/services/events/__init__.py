@@ -26,7 +26,15 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.schemas.schema import SchemaName
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.ports import BulkDone, OperationDone, Pressure, QueueInfo, QueueSettings, WorkerInfo
+from ojs_aws.ports import (
+    BulkDone,
+    LastTick,
+    OperationDone,
+    Pressure,
+    QueueInfo,
+    QueueSettings,
+    WorkerInfo,
+)
 from ojs_aws.services.events.bulk import bulk_events
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
@@ -52,6 +60,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[MadeEvent]]]] = 
     Workflow: workflow_events,
     Bucket: limit_events,
     SchemaName: schema_events,
+    LastTick: lambda *_: [],
 }
 """The function that makes the events of an item, by the class that it is read into."""
 

@@ -37,6 +37,8 @@ def job_events(
         events = _progress(before, after)
     elif _is_heartbeat(before, after):
         events = [_heartbeat(after, commit)]
+    if not events:
+        return []
     common: Data = {
         "job_id": encode(after.id),
         "job_type": encode(after.type),
@@ -45,7 +47,7 @@ def job_events(
     author = read_actor(after.changed_by, after.version)
     if author is not None:
         common["by"] = encode(author.members)
-    if events and (trace := trace_of(after.document)):
+    if trace := trace_of(after.document):
         common["trace_id"] = encode(trace)
     return [
         MadeEvent(

@@ -94,7 +94,7 @@ class JobChanger:
         Otherwise it would stand before those that are due, until its own time comes.
         """
         held = job.reservation
-        if held is None or not held.row_at <= now < held.due_at:
+        if held is None or now < held.row_at:
             return job
         try:
             return self.store.save(job, held_job.list_when_due(job))

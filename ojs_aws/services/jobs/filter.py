@@ -36,17 +36,6 @@ _LISTS: Final[Mapping[JobState, Sequence[JobList]]] = {
     S.CANCELLED: (JobList.CANCELLED,),
 }
 
-_BY_TIME: Final = frozenset(
-    {
-        JobList.PENDING,
-        JobList.DEAD_LETTER,
-        JobList.DISCARDED,
-        JobList.COMPLETED,
-        JobList.CANCELLED,
-    }
-)
-"""Lists in the order of an instant that is never before the job's creation."""
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -130,11 +119,12 @@ class JobFilter:
             found.append(Part(JobList.WAITING, Between(Instant(0), now)))
         for state, names in _LISTS.items():
             if state is not S.AVAILABLE and self.wants(state):
-                found += [Part(name, self._range(name)) for name in names]
+                found += [Part(name, self._range()) for name in names]
         return found
 
-    def _range(self, name: JobList) -> Between | None:
-        if (self.since is None and self.as_of is None) or name not in _BY_TIME:
+    def _range(self) -> Between | None:
+        """Return the range of a list in the order of an instant that is never before creation."""
+        if self.since is None and self.as_of is None:
             return None
         return Between(self.since or Instant(0), END if self.as_of is None else self.as_of)
 

@@ -28,8 +28,8 @@ class Holder:
 
     def holds(self, job: JobRecord) -> bool:
         """Return True if the job's reservation is this worker's, and of this attempt."""
-        held = job.reservation
-        if job.state is not JobState.ACTIVE or held is None:
+        held = job.reservation  # which only an active job has
+        if held is None:
             return False
         return self._is_named(held.worker_id) and self.which.is_running(job)
 
@@ -39,12 +39,10 @@ class Holder:
     def refusal(self, job: JobRecord, verb: str) -> ConflictError:
         """Return the error that says why a report does not count."""
         held = job.reservation
-        if job.state is not JobState.ACTIVE or held is None:
+        if held is None:
             return lifecycle.not_in(job, verb, JobState.ACTIVE)
-        if self._is_named(held.worker_id) and not self.which.is_running(job):
+        if self._is_named(held.worker_id):
             return _other_attempt(job, verb)
-        if self.worker_id is None:
-            return lifecycle.not_in(job, verb, JobState.ACTIVE)
         message = f"Cannot {verb} job '{job.id}': it is reserved by another worker."
         hint = "The reservation expired or was never this worker's: drop the job."
         return wrong_state("job", job.id, job.state, message, hint, worker_id=self.worker_id)

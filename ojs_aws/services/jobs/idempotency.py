@@ -34,8 +34,6 @@ def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
         return False
     if not _is_same_retry(stored, wanted):
         return False
-    if stored.document == wanted.document:
-        return True
     later = wanted.created_at - stored.created_at
     is_shifted = all(
         _is_shifted(_written(stored, name), _written(wanted, name), later) for name in _INSTANTS

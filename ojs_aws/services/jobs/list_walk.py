@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import Between, JobList, JobStore, ListedJob, Page
+from ojs_aws.ports import JobStore, ListedJob, Page
+from ojs_aws.services.jobs.list_stop import PAGE, ListStop
 
-PAGE: Final = 100
+LOOK_AHEAD: Final = 10
+"""Rows of each further list that a walk reads to know whether anything follows a full page."""
+
 MAX_EXAMINED: Final = 1000
 """Rows that one walk looks at."""
 
@@ -35,62 +38,41 @@ class FoundJobs:
     :ivar cursor: empty when nothing is left; otherwise there may be more, even if ``jobs`` is
         empty.
     :ivar examined: rows that were looked at, without those that the caller may not see.
+    :ivar is_followed: whether a job was read that matches and comes after these.
     """
 
     jobs: tuple[JobRecord, ...]
     cursor: str = ""
     examined: int = 0
+    is_followed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListStop:
-    """Names a list of one queue, or a range of it.
+Jobs: TypeAlias = Mapping[str, JobRecord]
+"""Jobs by their ids."""
 
-    :ivar label: names the list in cursors; empty where every queue has one list only.
-    """
 
-    queue: str
-    name: JobList
-    between: Between | None = None
-    label: str = ""
+class Sift(Protocol):
+    """Finds the wanted jobs among rows."""
 
-    def pages(
-        self,
-        store: JobStore,
-        *,
-        place: str = "",
-        first: int = PAGE,
-        most: int | None = None,
-        newest_first: bool = True,
-    ) -> Iterator[Page]:
-        """Yield the pages of the list from a place on.
+    @property
+    def unread(self) -> str:
+        """Return the first row that the last call did not look at any more; empty for none."""
 
-        :param first: rows of the first page.
-        :param most: rows in all; None for all that there are.
-        """
-        size = min(first, PAGE)
-        while most is None or most > 0:
-            page = store.listed(
-                self.queue,
-                self.name,
-                size if most is None else min(size, most),
-                cursor=place,
-                newest_first=newest_first,
-                between=self.between,
-            )
-            yield page
-            if not page.cursor:
-                return
-            place, size = page.cursor, PAGE
-            most = None if most is None else most - len(page.jobs)
+    @property
+    def rows_decide(self) -> bool:
+        """Return whether each row that may match does, but for those that are out of date."""
+
+    def __call__(self, rows: Sequence[ListedJob]) -> Jobs:
+        """Read the jobs of some rows, and return those that are wanted, by id."""
+
+    def may_match(self, row: ListedJob) -> bool:
+        """Return whether the job of a row may be wanted; nothing is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListWalk:
     """Finds jobs in some lists.
 
-    :ivar accepted: gives the wanted jobs among some rows, by id.
-    :ivar unread: gives the first row that ``accepted`` did not look at any more; empty for none.
     :ivar queue: the only queue that a cursor may name; empty for any.
     :ivar max_bytes: a page ends where its documents grow beyond so many.
     :ivar shows: says of a queue and a type whether the caller may see such jobs, where the lists
@@ -100,8 +82,7 @@ class ListWalk:
 
     store: JobStore
     stops: Sequence[ListStop]
-    accepted: Callable[[Sequence[ListedJob]], Mapping[str, JobRecord]]
-    unread: Callable[[], str] = lambda: ""
+    sift: Sift
     queue: str = ""
     newest_first: bool = True
     max_bytes: float = float("inf")
@@ -113,24 +94,30 @@ class ListWalk:
     ) -> FoundJobs:
         """Return up to ``limit`` jobs, and where to go on.
 
+        A full page looks for one job more, so that its cursor leads to something. It reads no
+        further page of the same list for that; it passes lists that are empty, and its cursor
+        leads behind them.
+
         :param skip: jobs to leave out first.
         :param first: rows of the first page of each list; by default as many as are wanted.
         :raises InvalidRequestError: not a cursor that this server gave out for these lists, or
             too many jobs of others and none of the caller's.
         """
         stops, place = self._ahead(cursor)
-        search = _Search(self, stops, limit, skip)
+        search = _Search(self, stops, limit, skip, first or limit + skip + 1)
+        following: str | None = None
         for position, stop in enumerate(stops):
             for page in stop.pages(
-                self.store,
-                place=place,
-                first=first or max(limit + skip, 1),
-                newest_first=self.newest_first,
+                self.store, place=place, size=search.page_size, newest_first=self.newest_first
             ):
-                if (following := search.look_at(position, page)) is not None:
-                    return FoundJobs(tuple(search.found), following, search.examined)
+                following = search.look_at(position, page)
+                if following is not None:
+                    break
+            if following is not None:
+                break
             place = ""
-        return FoundJobs(tuple(search.found), "", search.examined)
+        found = tuple(search.found)
+        return FoundJobs(found, following or "", search.examined, search.is_followed)
 
     def _ahead(self, cursor: str) -> tuple[Sequence[ListStop], str]:
         """Return the lists from where the cursor leads on, and the place in the first of them."""
@@ -161,22 +148,45 @@ class ListWalk:
 class _Search:
     """Collects the jobs of one walk.
 
+    :ivar first: rows of the first page of each list, at most.
     :ivar behind: the cursor behind the last job that the caller may see, or list that ended; empty
         for none.
     :ivar passed: rows that were passed, also those of others.
+    :ivar is_followed: whether a wanted job was read that there was no room for.
     """
 
     walk: ListWalk
     stops: Sequence[ListStop]
     limit: int
     skip: int
+    first: int
     found: list[JobRecord] = field(default_factory=list)
     examined: int = 0
     passed: int = 0
     queries: int = 0
     size: int = 0
     behind: str = ""
+    is_followed: bool = False
     taken: set[str] = field(default_factory=set)
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether no further job is taken."""
+        return len(self.found) >= self.limit or self.size >= self.walk.max_bytes
+
+    def page_size(self, number: int) -> int:
+        """Return how many rows to read next: where rows decide, one more than are missing.
+
+        That one need not be read as a job, so that a hundred and one rows cost one read.
+
+        :param number: of the page within its list, from 0 on.
+        """
+        if self.is_full:
+            return LOOK_AHEAD
+        missing = self.limit + self.skip - len(self.found)
+        if not self.walk.sift.rows_decide or missing > PAGE:
+            return PAGE if number else min(self.first, PAGE)
+        return missing + 1 if missing == PAGE or not number else PAGE
 
     def look_at(self, position: int, page: Page) -> str | None:
         """Look at the rows of a page; return where to go on if the walk ends with it.
@@ -184,10 +194,8 @@ class _Search:
         :raises InvalidRequestError: too many jobs of others and none of the caller's.
         """
         self.queries += 1
-        jobs = self.walk.accepted(page.jobs) if page.jobs else {}
-        unread = self.walk.unread()
-        for row in page.jobs:
-            if row.id == unread:
+        for row, jobs in self._read(page.jobs):
+            if row.id == self.walk.sift.unread or (self.is_full and self._follows(row, jobs)):
                 return self.behind
             is_last = row is page.jobs[-1]
             here = page.cursor if is_last else self._place_of(row, position)
@@ -195,16 +203,34 @@ class _Search:
             if self.walk.shows is None or self.walk.shows(row.queue, row.type):
                 self.examined += 1
                 self.behind = _mark(self.stops, position, here)
-            job = jobs.get(row.id)
-            if job is not None and job.id not in self.taken:  # two rows may list one completed job
-                self._take(job)
-                if len(self.found) == self.limit or self.size >= self.walk.max_bytes:
-                    return self.behind
+            if jobs is not None and self._has_new(row, jobs):
+                self._take(jobs[row.id])
             if self.examined >= MAX_EXAMINED or self.passed >= MAX_SIFTED:
                 return self._end(position, here)
         if not page.cursor:
             self.behind = _mark(self.stops, position, "")
+        elif self.is_full:
+            return self.behind
         return self._end(position, page.cursor) if self.queries >= MAX_QUERIES else None
+
+    def _read(self, rows: Sequence[ListedJob]) -> Iterator[tuple[ListedJob, Jobs | None]]:
+        """Yield rows with the wanted jobs of their part; None where a full page did not read it."""
+        for at in range(0, len(rows), PAGE):
+            part = rows[at : at + PAGE]
+            jobs = None if self.is_full else self.walk.sift(part)
+            for row in part:
+                yield row, jobs
+
+    def _has_new(self, row: ListedJob, jobs: Jobs) -> bool:
+        """Return whether a row's job is wanted; two rows may list one completed job."""
+        return row.id in jobs and row.id not in self.taken
+
+    def _follows(self, row: ListedJob, jobs: Jobs | None) -> bool:
+        """Return whether a row behind a full page may be of a wanted job."""
+        if jobs is None:
+            return self.walk.sift.may_match(row)
+        self.is_followed = self._has_new(row, jobs)
+        return self.is_followed
 
     def _place_of(self, row: ListedJob, position: int) -> str:
         return self.walk.store.place_of(row, self.stops[position].name)

@@ -100,7 +100,7 @@ class NewJobs:
     def _is_there(self, records: Sequence[JobRecord]) -> bool:
         """Return True if the first of the jobs is stored: then this request is a repeated one."""
         first = records[0].id
-        if len(records) == 1 or len(records) + _unique_among(records) <= MAX_TRANSACTION:
+        if len(records) + _unique_among(records) <= MAX_TRANSACTION:
             return self.store.load(first) is not None
         return bool(self.batch_push().rescue([first]))
 

@@ -43,7 +43,7 @@ class JobSift:
 
         The jobs are as they are stored, without their documents.
         """
-        wanted = [row.id for row in rows if self.wanted.accepts_row(row.queue, row.type)]
+        wanted = [row.id for row in rows if self.may_match(row)]
         ids = list(dict.fromkeys(wanted))  # two rows may list one completed job
         jobs = self.store.load_many(ids) if ids else {}
         found = {}
@@ -58,6 +58,15 @@ class JobSift:
                 found[job_id] = job
                 self.read_bytes += self._bytes_elsewhere(job)
         return self._with_tag(found) if self.wanted.tag else found
+
+    @property
+    def rows_decide(self) -> bool:
+        """Return whether the filter names nothing but lists."""
+        return self.wanted.is_by_list
+
+    def may_match(self, row: ListedJob) -> bool:
+        """Return whether a job of this queue and type may match."""
+        return self.wanted.accepts_row(row.queue, row.type)
 
     def _bytes_elsewhere(self, job: JobRecord) -> int:
         """Return the size of the document that has to be read to know the tags."""

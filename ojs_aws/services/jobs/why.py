@@ -5,7 +5,7 @@ Reads a bounded number of rows whatever the backlog, and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,11 +18,12 @@ from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList, QueueMissingError
+from ojs_aws.services.jobs.next_in_line import next_in_line
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.workers.service import STALE, Selection, read_about, state_of
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerRegistry
+    from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerInfo, WorkerRegistry
     from ojs_aws.services.jobs.one_job import Info
 
 MAX_PLACE: Final = 1_000
@@ -93,13 +94,17 @@ class Why:
         recent = total(tally for minute, tally in did.items() if minute >= since)
         found = self._paused(job, now, names_others=names_others)
         found += self._limited(job, now, names_others=names_others)
-        found += self._unserved(job, did, now)
+        workers = self.workers().page("", MAX_WORKERS, now)
+        alive = [each for each in workers if state_of(each, now) != STALE]
+        serving = [each for each in workers if Selection(queue=job.queue).chooses(each)]
+        taking = [each for each in serving if each in alive and not each.is_draining]
+        if not taking:
+            found += _unserved(job, alive, serving, did, now)
         found += self._in_line(job, recent, is_blocked=bool(found))
         if found:
             return found
         if now - ready_since(job.ready_key) <= FRESH_MS:
-            text = "It is the next of its queue, and any worker can take it."
-            return [Reason(ReasonCode.READY, text)]
+            return [next_in_line(taking, now)]
         return self._unsent(job, now)
 
     def _paused(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
@@ -150,37 +155,6 @@ class Why:
             for job in jobs.values()
             if job.reservation is not None and key in job.reservation.places
         ]
-
-    def _unserved(self, job: JobRecord, did: Mapping[Instant, Tally], now: Instant) -> list[Reason]:
-        """Say that no worker serves the queue, or none that takes new jobs.
-
-        Workers need not send heartbeats, and those in Lambda do not: so starts count, too.
-
-        :param did: what the queue did in each minute of the last hour.
-        """
-        workers = self.workers().page("", MAX_WORKERS, now)
-        alive = [each for each in workers if state_of(each, now) != STALE]
-        serving = [each for each in workers if Selection(queue=job.queue).chooses(each)]
-        if any(each in alive and not each.is_draining for each in serving):
-            return []
-        data: dict[str, JsonValue] = {"workers": [each.id for each in serving[:MAX_HOLDERS]]}
-        if any(each in alive for each in serving):
-            text = f"The workers of '{job.queue}' take no new jobs: they are quiet or terminate."
-            hint = f"ojs-aws workers resume --queue {job.queue}"
-            return [Reason(ReasonCode.WORKERS_QUIET, text, data=data, hint=hint)]
-        if any("queues" not in read_about(each) for each in alive):
-            return []
-        last = max(serving, key=lambda each: each.last_seen, default=None)
-        since = last.last_seen if last is not None else Instant(0)
-        if any(tally.counts[TallyKind.STARTED] for minute, tally in did.items() if minute > since):
-            return []
-        text = f"No worker that sends heartbeats serves the queue '{job.queue}'"
-        if last is None:
-            text += ", and no job of it has started in the last hour."
-        else:
-            silent = span_text(now - last.last_seen)
-            text += f". Worker '{last.id}' did, and has been silent for {silent}: it died or hangs."
-        return [Reason(ReasonCode.NO_WORKER, text, data=data, hint="ojs-aws workers list")]
 
     def _in_line(self, job: JobRecord, recent: Tally, *, is_blocked: bool) -> list[Reason]:
         """Say how many jobs are before it, and how fast the line moves.
@@ -255,6 +229,40 @@ class Why:
         }
         hint = f"ojs-aws workers show {worker.id}"
         return [Reason(ReasonCode.WORKER_SILENT, text, held.due_at, data, hint)]
+
+
+def _unserved(
+    job: JobRecord,
+    alive: Sequence[WorkerInfo],
+    serving: Sequence[WorkerInfo],
+    did: Mapping[Instant, Tally],
+    now: Instant,
+) -> list[Reason]:
+    """Say that no worker serves the queue, or none that takes new jobs.
+
+    Workers need not send heartbeats, and those in Lambda do not: so starts count, too.
+
+    :param serving: the workers of the queue, none of which takes new jobs.
+    :param did: what the queue did in each minute of the last hour.
+    """
+    data: dict[str, JsonValue] = {"workers": [each.id for each in serving[:MAX_HOLDERS]]}
+    if any(each in alive for each in serving):
+        text = f"The workers of '{job.queue}' take no new jobs: they are quiet or terminate."
+        hint = f"ojs-aws workers resume --queue {job.queue}"
+        return [Reason(ReasonCode.WORKERS_QUIET, text, data=data, hint=hint)]
+    if any("queues" not in read_about(each) for each in alive):
+        return []
+    last = max(serving, key=lambda each: each.last_seen, default=None)
+    since = last.last_seen if last is not None else Instant(0)
+    if any(tally.counts[TallyKind.STARTED] for minute, tally in did.items() if minute > since):
+        return []
+    text = f"No worker that sends heartbeats serves the queue '{job.queue}'"
+    if last is None:
+        text += ", and no job of it has started in the last hour."
+    else:
+        silent = span_text(now - last.last_seen)
+        text += f". Worker '{last.id}' did, and has been silent for {silent}: it died or hangs."
+    return [Reason(ReasonCode.NO_WORKER, text, data=data, hint="ojs-aws workers list")]
 
 
 def _limit_text(key: str, refusal: LimitRefusal, now: Instant) -> str:

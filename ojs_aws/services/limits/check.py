@@ -78,7 +78,7 @@ class LimitCheck:
     @property
     def refuses_all(self) -> bool:
         """Return whether the queue itself is at its limit."""
-        return self.is_whole and queue_key(self.queue) in self.refused
+        return queue_key(self.queue) in self.refused
 
     def keys_of(self, key: str, type_: str) -> list[str]:
         """Return the buckets that a claim needs; none for a job that nothing limits.

@@ -17,14 +17,8 @@ from ojs_aws.ports import Limits
 
 def is_seen(key: str, view: View) -> bool:
     """Return whether a view includes all jobs that a limit counts."""
-    if view == UNBOUND:
-        return True
     scope = scope_of(key)
-    if scope is None or (view.queues and not scope.queue) or (view.types and not scope.type):
-        return False
-    return (not scope.queue or view.shows(scope.queue)) and (
-        not scope.type or view.shows_type(scope.type)
-    )
+    return view == UNBOUND or (scope is not None and view.shows(scope.queue, scope.type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import Document, JobRecord, Reservation
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import ProgressReport, with_report
 from ojs_aws.domain.timestamps import Instant
@@ -16,14 +17,7 @@ from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.holder import Holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.outcomes.checkpoints import Checkpoints
-from ojs_aws.services.workers.liveness import (
-    ASSUMED_INTERVAL_MS,
-    MISSED_HEARTBEATS,
-    VisibilityTimeouts,
-)
-
-SILENCE_MS: Final = MISSED_HEARTBEATS * ASSUMED_INTERVAL_MS
-"""For how long a report counts as a heartbeat of a worker that promised some."""
+from ojs_aws.services.workers.liveness import VisibilityTimeouts
 
 EXTENDS_EVERY_MS: Final = 1000
 """Reports that come sooner after the last extension do not extend again: that would cost an index
@@ -91,12 +85,12 @@ class JobProgress:
         if not holder.holds(job):
             return job
         progress = with_report(job.progress, report, job.attempt, now)
-        length = job.visibility_timeout_ms or self.visibility.of(job.queue)
+        length = held_job.length_of(job, self.visibility.default_ms)
         ends = Instant(now + length)
         held = job.reservation
         if held is not None and ends - held.expires_at < min(EXTENDS_EVERY_MS, length // 10):
             ends = held.expires_at
-        alive = Instant(now + SILENCE_MS)
+        alive = Instant(now + ASSUMED_SILENCE_MS)
         if held is not None and held.alive_until and alive - held.alive_until < EXTENDS_EVERY_MS:
             alive = held.alive_until
         after = held_job.report_progress(job, progress, ends, alive, now=now)

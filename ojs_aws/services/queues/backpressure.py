@@ -56,8 +56,6 @@ class Places:
 
         :param pushed: what became of the jobs, in their order.
         """
-        if not self.fills:
-            return [*pushed]
         self.give_back(
             index
             for index, each in enumerate(pushed)
@@ -102,9 +100,6 @@ class Backpressure:
             for queue in sorted({record.queue for record in records})
             if (config := self.terms.of(queue).config).max_size is not None
         }
-        if not bounds:
-            yield Places(records)
-            return
         marked = [
             replace(record, is_counted=True) if record.queue in bounds else record
             for record in records

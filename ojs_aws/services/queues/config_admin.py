@@ -6,18 +6,15 @@ ojs-queue-config, sections 5 to 9; ojs-admin-api, section 6.6.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, invalid
-from ojs_aws.domain.error_details import field_error, not_found
-from ojs_aws.domain.errors import (
-    ConflictError,
-    JsonValue,
-    UnsupportedError,
-)
+from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.errors import ConflictError, JsonValue, NotFoundError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import effective
@@ -29,7 +26,7 @@ from ojs_aws.domain.queues.config import (
     limit_members,
     limit_of,
 )
-from ojs_aws.domain.queues.config_changes import changed_members
+from ojs_aws.domain.queues.config_changes import changed_members, check_deletion
 from ojs_aws.ports import (
     Clock,
     LimitChange,
@@ -41,7 +38,7 @@ from ojs_aws.ports import (
     StaleSettingsError,
 )
 from ojs_aws.services.queues.config_view import QueueConfigView, config_view
-from ojs_aws.services.queues.push_settings import AT_FETCH, push_settings_of
+from ojs_aws.services.queues.push_settings import AT_FETCH, push_settings_of, revived
 from ojs_aws.services.queues.service import Queues
 from ojs_aws.services.queues.stats import QueueStatistics
 
@@ -107,7 +104,7 @@ class QueueConfigAdmin:
             raise _busy(name) from None
         # Known last: one that is known without its settings could not be created again.
         self.queues.registry.note(name, now)
-        return self.get(name)
+        return self._changed(name)
 
     def change(self, name: str, patch: JsonValue, by: Actor | None = None) -> QueueConfigView:
         """Change settings: named members are set, ``null`` removes one.
@@ -140,7 +137,7 @@ class QueueConfigAdmin:
                 continue
             if not is_policy and any(own.get(each) != after.get(each) for each in LIMIT_NAMES):
                 self.queues.wake(name)  # messages may be set aside for the limit before
-            return self.get(name)
+            return self._changed(name)
         raise _busy(name)
 
     def drain(self, name: str, by: Actor | None = None) -> QueueConfigView:
@@ -161,7 +158,7 @@ class QueueConfigAdmin:
 
         :raises ConflictError: jobs are left, or the queue is declared by the deployment.
         """
-        _check_strategy(body)
+        check_deletion(body)
         info = self._info(name)
         if name in self.queues.declared:
             raise ConflictError(
@@ -194,13 +191,31 @@ class QueueConfigAdmin:
 
     # ------------------------------------------------------------------------------- parts
     def _info(self, name: str) -> QueueInfo:
-        """Return the queue in the registry, unless it was deleted."""
+        """Return the queue in the registry, unless it was deleted and has no jobs.
+
+        A process that remembers its settings may push to a queue that another one has deleted.
+        """
         info = self.queues.get(name)
         found = self.book.load([name]).get(name)
-        if found is not None and found.state is QueueState.DELETED:
+        if found is None or found.state is not QueueState.DELETED:
+            return info
+        if not self.statistics().counts(name).depth:
             message = f"There is no queue '{name}': it was deleted."
             raise not_found("queue", name, message, queue=name)
+        with suppress(StaleSettingsError):  # somebody else did
+            self.book.save(found, revived(found, self.clock.now()))
         return info
+
+    def _changed(self, name: str) -> QueueConfigView:
+        """Return the settings of a queue that was just created or changed.
+
+        This process may remember a queue whose item another one has removed.
+        """
+        try:
+            return self.get(name)
+        except NotFoundError:
+            self.queues.registry.register(name, self.clock.now())
+            return self.get(name)
 
     def _enter(self, name: str, state: QueueState, by: Actor | None) -> QueueConfigView:
         self._info(name)
@@ -270,19 +285,6 @@ class QueueConfigAdmin:
                 details={"queue": name, "depth": counts.depth, "counts": {**left}},
                 hint="Drain it first (POST /ojs/v1/queues/{name}/drain), or purge its jobs.",
             )
-
-
-def _check_strategy(body: Mapping[str, JsonValue]) -> None:
-    strategy = body.get("strategy")
-    if strategy in ("discard", "move"):
-        raise UnsupportedError(
-            f"'strategy' can be reject only, not {strategy}.",
-            details={"field": "strategy", "expected": "reject", "received": str(strategy)},
-            hint="Drain the queue, purge its jobs, and delete it then.",
-        )
-    if strategy != "reject":
-        message = "The 'strategy' attribute must be reject: say what is to become of the jobs."
-        raise field_error("strategy", message, expected="reject", received=str(strategy)[:80])
 
 
 def _busy(name: str) -> ConflictError:

@@ -70,7 +70,7 @@ def queue_settings_table() -> str:
         values = _KINDS.get(row.kind) or f"{row.least} to {row.most:,}"
         deployed = [*RETENTION.values()] if row.name == "retention" else [row.deployed]
         shown = [variable_of(each) for each in dict.fromkeys(deployed) if each]
-        if not shown and row.default not in (None, ...):
+        if row.default not in (None, ...):
             shown = [encode(row.default)]
         default = ", ".join(f"`{each}`" for each in shown) or "none"
         lines.append(f"| `{row.name}` | {values} | {default} | {row.doc} |")

@@ -141,13 +141,17 @@ class PushSettingsCache:
 
     def _revive(self, deleted: QueueSettings, now: Instant) -> None:
         """Let a deleted queue begin again with its next job."""
-        after = QueueSettings(
-            queue=deleted.queue, revision=deleted.revision + 1, created_at=now, updated_at=now
-        )
         try:
-            self.book().save(deleted, after)
+            self.book().save(deleted, revived(deleted, now))
         except StaleSettingsError:
             return
+
+
+def revived(deleted: QueueSettings, now: Instant) -> QueueSettings:
+    """Return the settings of a deleted queue that has jobs again: none of those it had."""
+    return QueueSettings(
+        queue=deleted.queue, revision=deleted.revision + 1, created_at=now, updated_at=now
+    )
 
 
 def push_settings_of(default: QueueSettings | None, own: QueueSettings | None) -> PushSettings:

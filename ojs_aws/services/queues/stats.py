@@ -18,7 +18,7 @@ from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, minute_of, total
 from ojs_aws.domain.queues.totals import DAY_MS
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Count, JobList, JobStore, Tallies
-from ojs_aws.services.jobs.list_walk import ListStop
+from ojs_aws.services.jobs.list_stop import ListStop
 
 HOUR_MINUTES: Final = 60
 

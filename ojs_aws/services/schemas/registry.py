@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -16,7 +15,7 @@ from ojs_aws.domain.errors import (
     JsonValue,
     NotFoundError,
 )
-from ojs_aws.domain.jobs.validation import URI_PATTERN
+from ojs_aws.domain.jobs.validation import is_uri
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
 from ojs_aws.domain.schemas.changes import breaking_changes
 from ojs_aws.domain.schemas.schema import (
@@ -33,8 +32,6 @@ from ojs_aws.ports import Clock, Schemas, SchemaTakenError
 
 MAX_SCHEMA_BYTES: Final = 65_536
 MAX_URI_LENGTH: Final = 1024
-
-_URI: Final = re.compile(URI_PATTERN, re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +125,7 @@ class SchemaRegistry:
         job_type = check_type(wanted.type)
         version = check_schema_version(wanted.version)
         uri = schema_uri(job_type, version) if wanted.uri is None else wanted.uri
-        if not (isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH and _URI.fullmatch(uri)):
+        if not (isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH and is_uri(uri)):
             raise invalid("uri", "a URI such as urn:ojs:schema:email.send:v1", wanted.uri)
         if not isinstance(wanted.schema, dict) or not wanted.schema:
             expected = "a JSON Schema that says something, an object"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,10 @@ from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.schemas.schema import newest_first
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Schemas
+from ojs_aws.ports.request_scope import SCHEMA_S, SchemaChecks, current_request
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.schemas.schema import SchemaEntry
     from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema
 
 MAX_KEPT: Final = 256
@@ -28,6 +31,9 @@ UNKNOWN_KEPT_MS: Final = 5_000
 """Likewise, for a URI that nothing is registered under: that may change."""
 
 MAX_ERRORS: Final = 10
+MAX_STEPS: Final = 100_000
+"""Steps of one check: one that takes more would take more than a second."""
+
 ENCODINGS: Final = "ojs.codec.encodings"
 """The member of ``meta`` that says that the arguments are encrypted: nobody here can read them."""
 
@@ -39,39 +45,66 @@ class _KeptSchema:
 
 
 class SchemaValidation:
-    """Checks arguments by registered schemas. An unregistered schema checks nothing."""
+    """Checks arguments by registered schemas. An unregistered schema checks nothing.
 
-    def __init__(self, schemas: Schemas, clock: Clock) -> None:
-        """Start with an empty cache."""
+    All checks of one request together may take ``SCHEMA_S`` of processor time, and so may a check
+    outside of requests.
+    """
+
+    def __init__(self, schemas: Schemas, clock: Clock, processor_s: Callable[[], float]) -> None:
+        """Start with an empty cache.
+
+        :param processor_s: returns the processor time of the current thread, in seconds.
+        """
         self._schemas = schemas
         self._clock = clock
+        self._processor_s = processor_s
         self._kept: OrderedDict[str, _KeptSchema] = OrderedDict()
         self._lock = threading.Lock()
 
     def check(self, job: Job) -> None:
-        """Check a job's arguments.
+        """Check a job's arguments; the same of a job only once in a request.
 
         A job that insists on validation (``meta.ojs_validate``) and names no schema is checked by
         that of its version, else by the latest of its type.
 
         :raises SchemaValidationError: they do not follow the schema (422); the details say where,
             what was expected and the part of the schema that says so, and no values. Or the job
-            insists, and there is none.
+            insists, and there is none. Or the checks of the request take too long.
         """
         meta = job.get("meta")
         stated = meta if isinstance(meta, dict) else {}
         uri, insists = job.get("schema"), stated.get(VALIDATE) is True
         if stated.get(ENCODINGS) or not (isinstance(uri, str) or insists):
             return
-        schema = self._schema(uri) if isinstance(uri, str) else self._of_type(job)
-        if schema is None:
-            if insists:
-                raise _unchecked(job)
+        request = current_request.get()
+        checks = SchemaChecks() if request is None else request.schema_checks
+        args = job.text("args") if "args" in job else ""
+        asked = (uri, insists, job.type, job.get("version"), args)
+        if checks.passed.get(job.id) == asked:
             return
-        errors, has_more = schema.errors(job.get("args", []), MAX_ERRORS)
+        if checks.left_s <= 0:
+            raise _too_long(job, checks)
+        schema = self._schema(uri, checks) if isinstance(uri, str) else self._of_type(job, checks)
+        if schema is not None:
+            self._check(job, schema, checks)
+        elif insists:
+            raise _unchecked(job)
+        checks.passed[job.id] = asked
+
+    def _check(self, job: Job, schema: ArgsSchema, checks: SchemaChecks) -> None:
+        from ojs_aws.middleware.builtin.validation.keywords import OutOfTimeError, Work
+
+        try:
+            with self._measured(checks) as left_s:
+                work = Work(MAX_STEPS, left_s)
+                errors, has_more = schema.errors(job.get("args", []), MAX_ERRORS, work)
+        except OutOfTimeError:
+            checks.left_s = 0
+            raise _too_long(job, checks) from None
         if not errors:
             return
-        of_type = schema.name.rpartition("@")[0]
+        uri, of_type = job.get("schema"), schema.name.rpartition("@")[0]
         details: dict[str, JsonValue] = {
             "field": "args",
             "schema": uri if isinstance(uri, str) else schema.name,
@@ -87,10 +120,19 @@ class SchemaValidation:
             of_type="" if of_type == job.type else of_type,
         )
 
-    def _schema(self, uri: str) -> ArgsSchema | None:
-        return self._looked_up(uri, lambda: uri)
+    @contextmanager
+    def _measured(self, checks: SchemaChecks) -> Iterator[Callable[[], float]]:
+        """Count the processor time of a block; yield what returns how much is left."""
+        begun, left_s = self._processor_s(), checks.left_s
+        try:
+            yield lambda: left_s - (self._processor_s() - begun)
+        finally:
+            checks.left_s -= self._processor_s() - begun
 
-    def _of_type(self, job: Job) -> ArgsSchema | None:
+    def _schema(self, uri: str, checks: SchemaChecks) -> ArgsSchema | None:
+        return self._looked_up(uri, lambda: uri, checks)
+
+    def _of_type(self, job: Job, checks: SchemaChecks) -> ArgsSchema | None:
         """Return the schema of the job's version, else of the latest version of its type."""
         wanted = job.get("version")
 
@@ -101,9 +143,11 @@ class SchemaValidation:
             names = newest_first(list(self._schemas.names(job.type)))
             return names[0].uri if names else ""
 
-        return self._looked_up(f"{job.type}@{'' if wanted is None else wanted}", uri)
+        return self._looked_up(f"{job.type}@{'' if wanted is None else wanted}", uri, checks)
 
-    def _looked_up(self, key: str, find: Callable[[], str]) -> ArgsSchema | None:
+    def _looked_up(
+        self, key: str, find: Callable[[], str], checks: SchemaChecks
+    ) -> ArgsSchema | None:
         """Return the cached value of a key, else look it up now."""
         now = self._clock.now()
         with self._lock:
@@ -113,15 +157,7 @@ class SchemaValidation:
                 return kept.schema
         uri = find()
         entry = self._schemas.load(uri) if uri else None
-        schema: ArgsSchema | None = None
-        if entry is not None:
-            from ojs_aws.middleware.builtin.validation.registry import (  # imports jsonschema
-                compile_registered,
-            )
-
-            document = decode(entry.schema)
-            if isinstance(document, dict):
-                schema = compile_registered(f"{entry.type}@{entry.version}", document)
+        schema = None if entry is None else self._compiled(entry, checks)
         until = Instant(now + (UNKNOWN_KEPT_MS if schema is None else KEPT_MS))
         with self._lock:
             self._kept[key] = _KeptSchema(schema, until)
@@ -129,6 +165,38 @@ class SchemaValidation:
             if len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
         return schema
+
+    def _compiled(self, entry: SchemaEntry, checks: SchemaChecks) -> ArgsSchema | None:
+        from ojs_aws.middleware.builtin.validation.registry import (  # imports jsonschema
+            compile_registered,
+        )
+
+        with self._measured(checks):
+            document = decode(entry.schema)
+            if not isinstance(document, dict):
+                return None
+            name = f"{entry.type}@{entry.version}"
+            return compile_registered(name, document, is_known=True)
+
+
+def _too_long(job: Job, checks: SchemaChecks) -> SchemaValidationError:
+    """Return the error about checks that take too long; it says what was too large."""
+    others, size = len(checks.passed), len(job.text("args").encode())
+    subject = f"{others} other jobs and of this one" if others else f"{size} bytes"
+    return SchemaValidationError(
+        f"To check the arguments of {subject} by their schemas takes more than {SCHEMA_S:g} s of "
+        "processor time, the most for one request.",
+        details={
+            "field": "args",
+            "schema": job.get("schema"),
+            "args_bytes": size,
+            "checked_jobs": others,
+            "max_processor_ms": round(SCHEMA_S * 1000),
+        },
+        hint="Send fewer jobs in one request."
+        if others
+        else "Send smaller arguments, or name a simpler schema.",
+    )
 
 
 def _unchecked(job: Job) -> SchemaValidationError:

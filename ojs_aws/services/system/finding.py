@@ -22,12 +22,15 @@ class FindingCode(StrEnum):
     SWEEP_NEVER = "sweep_never"
     SWEEP_LATE = "sweep_late"
     QUEUE_PAUSED = "queue_paused"
+    BACKLOG_GROWS = "backlog_grows"
     JOB_WAITS = "job_waits"
     JOBS_FAIL = "jobs_fail"
     WORKERS_SILENT = "workers_silent"
     WORKERS_QUIET = "workers_quiet"
     JOBS_RUN_LONG = "jobs_run_long"
+    JOBS_HANG = "jobs_hang"
     WORKERS_DIE = "workers_die"
+    HANDLERS_MISSING = "handlers_missing"
     DEAD_LETTERS = "dead_letters"
 
 

@@ -16,11 +16,14 @@ from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees, Severity
+from ojs_aws.services.system.growing_backlogs import growing_backlogs
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
 
 if TYPE_CHECKING:
     from ojs_aws.ports import JobStore, ListedJob, QueueRegistry
     from ojs_aws.services.jobs.why import Why
+    from ojs_aws.services.system.failure_groups import FailureStatistics
+    from ojs_aws.services.system.missing_handlers import MissingHandlers
     from ojs_aws.services.system.statistics import Statistics
     from ojs_aws.services.system.worker_deaths import WorkerDeaths
     from ojs_aws.services.system.worker_findings import WorkerFindings
@@ -65,7 +68,9 @@ class Findings:
     queues: QueueRegistry
     store: JobStore
     workers: WorkerFindings
+    failures: Callable[[], FailureStatistics]
     deaths: WorkerDeaths
+    missing_handlers: MissingHandlers
     why: Callable[[], Why]
 
     def __call__(self, sees: Sees | None = None) -> FindingsReport:
@@ -78,10 +83,13 @@ class Findings:
         now = totals.computed_at
         checks: dict[str, str] = {}
         found = _paused(totals, now)
+        found += growing_backlogs(totals)
         found += self._old_jobs(totals, sees, now, checks)
         failing = _failing(totals)
         found += failing
-        found += self.deaths(sees, checks, "" if failing else NONE_FAILING)
+        failures = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
+        found += self.deaths(failures, sees, checks, "" if failing else NONE_FAILING)
+        found += self.missing_handlers(failures, sees)
         if sees is None:
             found += self.workers(totals, checks)
         found += _dead_letters(checks, totals)

@@ -14,7 +14,7 @@ from typing import Final
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, total
+from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, minute_of, total
 from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, QueueRegistry
@@ -49,6 +49,8 @@ class Totals:
     :ivar by_queue: of each queue what it holds, and what it did in the last five minutes.
     :ivar times: of each queue how long jobs waited and ran in the last five to ten minutes, or in
         the last five where only one queue was asked for.
+    :ivar paces: of each queue what it did in this minute and the one before, ``pace_ms`` long;
+        nothing where only one queue was asked for.
     :ivar lag: how late changes of late were counted; None if there were none.
     :ivar recent: what they did in the last five minutes that are over.
     :ivar today: what they did since midnight (UTC).
@@ -63,6 +65,8 @@ class Totals:
     today: Tally
     by_queue: Mapping[str, tuple[QueueCounts, Tally]]
     times: Mapping[str, Tally]
+    paces: Mapping[str, Tally]
+    pace_ms: int
     lag: StreamLag | None
     estimated: tuple[str, ...]
     computed_at: Instant
@@ -95,8 +99,11 @@ class Statistics:
         found = {info.name: kept.get(info.name, QueueTotals()) for info in infos}
         by_queue: dict[str, tuple[QueueCounts, Tally]] = {}
         times: dict[str, Tally] = {}
+        paces: dict[str, Tally] = {}
+        before = Instant(minute_of(now) - MINUTE_MS)
         today = Tally()
         for name, totals in found.items():
+            paces[name] = totals.since(before)
             if queue:
                 did = total(each for _, each in self.of.minutes(name, now - RECENT_MS, now))
                 by_queue[name] = (self.of.counts(name), did)
@@ -119,6 +126,8 @@ class Statistics:
             today=today,
             by_queue=by_queue,
             times=times,
+            paces=paces,
+            pace_ms=now - before,
             lag=_lag(found.values(), now),
             estimated=tuple(sorted({n for each, _ in by_queue.values() for n in each.estimated})),
             computed_at=now,

@@ -5,7 +5,6 @@ A job that kills its worker comes back with the next attempt, and kills the next
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.failure_groups import FailureGroup
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.ports import JobStore
-    from ojs_aws.services.system.failure_groups import FailureReport, FailureStatistics
+    from ojs_aws.services.system.failure_groups import FailureReport
 
 RECENT_MS: Final = 1_800_000
 """Deaths count as long as the last one is not longer ago."""
@@ -33,15 +32,16 @@ MIN_DEATHS: Final = 3
 class WorkerDeaths:
     """Looks at the failures of the last hour for attempts that ended with their worker."""
 
-    failures: Callable[[], FailureStatistics]
     store: JobStore
 
-    def __call__(self, sees: Sees | None, checks: dict[str, str], normal: str) -> list[Finding]:
+    def __call__(
+        self, report: FailureReport, sees: Sees | None, checks: dict[str, str], normal: str
+    ) -> list[Finding]:
         """Return what needs attention, and add a sentence about all failures to the checks.
 
+        :param report: the failures that the caller may see.
         :param normal: says why so many failures are no finding; empty if they are one.
         """
-        report = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
         died = [each for each in report.groups if each.group.type == WORKER_DEATH]
         checks["failures"] = _checked(report, sum(each.group.count for each in died), normal)
         oldest = report.until - RECENT_MS

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import span_text
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode
+from ojs_aws.services.system.hung_jobs import hung_jobs
 from ojs_aws.services.workers.service import STALE, queues_of, slots_of, state_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 MAX_WORKERS: Final = 500
 
 MAX_JOBS: Final = 20
-"""Jobs of full workers that are looked at."""
+"""Jobs of workers that are looked at, those of queues in which jobs wait first."""
 
 HELD: Final = 0.5
 """Jobs that run long are found if they hold this share of the workers' places."""
@@ -53,32 +54,42 @@ class WorkerFindings:
             "Workers in Lambda send none."
         )
         found = _silent(silent, more)
+        served: dict[str, list[WorkerInfo]] = {}
         if len(known) < MAX_WORKERS:  # else some that take jobs may be unknown
             served = dict(_waited_for(alive, totals))
             found += _quiet(served, totals)
-            found += self._running_long(served, totals)
-        return found
-
-    def _running_long(
-        self, served: Mapping[str, Sequence[WorkerInfo]], totals: Totals
-    ) -> list[Finding]:
-        """Say in which queues jobs wait while jobs that run too long hold half of the places."""
-        held: dict[str, set[str]] = {}
-        places: dict[str, int] = {}
-        for queue, workers in served.items():
-            serving = [each for each in workers if not each.is_draining]
-            if serving and all(slots_of(each) > 0 for each in serving):
-                held[queue] = {job_id for each in serving for job_id in each.job_ids}
-                places[queue] = sum(map(slots_of, serving))
-        ids = sorted({job_id for each in held.values() for job_id in each})[:MAX_JOBS]
+        places = dict(_places(served))
+        first = {job_id for held, _ in places.values() for job_id in held}
+        others = {job_id for each in alive for job_id in each.job_ids} - first
+        ids = [*sorted(first), *sorted(others)][:MAX_JOBS]
         jobs = self.store.load_many(ids) if ids else {}
-        found = []
-        for queue, job_ids in held.items():
-            running = [jobs[each] for each in sorted(job_ids) if each in jobs]
-            long = [each for each in running if _runs_long(each, totals)]
-            if long and len(long) >= HELD * places[queue]:
-                found.append(_held_up(queue, long, places[queue], totals))
-        return found
+        long = _running_long(places, jobs, totals)
+        named = {str(job_id) for each in long for job_id in cast("list[str]", each.data["job_ids"])}
+        return [*found, *long, *hung_jobs(self.store, jobs.values(), named, now)]
+
+
+def _places(
+    served: Mapping[str, Sequence[WorkerInfo]],
+) -> Iterator[tuple[str, tuple[set[str], int]]]:
+    """Yield queues with the jobs that their workers hold, and how many they can hold."""
+    for queue, workers in served.items():
+        serving = [each for each in workers if not each.is_draining]
+        if serving and all(slots_of(each) > 0 for each in serving):
+            held = {job_id for each in serving for job_id in each.job_ids}
+            yield queue, (held, sum(map(slots_of, serving)))
+
+
+def _running_long(
+    places: Mapping[str, tuple[set[str], int]], jobs: Mapping[str, JobRecord], totals: Totals
+) -> list[Finding]:
+    """Say in which queues jobs wait while jobs that run too long hold half of the places."""
+    found = []
+    for queue, (job_ids, count) in places.items():
+        running = [jobs[each] for each in sorted(job_ids) if each in jobs]
+        long = [each for each in running if _runs_long(each, totals)]
+        if long and len(long) >= HELD * count:
+            found.append(_held_up(queue, long, count, totals))
+    return found
 
 
 def _silent(silent: Sequence[WorkerInfo], more: str) -> list[Finding]:

@@ -80,7 +80,7 @@ class Uniqueness:
                 existing = {positions[at]: job for at, job in refused.existing.items()}
                 locks = {positions[at]: lock for at, lock in refused.locks.items()}
                 self._settle_own(entries, existing, same)
-                self._look(entries, positions, locks if existing or locks else None, same)
+                self._look(entries, positions, locks, same)
                 check_whole(entries)
             else:
                 return outcomes(entries)
@@ -113,18 +113,18 @@ class Uniqueness:
         self,
         entries: Sequence[UniqueEntry],
         positions: Sequence[int],
-        locks: dict[int, UniqueLock] | None,
+        locks: dict[int, UniqueLock],
         same: Same,
     ) -> None:
         """Decide how jobs get past the locks that they met.
 
-        :param locks: None when it is not known what was met: then all are read.
+        :param locks: none when it is not known what was met: then all are read.
         """
         for at in positions:
             entry = entries[at]
             if entry.admission is None or entry.admission.lock is None:
                 continue
-            if locks is None:
+            if not locks:
                 with naming(entries, at):
                     self.decide_on(entry, self.jobs.lock(entry.admission.lock.key), same)
             elif at in locks:

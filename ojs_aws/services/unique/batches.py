@@ -67,9 +67,7 @@ class BatchPlan:
                 continue
             if there.is_update:
                 entry.let = Admitted(record=there.record, is_update=True)
-            elif there.record is not entry.wanted.record and not is_own(
-                there.record, entry.wanted.record
-            ):
+            elif not is_own(there.record, entry.wanted.record):
                 raise DuplicateError(
                     f"Job at index {index}: another job took the id '{there.record.id}' meanwhile.",
                     details={

@@ -7,11 +7,11 @@ writes a line into a second file. ``id`` and ``ended_at`` together identify repe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.errors import BackendError, JsonValue
+from ojs_aws.domain.errors import BackendError, DocumentMissingError, JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.results import ended_at
 from ojs_aws.domain.json_text import RawJson, assemble, encode
@@ -25,6 +25,19 @@ _NAME: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
+class Exported:
+    """Counts what one call wrote.
+
+    :ivar files: how many files.
+    :ivar jobs: how many of the jobs, from the first on, are in files; the others are to be written
+        again.
+    """
+
+    files: int
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Export:
     """Exports jobs.
 
@@ -35,24 +48,36 @@ class Export:
     put: Callable[[str, str], None]
     store: JobStore | None = None
 
-    def __call__(self, jobs: Iterable[JobRecord]) -> int:
+    def __call__(
+        self, jobs: Sequence[JobRecord], has_time: Callable[[], bool] = lambda: True
+    ) -> Exported:
         """Write ended jobs to files: one for each day and queue.
 
-        :returns: the number of files, one call each; and a read for each document kept elsewhere.
+        One call for each file; and a read for each document kept elsewhere.
+
+        :param has_time: whether another job may be read, or another file written.
         :raises BackendError: not all of it is written; the same jobs again write the same files.
         """
         files: dict[tuple[str, str], dict[str, RawJson]] = {}
-        for job in jobs:
+        begins: dict[tuple[str, str], int] = {}
+        done = len(jobs)
+        for place, job in enumerate(jobs):
+            if place and not has_time():
+                done = place
+                break
             ended = ended_at(job)
             if ended is not None:
                 at = format_instant(ended)
+                begins.setdefault((at[:_DATE], job.queue), place)
                 lines = files.setdefault((at[:_DATE], job.queue), {})
                 lines[f"{job.id} {at}"] = self._line(job, at)
-        for (date, queue), lines in files.items():
+        for count, ((date, queue), lines) in enumerate(files.items()):
+            if count and not has_time():
+                return Exported(count, begins[date, queue])
             name = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_NAME]
             key = f"{EXPORT_PREFIX}/date={date}/queue={queue}/{name}.jsonl.gz"
             self.put(key, "".join(f"{line}\n" for line in lines.values()))
-        return len(files)
+        return Exported(len(files), done)
 
     def _line(self, job: JobRecord, ended: str) -> RawJson:
         whole = None if self.store is None else self._whole(job, self.store)
@@ -62,9 +87,11 @@ class Export:
         return assemble({**render_job(whole), "ended_at": encode(ended)})
 
     def _whole(self, job: JobRecord, store: JobStore) -> JobRecord | None:
-        """Return the job with its documents; None if they were deleted meanwhile."""
+        """Return the job with its documents; None if they were deleted meanwhile, or are lost."""
         try:
             return store.fill(job)
+        except DocumentMissingError:
+            return None
         except BackendError:
             if store.load(job.id) is not None:
                 raise

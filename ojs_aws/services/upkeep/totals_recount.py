@@ -2,9 +2,11 @@
 
 Totals follow the stream. They know nothing of the jobs that were there before the first change
 that was counted, and miss a change whose count AWS did not take. So the tick counts the lists, some
-queues at a time, and corrects the totals by the difference: of a new queue at once, because a
-number that is off by a few is better than none, and once more as soon as nothing has changed in it
-for a minute, because then nothing is on its way.
+queues at a time, and corrects the totals by the difference.
+
+A difference may also be changes that the stream's consumer has yet to count. So none is corrected
+before the consumer has handled the tick that found it, and what was counted since may not explain
+it (decision 105).
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.queues.tallies import MINUTE_MS
+from ojs_aws.domain.queues.tallies import MINUTE_MS, minute_of
 from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Tallies
+from ojs_aws.ports import Clock, Marks, Tallies
+from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.queues.stats import MAX_CHECKED, QueueCounts, QueueStatistics
 
 MAX_LOOKS: Final = 20
@@ -35,29 +38,73 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """Holds by how much the lists of a queue differed from its totals.
+
+    :ivar at: when the lists were counted.
+    :ivar totals: what they were compared with.
+    """
+
+    at: Instant
+    totals: QueueTotals
+    changes: Mapping[str, int]
+
+    def is_same(self, now: Difference) -> bool:
+        """Return True if nothing was counted since, and the lists still say the same."""
+        same = (self.totals.version, self.totals.jobs, self.changes)
+        return same == (now.totals.version, now.totals.jobs, now.changes)
+
+    def certain(self, now: Difference) -> dict[str, int]:
+        """Return what the changes that were counted since cannot explain.
+
+        In a busy queue it may still be off by as many as those, so it is at least as large.
+        """
+        limit = self._counted_until(now)
+        smaller = {
+            name: min(amount, now.changes.get(name, 0), key=abs)
+            for name, amount in self.changes.items()
+            if amount * now.changes.get(name, 0) > 0
+        }
+        return {name: amount for name, amount in smaller.items() if abs(amount) > limit}
+
+    def _counted_until(self, now: Difference) -> int:
+        """Return an upper bound of how many jobs came to a state or left one meanwhile."""
+        since = Instant(minute_of(self.at) - MINUTE_MS)
+        before, after = self.totals.jobs, now.totals.jobs
+        moved = sum(abs(after.get(name, 0) - before.get(name, 0)) for name in {*before, *after})
+        return moved + sum(now.totals.since(since).counts.values())
+
+
+@dataclass(frozen=True, slots=True)
 class TotalsRecount:
     """Counts the lists of queues whose totals are new or a day old.
 
     What this process knows of queues saves calls; another one begins without it.
 
     :ivar _next: when the totals of a queue are read again.
-    :ivar _found: the version and the differences that the last count of a queue found.
+    :ivar _found: the differences that the last count of a queue found.
     """
 
     tallies: Callable[[], Tallies]
     statistics: Callable[[], QueueStatistics]
     clock: Clock
+    marks: Callable[[], Marks]
     _next: dict[str, Instant] = field(default_factory=dict)
-    _found: dict[str, tuple[str, dict[str, int]]] = field(default_factory=dict)
+    _found: dict[str, Difference] = field(default_factory=dict)
 
     def tick(self, queues: Iterable[str], is_over: Callable[[], bool]) -> None:
         """Count some of the queues that are due, others with each tick.
+
+        Those of which a difference is to be confirmed come first.
 
         :param is_over: whether no more work may begin.
         """
         now = self.clock.now()
         due = [queue for queue in queues if self._next.get(queue, 0) <= now]
         due.sort(key=lambda queue: zlib.crc32(f"{queue} {now // MINUTE_MS}".encode()))
+        due.sort(key=lambda queue: queue not in self._found)
+        handled = self._handled()
+        due = [queue for queue in due if not self._is_on_its_way(queue, handled)]
         counted = 0
         for queue in due[:MAX_LOOKS]:
             if counted == MAX_COUNTED or is_over():
@@ -81,27 +128,45 @@ class TotalsRecount:
             return False
         return True
 
-    def _count(self, queue: str, seen: QueueTotals) -> None:
-        """Count the lists and correct the totals.
+    def _handled(self) -> Instant:
+        """Return until when the stream's consumer has counted; no call if nobody asks."""
+        if not self._found:
+            return Instant(0)
+        try:
+            return self.marks().read(HANDLED_MARK) or Instant(0)
+        except OjsError:
+            _log.warning("Could not read how far changes are counted", exc_info=True)
+            return Instant(0)
 
-        Who finds a difference the first time waits for the next tick, which finds the same if it
-        is not a change that was on its way.
+    def _is_on_its_way(self, queue: str, handled: Instant) -> bool:
+        """Return True while a difference may be changes that the consumer has not come to."""
+        return queue in self._found and self._found[queue].at > handled
+
+    def _count(self, queue: str, seen: QueueTotals) -> None:
+        """Count the lists and correct the totals by what is certainly wrong.
+
+        Who finds a difference waits for the next tick. A queue that is counted for the first time
+        may be busy meanwhile; it is counted again as soon as it is quiet.
         """
         now = self.clock.now()
         statistics = self.statistics()
         found = statistics.checked(queue, statistics.counts(queue), MAX_CHECKED)
         is_first = seen.counted_at is None
-        changes = _changes(found, seen.jobs, is_first=is_first)
-        if changes and not is_first and self._found.get(queue) != (seen.version, changes):
-            self._found[queue] = (seen.version, changes)
-            return
+        new = Difference(now, seen, _changes(found, seen.jobs, is_first=is_first))
+        old = self._found.pop(queue, None)
+        changes = new.changes
+        if changes and (old is None or not old.is_same(new)):
+            if old is None or not is_first:
+                self._found[queue] = new
+                return
+            changes = old.certain(new)
         at = Instant(0) if is_first else now
         at_least = set(found.estimated) - set(found.at_most)
         if not self.tallies().correct(queue, seen, changes, at, at_least):
             return
         self._next[queue] = Instant(at + DAY_MS)
         if changes and not is_first:
-            _log.warning("Corrected the totals of queue %s by %s", queue, changes)
+            _log.warning("Corrected the totals of queue %s by %s", queue, dict(changes))
 
 
 def _changes(found: QueueCounts, known: Mapping[str, int], *, is_first: bool) -> dict[str, int]:

@@ -14,7 +14,6 @@ from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
-from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ForeignWorkerError,
@@ -28,7 +27,7 @@ from ojs_aws.services.jobs.holder import Holder, check_holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers.drain_state import DrainState
 from ojs_aws.services.workers.liveness import (
-    ShortExtensions,
+    KnownLengths,
     VisibilityTimeouts,
     alive_until,
     check_heartbeat_interval,
@@ -86,7 +85,7 @@ class _Extend:
     :ivar worker: None for one without a name.
     """
 
-    visibility: VisibilityTimeouts
+    default_ms: int
     holder: Holder
     worker: WorkerInfo | None
     requested_ms: int | None
@@ -97,7 +96,7 @@ class _Extend:
         :raises ConflictError: the worker does not hold it.
         """
         check_holder(job, "extend", self.holder)
-        wanted = self.requested_ms or job.visibility_timeout_ms or self.visibility.of(job.queue)
+        wanted = self.requested_ms or held_job.length_of(job, self.default_ms)
         alive = alive_until(self.worker, job, self.requested_ms) if self.worker else None
         return held_job.extend(job, Instant(now + wanted), alive, now=now)
 
@@ -118,7 +117,7 @@ class Heartbeat:
     job_messages: JobMessages
     visibility: VisibilityTimeouts
     draining: DrainState
-    short_extensions: ShortExtensions = field(default_factory=ShortExtensions)
+    known_lengths: KnownLengths = field(default_factory=KnownLengths)
 
     def __call__(
         self,
@@ -136,8 +135,9 @@ class Heartbeat:
         that the worker does not hold: they are lost (worker protocol, section 4.4).
 
         A reservation is extended by the requested time, else by the job's own visibility timeout,
-        else by its queue's or the default; never beyond the execution timeout's effect, and never
-        shortened. The worker counts as alive for three more heartbeats.
+        else by what it was fetched for (section 5.4); never beyond the execution timeout's effect.
+        Its end is never moved earlier, except where it is known how often the worker beats: then
+        the worker counts as dead after three missed heartbeats (decision 100).
 
         :param worker_id: None when the worker gave no name: then the jobs' states alone decide,
             and nothing is registered.
@@ -157,22 +157,14 @@ class Heartbeat:
             known = replace(known, job_ids=tuple(dict.fromkeys(job_ids)))
             worker = self._register(worker_id, known, now, caller.principal)
         result = _Sorted()
-        asked = None
-        if worker is not None and not caller.is_bound:  # bounds need what only the job says
-            asked = self._unread(worker, visibility_timeout_ms)
-        jobs = self._loaded(job_ids) if asked is None else dict.fromkeys(job_ids)
-        for job_id, known_job in jobs.items():
-            job, holder = known_job, Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
-            if asked is not None:
-                try:
-                    which = replace(asked, which=holder.which)
-                    result.extended.append(self.changer.store.extend(job_id, which))
-                    continue
-                except StaleJobError as stale:
-                    job = stale.current
-                    self.short_extensions.note(asked.worker_id, job, now, visibility_timeout_ms)
+        if worker is None or caller.is_bound:  # bounds need what only the job says
+            jobs = self._loaded(job_ids)
+        else:
+            jobs = self._refused(worker, job_ids, visibility_timeout_ms, attempts, result)
+        for job_id, job in jobs.items():
+            holder = Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
             is_seen = job is not None and caller.may_touch(job.queue, job.type)
-            extend = _Extend(self.visibility, holder, worker, visibility_timeout_ms)
+            extend = _Extend(self.visibility.default_ms, holder, worker, visibility_timeout_ms)
             self._extend(job if is_seen else None, job_id, extend, result)
         self._hide(result.extended, now)
         return result.beat(RUNNING if worker is None else worker.directive, now)
@@ -197,7 +189,7 @@ class Heartbeat:
         now = self.changer.clock.now()
         result = _Sorted()
         holder = Holder(worker_id, which)
-        extend = _Extend(self.visibility, holder, None, visibility_timeout_ms)
+        extend = _Extend(self.visibility.default_ms, holder, None, visibility_timeout_ms)
         job = start if extend.changes(start, now) else self.changer.store.load(job_id)
         self._extend(job, job_id, extend, result)
         self._hide(result.extended, now)
@@ -218,10 +210,29 @@ class Heartbeat:
         self.draining.note(worker)
         return worker
 
-    def _unread(self, worker: WorkerInfo, requested_ms: int | None) -> Extension | None:
-        is_short = self.short_extensions.include(worker.id)
-        default_ms = self.visibility.default_ms
-        return unread_extension(worker, requested_ms, default_ms, is_short=is_short)
+    def _refused(
+        self,
+        worker: WorkerInfo,
+        job_ids: Sequence[str],
+        requested_ms: int | None,
+        attempts: Mapping[str, AttemptRef],
+        result: _Sorted,
+    ) -> dict[str, JobRecord | None]:
+        """Extend the reservations that can be extended without a read; return the other jobs.
+
+        A refused write says as much as a read, and how long the worker's reservations are.
+        """
+        default_ms, refused = self.visibility.default_ms, dict[str, JobRecord | None]()
+        known_ms = self.known_lengths.of(worker.id)
+        asked = unread_extension(worker, requested_ms, default_ms, known_ms)
+        for job_id in dict.fromkeys(job_ids):
+            which = replace(asked, which=attempts.get(job_id, ANY_ATTEMPT))
+            try:
+                result.extended.append(self.changer.store.extend(job_id, which))
+            except StaleJobError as stale:
+                refused[job_id] = stale.current
+                self.known_lengths.note(worker, stale.current, requested_ms, default_ms)
+        return refused
 
     def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
         is_known = worker_id is not None and 0 < len(worker_id) <= MAX_WORKER_ID

@@ -1,9 +1,10 @@
 """Computes how long a reservation lasts, and when a silent worker counts as dead.
 
-A worker that promises an interval, or that beats, is found dead after three missed heartbeats,
-however long its reservations are (core, section 7.5.4; worker protocol, section 10). Nothing looks
-for dead workers: each reservation carries the instant up to which its worker was alive, and the
-queue's waiting list is ordered by it like by any other deadline (decision 9).
+A worker that promises an interval, or has beaten twice, is found dead after three missed
+heartbeats, however long its reservations are (core, section 7.5.4; worker protocol, section 10).
+Nothing looks for dead workers: each reservation carries the instant up to which its worker was
+alive, and the queue's waiting list is ordered by it like by any other deadline (decision 9). One
+heartbeat alone gives no pace: it extends the reservation (decision 100).
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.held_job import ROW_REST, Extension
+from ojs_aws.domain.jobs.held_job import (
+    ASSUMED_SILENCE_MS,
+    ROW_REST,
+    Extension,
+    length_of,
+)
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo
 
 MISSED_HEARTBEATS: Final = 3
 """Heartbeats that a worker may miss before it counts as dead (core, section 7.5.4)."""
 
-ASSUMED_INTERVAL_MS: Final = 15_000
-"""The interval of a worker that beats and does not say how often (core, section 7.5.1)."""
-
-ASSUMED_SILENCE_MS: Final = MISSED_HEARTBEATS * ASSUMED_INTERVAL_MS
-"""How long such a worker may be silent."""
+ASSUMED_INTERVAL_MS: Final = ASSUMED_SILENCE_MS // MISSED_HEARTBEATS
+"""The shortest interval that is measured between two heartbeats (core, section 7.5.1)."""
 
 MIN_INTERVAL_MS: Final = 100
 MAX_INTERVAL_MS: Final = 3_600_000
@@ -89,6 +92,11 @@ def silence_ms(worker: WorkerInfo, since: Instant | None = None) -> int:
     return MISSED_HEARTBEATS * interval
 
 
+def has_pace(worker: WorkerInfo) -> bool:
+    """Return whether it is known how often a worker beats: it promised it, or has beaten twice."""
+    return worker.interval_ms is not None or worker.seen_before is not None
+
+
 def moves_rows(worker: WorkerInfo, lasts_ms: int) -> bool:
     """Return whether this heartbeat of a worker moves the rows of its jobs in the waiting list.
 
@@ -106,72 +114,90 @@ def moves_rows(worker: WorkerInfo, lasts_ms: int) -> bool:
     return worker.beats % (1 + stays * 10 // (every * SPREAD_TENTHS)) == 0
 
 
-def unread_extension(
-    worker: WorkerInfo, requested_ms: int | None, default_ms: int, *, is_short: bool = False
-) -> Extension | None:
-    """Return what a heartbeat asks for jobs that nobody has read; None where they must be.
-
-    Only a job's record says when its reservation ends. So the write checks that the end that is
-    asked for is later, or, if none is, that the worker's death comes first.
-
-    :param requested_ms: the extension that it asks for; None to leave the reservation's end.
-    :param default_ms: the extension of most jobs.
-    :param is_short: this worker's reservations end later than it asks for, and keep their ends.
-    """
-    now, silence = worker.last_seen, silence_ms(worker)
-    if requested_ms is None and default_ms < silence:
-        return None
-    is_first = worker.interval_ms is None and worker.seen_before is None
-    if worker.interval_ms is None:
-        silence = max(silence, requested_ms or 0)
-    ends = None if requested_ms is None or is_short else Instant(now + requested_ms)
-    lasts = min(silence, (ends or now + silence) - now)
-    # Its pace would be measured from the start of a job that began earlier.
-    since = Instant(now - ASSUMED_INTERVAL_MS) if is_first else None
-    return Extension(
-        worker_id=worker.id,
-        now=now,
-        alive_until=Instant(now + silence),
-        expires_at=ends,
-        # FETCH may have listed the job earlier than a long extension lets its row stay.
-        moves_row=moves_rows(worker, lasts) or (is_first and lasts > ASSUMED_SILENCE_MS),
-        started_since=since,
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class ShortExtensions:
-    """Remembers in this process which workers ask for less time than their reservations have left.
+class KnownLengths:
+    """Remembers in this process which workers have reservations unlike most.
 
-    No heartbeat shortens a reservation: an update that moved its end would be refused.
+    A heartbeat that does not read its jobs would ask them for the wrong extension, and be refused.
     """
 
-    _workers: dict[str, None] = field(default_factory=dict)
+    _lengths: dict[str, int] = field(default_factory=dict)
 
-    def include(self, worker_id: str) -> bool:
-        """Return whether the last refused heartbeat of a worker asked for too little."""
-        return worker_id in self._workers
+    def of(self, worker_id: str) -> int | None:
+        """Return how long the last refused job of a worker was fetched for; None if as usual.
+
+        Zero for a worker that asks for less time than its reservations have left.
+        """
+        return self._lengths.get(worker_id)
 
     def note(
-        self, worker_id: str, job: JobRecord | None, now: Instant, requested_ms: int | None
+        self,
+        worker: WorkerInfo,
+        job: JobRecord | None,
+        requested_ms: int | None,
+        default_ms: int,
     ) -> None:
         """Learn from a job whose extension was refused."""
         held = job.reservation if job else None
-        if held is None or requested_ms is None:
+        if job is None or held is None:
             return
-        self._workers.pop(worker_id, None)
-        if held.expires_at > now + requested_ms:
-            while len(self._workers) >= MAX_LEARNED:  # the oldest first
-                self._workers.pop(next(iter(self._workers)), None)
-            self._workers[worker_id] = None
+        self._lengths.pop(worker.id, None)
+        if requested_ms is None:
+            length, is_usual = length_of(job, default_ms), length_of(job, 0) == 0
+        else:
+            length, is_usual = 0, held.expires_at <= worker.last_seen + requested_ms
+        if is_usual:
+            return
+        while len(self._lengths) >= MAX_LEARNED:  # the oldest first
+            self._lengths.pop(next(iter(self._lengths)), None)
+        self._lengths[worker.id] = length
 
 
-def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant:
+def unread_extension(
+    worker: WorkerInfo, requested_ms: int | None, default_ms: int, known_ms: int | None = None
+) -> Extension:
+    """Return what a heartbeat asks for jobs that nobody has read.
+
+    Only a job's record says when its reservation ends, and what it was fetched for. So the write
+    checks that the end that is asked for is later, or, if none is, that the worker's death comes
+    first.
+
+    :param requested_ms: the extension that it asks for; None for as long as its jobs were fetched.
+    :param default_ms: what most jobs are fetched for.
+    :param known_ms: see :meth:`KnownLengths.of`.
+    """
+    now = worker.last_seen
+    length = requested_ms or known_ms or default_ms
+    ends: Instant | None = Instant(now + length)
+    silence, alive = ASSUMED_SILENCE_MS, None
+    if has_pace(worker):
+        silence = silence_ms(worker)
+        if worker.interval_ms is None:
+            silence = max(silence, requested_ms or 0)
+        alive = Instant(now + silence)
+        if known_ms == 0 if requested_ms else not known_ms and length >= silence:
+            ends = None
+    lasts = min(silence, (ends or now + silence) - now)
+    return Extension(
+        worker_id=worker.id,
+        now=now,
+        alive_until=alive,
+        expires_at=ends,
+        length_ms=None if requested_ms or ends is None else known_ms or 0,
+        moves_row=moves_rows(worker, lasts),
+    )
+
+
+def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) -> Instant | None:
     """Return until when a worker counts as alive that just sent a heartbeat for a job.
 
-    One that promised no interval, and asks for a longer extension in this very heartbeat, is given
-    it; a promise counts whatever is asked for.
+    None if nobody knows how often it beats: it promised no interval, now or with FETCH, and this is
+    its first heartbeat. One that promised none now, and asks for a longer extension in this very
+    heartbeat, is given it; a promise counts whatever is asked for.
     """
+    held = job.reservation
+    if not has_pace(worker) and (held is None or held.alive_until is None):
+        return None
     silence = silence_ms(worker, job.started_at)
     if worker.interval_ms is None:
         silence = max(silence, requested_ms or 0)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, OjsError
+from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflows.definition import Definition
 from ojs_aws.domain.workflows.faults import MAX_FAULTS, refusal
 from ojs_aws.domain.workflows.workflow import Workflow
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.push import Push
 
 
-def check_jobs(definition: Definition, push: Push) -> None:
-    """Refuse what PUSH would refuse, all faults at once."""
+Members: TypeAlias = Mapping[str, RawJson]
+"""The texts of a job's members, without its id."""
+
+
+def check_jobs(definition: Definition, push: Push) -> dict[int, Members]:
+    """Refuse what PUSH would refuse, all faults at once; return what was checked, by the steps."""
     faults: list[tuple[str, str]] = []
+    checked: dict[int, Members] = {}
     for index, job in definition.jobs.items():
         try:
             _checked(push, job)
+            checked[index] = _members(job)
         except InvalidRequestError as problem:
             field = problem.details.get("field")
             path = definition.paths[index]
@@ -36,16 +43,25 @@ def check_jobs(definition: Definition, push: Push) -> None:
             raise
     if faults:
         raise refusal(faults)
+    return checked
+
+
+def _members(job: Job) -> Members:
+    members = job.members()
+    members.pop("id", None)
+    return members
 
 
 def pass_middleware(
     push: Push,
     made: Workflow,
     definition: Definition,
+    known: Mapping[int, Members],
     keep: Callable[[Mapping[int, Job]], None],
 ) -> None:
     """Let every job of a new workflow pass the enqueue middleware.
 
+    :param known: what was checked of each job; what the middleware changes is checked again.
     :param keep: stores the workflow with its jobs as the middleware left them, by their steps;
         called once, when all have come through.
     :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
@@ -62,8 +78,12 @@ def pass_middleware(
         _check_complete(definition, {index_of[job.id] for job in final})
         keep({index_of[job.id]: job for job in final})
 
+    def check(final: Job) -> None:
+        if _members(final) != known[index_of[final.id]]:
+            _checked(push, final)
+
     paths = {job.id: definition.paths[index_of[job.id]] for job in jobs}
-    run_in_loop(_passed(push, jobs, paths, store))
+    run_in_loop(_passed(push, jobs, paths, check, store))
 
 
 def _check_complete(definition: Definition, kept: set[int]) -> None:
@@ -101,6 +121,7 @@ async def _passed(
     push: Push,
     jobs: Sequence[Job],
     paths: Mapping[str, str],
+    check: Callable[[Job], None],
     store: Callable[[Sequence[Job]], None],
 ) -> list[EnqueueResult]:
     """Pass jobs through the middleware; each chain continues once all jobs are stored."""
@@ -108,7 +129,7 @@ async def _passed(
 
     async def one(job: Job, keep: StoreOne) -> EnqueueResult:
         async def checked(final: Job) -> Job | None:
-            _checked(push, final)
+            check(final)
             return (await keep(final)).job
 
         with _at(paths[job.id]), rejecting(job.id):

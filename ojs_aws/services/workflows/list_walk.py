@@ -47,6 +47,7 @@ class WorkflowWalk:
 
     :ivar view: what the caller may see.
     :ivar behind: the cursor behind the last workflow that the caller may see.
+    :ivar is_followed: whether one was seen that there was no room for.
     """
 
     workflows: Workflows
@@ -55,6 +56,7 @@ class WorkflowWalk:
     limit: int
     found: list[Workflow] = field(default_factory=list)
     behind: str = ""
+    is_followed: bool = False
     examined: int = 0
     jobs: int = 0
 
@@ -71,7 +73,8 @@ class WorkflowWalk:
                 if self._is_over:
                     return self._end()
                 if self._look_at(page.workflows[at : at + PART]):
-                    return WorkflowPage(tuple(self.found), self.behind)
+                    is_last = at + PART >= len(page.workflows) and not page.cursor
+                    return self._full(is_last=is_last)
             if not page.cursor:
                 return WorkflowPage(tuple(self.found))
             cursor, size = page.cursor, PAGE
@@ -89,14 +92,24 @@ class WorkflowWalk:
             self.examined += 1
             if each.id not in seen:
                 continue
+            if self._is_full:
+                self.is_followed = True
+                break
             self.behind = self.workflows.place_of(each)
             if self.skip:
                 self.skip -= 1
             else:
                 self.found.append(each)
-            if len(self.found) == self.limit:
-                return True
-        return False
+        return self._is_full
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.found) == self.limit
+
+    def _full(self, *, is_last: bool) -> WorkflowPage:
+        """Return a full page, with a cursor unless nothing follows."""
+        cursor = self.behind if self.is_followed or not is_last else ""
+        return WorkflowPage(tuple(self.found), cursor, is_followed=self.is_followed)
 
     def _seen(self, ids: Sequence[str]) -> set[str]:
         """Return the workflows whose jobs the caller may all see."""

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.push import Push
 
 MAX_SHOWN: Final = 1000
-"""Jobs of a workflow whose times are shown; of the others only the states are."""
+"""Steps of a workflow that one answer shows, and jobs whose times it has."""
+
+FIRST_STEPS: Final = range(1, 1 + MAX_SHOWN)
+"""The steps that are shown where nobody asks for others; the workflow itself is step 0."""
 
 SKIPPED_AT_ONCE: Final = 100
 
@@ -101,13 +104,13 @@ class WorkflowService:
             digest=_digest(definition),
         )
         push = self.push.for_many()
-        check_jobs(definition, push)
-        if definition.id and (known := self.workflows.load(workflow_id)) is not None:
-            return self._again(made, known)
+        known = check_jobs(definition, push)
+        if definition.id and (before := self.workflows.load(workflow_id)) is not None:
+            return self._again(made, before)
         kept: list[CreatedWorkflow] = []
         graph = definition.graph
         pass_middleware(
-            push, made, definition, lambda jobs: kept.append(self._keep(made, graph, jobs))
+            push, made, definition, known, lambda jobs: kept.append(self._keep(made, graph, jobs))
         )
         return kept[0]
 
@@ -138,15 +141,16 @@ class WorkflowService:
         return CreatedWorkflow(self.get(made.id), is_new=False)
 
     # ------------------------------------------------------------------ reading
-    def get(self, workflow_id: str) -> WorkflowView:
+    def get(self, workflow_id: str, shown: range = FIRST_STEPS) -> WorkflowView:
         """Return a workflow as of now: jobs that ended but are not recorded yet are counted.
 
+        :param shown: the steps that are of interest: their jobs are read, and those that run.
         :raises NotFoundError: there is none.
         """
         workflow = self._found(workflow_id)
         plan = self.workflow_advance.plan(workflow)
         graph = plan.graph
-        jobs = self._jobs(workflow, graph)
+        jobs = self._jobs(workflow, graph, shown)
         running = {*workflow.outstanding(graph)}
         news = [
             each
@@ -154,8 +158,8 @@ class WorkflowService:
             if index in running and (each := self.workflow_advance.news_of(job)) is not None
         ]
         begun = [job.started_at for job in jobs.values() if job.started_at is not None]
-        if news or (begun and workflow.started_at is None):
-            at = min(begun, default=None)
+        at = min(begun, default=None) if workflow.started_at is None else None
+        if news or at is not None:
             workflow = (
                 self.workflow_advance.advance(workflow_id, news, started_at=at, start=workflow)
                 or workflow
@@ -168,15 +172,15 @@ class WorkflowService:
         plan = self.workflows.plan(workflow_id) if _ID.fullmatch(workflow_id) else None
         return [] if plan is None else [*jobs_of(plan)]
 
-    def _jobs(self, workflow: Workflow, graph: Graph) -> dict[int, JobRecord]:
+    def _jobs(self, workflow: Workflow, graph: Graph, shown: range) -> dict[int, JobRecord]:
         """Return the jobs of enqueued steps as of now, those that have not ended first."""
-        running = workflow.outstanding(graph)
-        others = [i for i in graph.jobs if workflow.states[i] in "cfx"]
-        shown = [*running, *others][:MAX_SHOWN]
-        loaded = self.changer.store.load_many([workflow.job_id(index) for index in shown])
+        running = sorted(workflow.outstanding(graph), key=lambda index: index not in shown)
+        others = [i for i in graph.jobs if i in shown and workflow.states[i] in "cfx"]
+        wanted = [*running, *others][:MAX_SHOWN]
+        loaded = self.changer.store.load_many([workflow.job_id(index) for index in wanted])
         now = self.changer.clock.now()
         jobs: dict[int, JobRecord] = {}
-        for index in shown:
+        for index in wanted:
             job = loaded.get(workflow.job_id(index))
             if job is None:
                 continue

@@ -80,16 +80,22 @@ def _goes_on_cancelling(before: Workflow | None, after: Workflow) -> bool:
 
 
 def follow(
-    workflow_advance: Callable[[], WorkflowAdvance], changes: Sequence[tuple[str, WorkflowStage]]
-) -> dict[str, Exception]:
+    workflow_advance: Callable[[], WorkflowAdvance],
+    changes: Sequence[tuple[str, WorkflowStage]],
+    has_time: Callable[[], bool] = lambda: True,
+) -> dict[str, Exception | None]:
     """Apply changes to workflows, those of one workflow together.
 
-    :param advancing: makes the service; not called when there is nothing to do.
+    :param workflow_advance: makes the service; not called when there is nothing to do.
     :param changes: each with its number.
-    :returns: the numbers of those that must be done again, and why.
+    :param has_time: whether another workflow may be begun.
+    :returns: the numbers of those that must be done again, and why; None where no time was left.
     """
-    failed: dict[str, Exception] = {}
+    failed: dict[str, Exception | None] = {}
     for workflow_id, group in _by_workflow(changes).items():
+        if not has_time():
+            failed.update(dict.fromkeys(number for number, _ in group))
+            continue
         try:
             _follow_one(workflow_advance(), workflow_id, [change for _, change in group])
         except Exception as problem:  # one workflow must not hold up the others

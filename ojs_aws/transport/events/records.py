@@ -12,6 +12,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import LastTick
 from ojs_aws.services.cron.runs import ended_run
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.queues.counters import Changed
@@ -47,6 +48,7 @@ class Change:
     :ivar changed: a job that came, went, or changed its state.
     :ivar holding: an active job that was completed, and left its message to be deleted.
     :ivar unlisted: a job that was completed, and that nobody lists yet.
+    :ivar ticked: when a tick ended.
     """
 
     number: str
@@ -63,6 +65,7 @@ class Change:
     changed: Changed | None = None
     holding: JobRecord | None = None
     unlisted: JobRecord | None = None
+    ticked: Instant | None = None
 
 
 def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
@@ -90,6 +93,7 @@ def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
         changed=_changed(old, new, commit),
         holding=old if new and new.is_message_left and old and old.reservation else None,
         unlisted=new if new and new.is_listing_left and not (old and old.is_listing_left) else None,
+        ticked=after.at if isinstance(after, LastTick) else None,
     )
 
 

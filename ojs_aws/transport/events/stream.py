@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.ports import SetAside
-from ojs_aws.topology import SET_ASIDE_METRIC
+from ojs_aws.topology import REFUSED_PUTS_METRIC, SET_ASIDE_METRIC
+from ojs_aws.transport.events.invocation_time import InvocationTime, time_of
 from ojs_aws.transport.events.job_metrics import (
     Measure,
     MeasuredByQueue,
@@ -30,12 +31,14 @@ from ojs_aws.transport.events.records import (
     Change,
     ReadImage,
     change_of,
+    commit_of,
     item_of,
     number_of,
 )
 from ojs_aws.transport.events.seen_records import Memory
 from ojs_aws.transport.events.stream_effects import Consequences
 from ojs_aws.transport.events.stream_publication import Hooks, Publication
+from ojs_aws.transport.events.stream_reader import BatchOutcome, BatchUse, StreamReader
 from ojs_aws.transport.events.stream_retries import Failed, trouble_of
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import Tracing
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 Count = Callable[[int, str], None]
 """Gets how many records were set aside, and by which function."""
 
+Record = Mapping[str, Any]
 Failures = dict[str, list[dict[str, str]]]
 Handler = Callable[[Mapping[str, Any], object], Failures]
 
@@ -69,6 +73,7 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     count: Count | None = None,
     measure: Measure | None = None,
     tracing: Tracing | None = None,
+    reader: StreamReader | None = None,
 ) -> Handler:
     """Return the handler of stream records.
 
@@ -79,12 +84,15 @@ def build_stream(  # noqa: PLR0913 - each of the last is optional and named
     :param count: gets what was set aside; by default a metric in the function's log.
     :param measure: gets what happened to jobs; by default metrics in the function's log.
     :param tracing: has a span for each batch; by default as the settings say.
+    :param reader: pauses between the tries of a batch, and counts those of a record that ends the
+        process. Only the deployed function needs that; by default there is none.
     """
     from ojs_aws.transport.logs import function_logger, invocation_logged
 
     logger = logger or function_logger()
     traced = tracing or function_tracing(backend.settings)
-    consumer = StreamConsumer(backend, read, logger, hooks, count or count_in_log, measure, traced)
+    counts = count or count_in_log
+    consumer = StreamConsumer(backend, read, logger, hooks, counts, measure, traced, reader)
 
     def handle(event: Mapping[str, Any], context: object) -> Failures:
         """Publish the events of a batch."""
@@ -119,6 +127,7 @@ class StreamConsumer:
     count: Count
     measure: Measure | None
     tracing: Tracing
+    reader: StreamReader | None = None
 
     def __post_init__(self) -> None:
         """Start with nothing done."""
@@ -135,45 +144,78 @@ class StreamConsumer:
 
         The event ``{"redrive": true}``, which an operator sends, stands for what was set aside.
         """
+        time, name = time_of(context), getattr(context, "function_name", "")
         if event.get(REDRIVE) is True:
-            return self._redrive(context)
+            return self._redrive(time, name)
+        records: Sequence[Record] = event.get("Records") or ()
+        if self.reader is None:
+            first = self._consume(records, time, name).first_failed
+        else:
+            first = self.reader(records, time, self._use(name)).first_failed
+        return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
+
+    def _use(self, name: str) -> BatchUse:
+        def consume(records: Sequence[Record], time: InvocationTime) -> BatchOutcome:
+            return self._consume(records, time, name)
+
+        def leave_out(record: Record, reason: str) -> None:
+            self._set_aside(record, reason)
+            self.count(1, name)
+
+        return BatchUse(consume=consume, leave_out=leave_out)
+
+    def _consume(self, records: Sequence[Record], time: InvocationTime, name: str) -> BatchOutcome:
+        """Publish the events of a batch, as far as the time goes.
+
+        :param name: of the function; empty where there are no metrics.
+        """
         self._aside = 0
-        records: Sequence[Mapping[str, Any]] = event.get("Records") or ()
         failed: Failed = {}
         changes = [change for record in records if (change := self._change(record, failed))]
-        self._then.send(changes, failed)
-        self._publication.log(changes, failed)
-        self._publication.announce([each for each in changes if each.number not in failed], failed)
-        self._publication.call_hooks(changes, failed)
-        self._then.forget(changes, failed)
-        self._then.list_completed(changes, failed)
+        self._then.send(changes, failed, time)
+        self._publication.log(changes, failed, time)
+        logged = [each for each in changes if each.number not in failed]
+        self._publication.announce(logged, failed, time)
+        self._publication.call_hooks(changes, failed, time)
+        self._then.forget(changes, failed, time)
+        self._then.list_completed(changes, failed, time)
         self._then.delete_messages(changes)
         self._then.wake(changes)
         self._then.count_jobs(changes)
-        self._then.follow(changes, failed)
+        self._then.follow(changes, failed, time)
+        is_refused = any(trouble and trouble.is_refused for trouble in failed.values())
         self._give_up(changes, failed)
-        name = getattr(context, "function_name", "")
+        self._publish_metrics([each for each in changes if each.number not in failed], name)
+        first = next((each for each in map(number_of, records) if each in failed), None)
+        passed = itertools.takewhile(lambda number: number != first, map(number_of, records))
+        known = frozenset(passed)
+        self._then.tally(changes, known)
+        self._then.note_tick(changes, known)
+        return BatchOutcome(first, is_refused=is_refused)
+
+    def _publish_metrics(self, published: Sequence[Change], name: str) -> None:
         if self._aside:
             self.count(self._aside, name)
+        refused_puts = self.backend.events.take_refused()
         if name:
-            published = [each for each in changes if each.number not in failed]
+            if refused_puts:  # a metric costs by the hour in which it comes; most have none
+                publish(name, [(REFUSED_PUTS_METRIC, "Count", refused_puts)])
             events = [event for each in published for event in each.events]
             self._measure(measured(events), name)
             if self.backend.settings.metrics_by_type:
                 self._by_type(events, name)
-        first = next((each for each in map(number_of, records) if each in failed), None)
-        passed = itertools.takewhile(lambda number: number != first, map(number_of, records))
-        self._then.tally(changes, frozenset(passed))
-        return {_DONE: [] if first is None else [{"itemIdentifier": first}]}
 
-    def _redrive(self, context: object) -> Failures:
+    def _redrive(self, time: InvocationTime, name: str) -> Failures:
         """Publish what was set aside, each by itself; return what still cannot be published."""
         log = self.backend.events
         left = []
         for change in log.aside(MAX_REDRIVEN):
-            self._memory.begin_again(change.number)
-            failures = self.handle({"Records": [json.loads(change.record)]}, context)[_DONE]
-            if failures or self._aside:
+            is_left = not time.has()
+            if not is_left:
+                self._memory.begin_again(change.number)
+                failed = self._consume([json.loads(change.record)], time, name).first_failed
+                is_left = failed is not None or self._aside > 0
+            if is_left:
                 left.append({"itemIdentifier": change.number})
             else:
                 log.forget_aside(change.number)
@@ -204,7 +246,10 @@ class StreamConsumer:
         """Set aside what failed too often; if that fails, too, it comes again."""
         for change in changes:
             trouble = failed.get(change.number)
-            if trouble is None or self._memory.tried(change.number) < trouble.tries:
+            if trouble is None:
+                continue
+            age_ms = self.backend.clock.now() - commit_of(change.record).at
+            if not trouble.is_over(self._memory.tried(change.number), age_ms):
                 continue
             try:
                 self._set_aside(change.record, trouble.reason)

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import FAILED
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.workflows.stream_stage import follow
+from ojs_aws.transport.events.invocation_time import InvocationTime
 from ojs_aws.transport.events.records import Change, about
 from ojs_aws.transport.events.seen_records import Memory
-from ojs_aws.transport.events.stream_retries import Failed, trouble_of
+from ojs_aws.transport.events.stream_retries import Failed, refused, trouble_of
 from ojs_aws.transport.tracing import WORKFLOW_SPAN, Tracing
 
 if TYPE_CHECKING:
@@ -34,19 +36,30 @@ class Consequences:
     logger: Logger
     tracing: Tracing
 
-    def send(self, changes: Sequence[Change], failed: Failed) -> None:
+    def send(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Send the messages of jobs that applications stored in their own transactions."""
+        unsent: list[Change] = []
         for change in changes:
             if change.unsent is None or change.number in self.memory.sent:
                 continue
-            if self.backend.job_messages.send_late(change.unsent, self.backend.clock.now()):
+            if not time.has():
+                failed[change.number] = None
+            elif self.backend.job_messages.send_late(change.unsent, self.backend.clock.now()):
                 self.memory.sent.update([change.number])
             else:
-                failed[change.number] = trouble_of(BackendError("The job's message was not sent."))
+                unsent.append(change)
+        is_outage = not any(each.unsent and each.number in self.memory.sent for each in changes)
+        for change in unsent:
+            failed[change.number] = refused("Its message was not sent.", is_outage=is_outage)
 
-    def forget(self, changes: Sequence[Change], failed: Failed) -> None:
+    def forget(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Remove what jobs left behind: DynamoDB removes only their items."""
         for change in changes:
+            if not (change.expired or change.replaced or change.removed):
+                continue
+            if not time.has():
+                failed.setdefault(change.number, None)
+                continue
             try:
                 if change.expired is not None:
                     self._forget_documents(change.expired)
@@ -69,11 +82,17 @@ class Consequences:
             job = replace(job, result=None)
         store.forget_documents(job)
 
-    def list_completed(self, changes: Sequence[Change], failed: Failed) -> None:
+    def list_completed(
+        self, changes: Sequence[Change], failed: Failed, time: InvocationTime
+    ) -> None:
         """List the completed jobs that ACK did not; each record once in this process."""
         listed = self.memory.listed
         found = [each for each in changes if each.unlisted and each.number not in listed]
         if not found:
+            return
+        if not time.has():
+            for change in found:
+                failed.setdefault(change.number, None)
             return
         jobs = [each.unlisted for each in found if each.unlisted]
         try:
@@ -115,15 +134,25 @@ class Consequences:
             self.logger.warning("Could not count the jobs of queues", exc_info=True)
         counted.update(each.number for each in found)
 
-    def follow(self, changes: Sequence[Change], failed: Failed) -> None:
+    def follow(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Move workflows on, even if something else failed."""
         found = [(each.number, each.following) for each in changes if each.following is not None]
         if not found:
             return
         with self.tracing.span(WORKFLOW_SPAN):
-            failures = follow(lambda: self.backend.workflows.advance, found)
+            failures = follow(lambda: self.backend.workflows.advance, found, time.has)
         for number, problem in failures.items():
-            failed.setdefault(number, trouble_of(problem))
+            failed.setdefault(number, None if problem is None else trouble_of(problem))
+
+    def note_tick(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
+        """Note the latest tick whose change, and those before it, will not come again."""
+        ticks = [each.ticked for each in changes if each.ticked and each.number in passed]
+        if not ticks:
+            return
+        try:
+            self.backend.ports.marks().move(HANDLED_MARK, max(ticks))
+        except OjsError:  # the next tick's makes up for it
+            self.logger.warning("Could not note how far events are", exc_info=True)
 
     def tally(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
         """Count what changed with the records that will not come again; the last thing done.

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.events import Event
+from ojs_aws.transport.events.invocation_time import HOOK_MS, InvocationTime
 from ojs_aws.transport.events.records import Change, about
 from ojs_aws.transport.events.seen_records import Memory
-from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE, Failed, Trouble, trouble_of
+from ojs_aws.transport.events.stream_retries import Failed, Trouble, refused, trouble_of
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -38,7 +39,7 @@ class Publication:
         self._hooks = hooks
         self._announce = backend.ports.announce()
 
-    def log(self, changes: Sequence[Change], failed: Failed) -> None:
+    def log(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Append missing events to the log: all at once, else each change by itself."""
         logged = self._memory.logged
         pending = [each for each in changes if any(e.id not in logged for e in each.events)]
@@ -48,12 +49,14 @@ class Publication:
             self._append([event for change in pending for event in change.events])
         except Exception:  # a single event may be the reason
             self._logger.warning("Could not log a batch at once", exc_info=True)
-            self._log_one_by_one(pending, failed)
+            self._log_one_by_one(pending, failed, time)
 
-    def _log_one_by_one(self, pending: Sequence[Change], failed: Failed) -> None:
+    def _log_one_by_one(
+        self, pending: Sequence[Change], failed: Failed, time: InvocationTime
+    ) -> None:
         held: set[str] = set()
         for change in pending:
-            if change.subject in held or len(held) >= OUTAGE:
+            if change.subject in held or len(held) >= OUTAGE or not time.has():
                 failed[change.number] = None
                 continue
             try:
@@ -68,31 +71,43 @@ class Publication:
         self._backend.events.append(missing, self._backend.clock.now())
         self._memory.logged.update(event.id for event in missing)
 
-    def announce(self, changes: Sequence[Change], failed: Failed) -> None:
+    def announce(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Put the events on the bus that it does not have yet."""
         announced = self._memory.announced
         events = [e for change in changes for e in change.events if e.id not in announced]
         if not events:
             return
+        missing = {event.id for event in events}
+        trouble: Trouble | None = None
+        if time.has():
+            missing = self._refused(events)
+            announced.update(event.id for event in events if event.id not in missing)
+            kinds = {event.type for event in events if event.id in missing}
+            alike = [e for change in changes for e in change.events if e.type in kinds]
+            is_outage = not any(event.id in announced for event in alike)
+            trouble = refused("The bus refused it.", is_outage=is_outage)
+        for change in changes:
+            if any(event.id in missing for event in change.events):
+                failed[change.number] = trouble
+
+    def _refused(self, events: Sequence[Event]) -> set[str]:
+        """Put events on the bus; return the ids of those that it did not take."""
         try:
-            refused = set(self._announce(events))
+            missing = set(self._announce(events))
         except Exception:  # whatever happened, it is not known to be there
             self._logger.exception("Could not publish to the bus")
-            refused = {event.id for event in events}
-        announced.update(event.id for event in events if event.id not in refused)
-        for change in changes:
-            if any(event.id in refused for event in change.events):
-                failed[change.number] = Trouble("The bus refused it.", PATIENCE)
-        if refused:
-            self._logger.warning("The bus refused events", extra={"count": len(refused)})
+            missing = {event.id for event in events}
+        if missing:
+            self._logger.warning("The bus refused events", extra={"count": len(missing)})
+        return missing
 
-    def call_hooks(self, changes: Sequence[Change], failed: Failed) -> None:
-        """Call the hooks; after one fails, later events of its subject wait."""
+    def call_hooks(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
+        """Call the hooks while there is time; after one fails, later events of its subject wait."""
         if self._hooks is None:
             return
         held: set[str] = set()
         for change in changes:
-            if change.number in failed or change.subject in held:
+            if change.number in failed or change.subject in held or not time.has(HOOK_MS):
                 failed.setdefault(change.number, None)
                 held.add(change.subject)
                 continue
@@ -103,5 +118,5 @@ class Publication:
                         self._memory.hooked.update([event.id])
             except Exception as problem:  # a user's code may raise anything
                 self._logger.exception("A hook failed", extra=about(change))
-                failed[change.number] = Trouble(f"A hook failed: {problem!r}", MAX_TRIES)
+                failed[change.number] = Trouble(f"A hook failed: {problem!r}")
                 held.add(change.subject)

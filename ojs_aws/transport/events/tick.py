@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueState
+from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.topology import (
     AGE_METRIC,
+    EVENTS_LAG_METRIC,
     LAG_METRIC,
     LEFT_METRIC,
     LOST_METRIC,
@@ -88,7 +91,7 @@ def build_tick(
         undeclared = report.pop("known") - len(backend.settings.queues) - deleted
         report["undeclared_queues"] = max(0, undeclared)
         if name := getattr(context, "function_name", ""):
-            measure(report, oldest_ms, name)
+            measure(report, oldest_ms, name, _events_lag(backend, logger))
             measure_ages(oldest_ms, name, queues)
         return report
 
@@ -103,8 +106,26 @@ def _ends_at(backend: Backend, context: object) -> Instant | None:
     return Instant(backend.clock.now() + max(0, remaining() - MARGIN_MS))
 
 
-def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_name: str) -> None:
-    """Publish how far behind the sweep is, and the longest wait of all queues.
+def _events_lag(backend: Backend, logger: Logger) -> int | None:
+    """Return for how long the stream's consumer has handled nothing, by its mark.
+
+    None if there is no mark, or if it cannot be read: the alarm rings for missing values, too.
+    """
+    try:
+        handled = backend.ports.marks().read(HANDLED_MARK)
+    except OjsError:
+        logger.warning("Could not read how far events are", exc_info=True)
+        return None
+    return None if handled is None else max(0, backend.clock.now() - handled)
+
+
+def measure(
+    report: Mapping[str, int],
+    oldest_ms: Mapping[str, int],
+    function_name: str,
+    events_lag: int | None = None,
+) -> None:
+    """Publish how far behind sweep and events are, and the longest wait of all queues.
 
     They are CloudWatch metrics of the function.
 
@@ -113,11 +134,13 @@ def measure(report: Mapping[str, int], oldest_ms: Mapping[str, int], function_na
     left = sum(report[each] for each in ("failed", "skipped", "jobs_failed", "batches_failed"))
     values: list[tuple[str, str, float]] = [
         (LAG_METRIC, "Milliseconds", report["lag_ms"]),
-        (LEFT_METRIC, "Count", left),
     ]
-    for name, each in ((LOST_METRIC, "batches_lost"), (UNDECLARED_METRIC, "undeclared_queues")):
-        if count := report[each]:  # a metric costs by the hour in which it comes; most have none
+    lost, undeclared = report["batches_lost"], report["undeclared_queues"]
+    for name, count in ((LEFT_METRIC, left), (LOST_METRIC, lost), (UNDECLARED_METRIC, undeclared)):
+        if count:  # a metric costs by the hour in which it comes; most have none
             values.append((name, "Count", count))
+    if events_lag is not None:
+        values.append((EVENTS_LAG_METRIC, "Milliseconds", events_lag))
     if oldest_ms:
         values.append((AGE_METRIC, "Milliseconds", max(oldest_ms.values())))
     publish(function_name, values)

@@ -8,7 +8,7 @@ pydantic reads no other.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired, Required, TypeAlias
+from typing import Annotated, Any, Literal, NotRequired, Required, TypeAlias
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -26,12 +26,17 @@ class Further(TypedDict):
 
 
 class Pagination(TypedDict):
-    """Describes a page of a list; ``total_is_exact`` is false where nobody counted the rest."""
+    """Describes a page of a list.
+
+    ``total_is`` says whether ``total`` is the exact number of what matches, an estimate that
+    counters give, or a lower bound; ``total_is_exact`` is true for the first.
+    """
 
     total: int
     limit: int
     offset: int
     has_more: bool
+    total_is: NotRequired[Literal["exact", "estimate", "at_least"]]
     total_is_exact: NotRequired[bool]
     page: NotRequired[int]
     per_page: NotRequired[int]

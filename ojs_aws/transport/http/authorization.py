@@ -43,7 +43,7 @@ def authenticating(server: Server) -> Callable[[ApiGatewayResolver], Caller]:
 
     def authenticate(app: ApiGatewayResolver) -> Caller:
         event = server.authorized(app.current_event.raw_event)
-        caller = caller_of(event, server.backend.settings)
+        caller = caller_of(event, server.backend.settings, server.backend.clock.now())
         app.context[CALLER] = caller
         return caller
 
@@ -58,8 +58,8 @@ def authorizing(server: Server, route: Route) -> Middleware:
     def find(event: Mapping[str, Any]) -> Caller:
         # As the gateway: it does not ask the authorizer where anybody may call.
         if is_open:
-            return caller_if_known(event, settings)
-        return caller_of(server.authorized(event), settings)
+            return caller_if_known(event, settings, server.backend.clock.now())
+        return caller_of(server.authorized(event), settings, server.backend.clock.now())
 
     def authorize(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         caller = find(app.current_event.raw_event)
@@ -249,19 +249,17 @@ def _bind_unique(caller: Caller, job: Job, place: str) -> None:
 
     Without this the job could be answered with a foreign one, replace it, or keep it out.
     """
-    from ojs_aws.domain.uniqueness import UNIQUE_KEY, bound_key, is_key  # few do
+    from ojs_aws.domain import uniqueness  # few do
 
-    policy = job.get("unique")
-    keys = policy.get("keys") if isinstance(policy, dict) else None
-    if caller.queues and not (isinstance(keys, list) and "queue" in keys):
+    if caller.queues and not uniqueness.counts_queue(job.get("unique")):
         raise PermissionDeniedError(
             "These credentials are bound to queues: their jobs can be unique within a queue only.",
             details={"field": f"{place}unique.keys"},
             hint='Add "queue" to the keys of the unique policy.',
         )
-    given = job.get(UNIQUE_KEY)
-    if isinstance(given, str) and is_key(given):  # anything else is refused by PUSH
-        job[UNIQUE_KEY] = bound_key(job, given)
+    given = uniqueness.chosen_key(job)
+    if isinstance(given, str) and uniqueness.is_key(given):  # anything else is refused by PUSH
+        job[uniqueness.UNIQUE_KEY] = uniqueness.bound_key(job, given)
 
 
 def _may_touch(caller: Caller, job: JobRecord) -> bool:

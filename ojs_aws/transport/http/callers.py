@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ojs_aws.domain.access import ANYBODY, NOBODY, Caller, matches, permissions_of, read_scopes
 from ojs_aws.domain.access_errors import InvalidTokenError, TokenExpiredError, UnauthenticatedError
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
+    from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.access.api_keys import Verdict
 
 CONTEXT: Final = "ojs"
@@ -36,43 +37,44 @@ def verdict_context(verdict: Verdict) -> dict[str, str]:
             "permissions": sorted(caller.permissions),
             "queues": caller.queues,
             "types": caller.types,
+            **({} if verdict.until is None else {"until": verdict.until}),
         }
     return {CONTEXT: json.dumps(found, separators=(",", ":"))}
 
 
-def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
+def caller_of(event: Mapping[str, Any], settings: Settings, now: Instant) -> Caller:
     """Return the caller of a request, by the deployment's way of authentication.
 
     :param event: of API Gateway's HTTP API, payload format 2.0.
     :raises UnauthenticatedError: nobody who is known; also where an authorizer should have spoken
-        and did not.
+        and did not, and where what the gateway remembers of it has expired.
     """
     reader = _READERS.get(settings.auth)
     if reader is None:
         return ANYBODY
     context = event.get("requestContext") or {}
     authorizer = context.get("authorizer")
-    caller = reader(authorizer, settings) if isinstance(authorizer, dict) else None
+    caller = reader(authorizer, settings, now) if isinstance(authorizer, dict) else None
     if caller is None:
         raise UnauthenticatedError("This needs credentials, and none were sent.", hint=_HINT)
     return caller
 
 
-def caller_if_known(event: Mapping[str, Any], settings: Settings) -> Caller:
+def caller_if_known(event: Mapping[str, Any], settings: Settings, now: Instant) -> Caller:
     """Return the caller of a public operation; nobody if unknown."""
     try:
-        return caller_of(event, settings)
+        return caller_of(event, settings, now)
     except UnauthenticatedError:
         return NOBODY
 
 
-def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
+def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller | None:
     given = (authorizer.get("lambda") or {}).get(CONTEXT)
     if not isinstance(given, str):
         return None
     found = json.loads(given)
     refused = found.get("refused")
-    if refused == _EXPIRED:
+    if refused == _EXPIRED or found.get("until", now + 1) <= now:
         raise TokenExpiredError("The API key has expired.", hint="Use the key that replaced it.")
     if refused == "missing":
         return None
@@ -89,7 +91,7 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings) -> Caller | None:
     )
 
 
-def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
+def _by_jwt(authorizer: Mapping[str, Any], settings: Settings, _: Instant) -> Caller | None:
     """Return the caller of a token whose signature, issuer and times the gateway has checked."""
     jwt = authorizer.get("jwt") or {}
     claims = jwt.get("claims") or {}
@@ -108,7 +110,7 @@ def _by_jwt(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
     )
 
 
-def _by_iam(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
+def _by_iam(authorizer: Mapping[str, Any], settings: Settings, _: Instant) -> Caller | None:
     """Return the caller whose signature the gateway has checked; IAM or settings decide."""
     arn = (authorizer.get("iam") or {}).get("userArn")
     if not arn:
@@ -119,16 +121,18 @@ def _by_iam(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
     return Caller(id=f"iam:{arn}", name=str(arn), permissions=permissions_of(read_scopes(found)))
 
 
-def _by_gateway(authorizer: Mapping[str, Any], settings: Settings) -> Caller | None:
+def _by_gateway(authorizer: Mapping[str, Any], settings: Settings, now: Instant) -> Caller | None:
     """Return the caller that the deployment's own authorizer has accepted."""
-    known = _by_key(authorizer, settings) or _by_iam(authorizer, settings)
+    known = _by_key(authorizer, settings, now) or _by_iam(authorizer, settings, now)
     if known is not None:
         return known
     subject = ((authorizer.get("jwt") or {}).get("claims") or {}).get("sub", "")
     return Caller(id=f"gateway:{subject}", name=str(subject))
 
 
-_READERS: Final[Mapping[str, Callable[[Mapping[str, Any], Settings], Caller | None]]] = {
+_Reader: TypeAlias = "Callable[[Mapping[str, Any], Settings, Instant], Caller | None]"
+
+_READERS: Final[Mapping[str, _Reader]] = {
     "api-key": _by_key,
     "jwt": _by_jwt,
     "iam": _by_iam,

@@ -14,6 +14,7 @@ from typing import Final
 from ojs_aws.domain.envelope import SPEC_VERSION
 from ojs_aws.domain.errors import InvalidRequestError, UnsupportedError
 from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE, OJS_VERSION, Request
+from ojs_aws.transport.http.sites import is_from_page
 
 PROFILED_TYPE: Final = f'{OJS_TYPE}; profile="{JSON_TYPE}"'
 """For clients that want the OJS type, but look for the plain one in it."""
@@ -27,6 +28,7 @@ _NEEDS_PLAIN_TYPE: Final = "python-httpx/"
 _GO: Final = "Go-http-client/"
 _RUBY: Final = "ojs-ruby/"
 _OURS: Final = "ojs-aws"
+_BROWSERS: Final = "Mozilla/"
 
 
 class Reader(StrEnum):
@@ -57,6 +59,11 @@ def reader_of(request: Request) -> Reader:
     return Reader.CASES
 
 
+def is_browser(request: Request) -> bool:
+    """Return whether a page in a browser reads the answer, such as the official admin UI's."""
+    return request.header("user-agent").startswith(_BROWSERS)
+
+
 def is_request_id(text: str) -> bool:
     """Return whether to keep a client's request id: visible ASCII, at most 128 characters."""
     return _REQUEST_ID.fullmatch(text) is not None
@@ -82,23 +89,25 @@ def check_version(request: Request) -> None:
 def check_content_type(request: Request) -> None:
     """Refuse a body of a type that this server does not read; GET and DELETE bodies are ignored.
 
-    A body without any content type is read as JSON.
+    A body without any content type is read as JSON, unless a page in a browser sends it: such a
+    body reaches other sites without a preflight.
 
     :raises InvalidRequestError: naming the types that it reads.
     """
     if request.method in {"GET", "DELETE", "HEAD", "OPTIONS"} or not request.body:
         return
     stated = request.header("content-type").partition(";")[0].strip().lower()
-    if stated not in {"", OJS_TYPE, JSON_TYPE}:
-        raise InvalidRequestError(
-            f"The content type {stated[:80]!r} is not supported.",
-            details={
-                "field": "Content-Type",
-                "received": stated[:80],
-                "supported": [OJS_TYPE, JSON_TYPE],
-            },
-            hint=f"Send the body as {OJS_TYPE}.",
-        )
+    if stated in {OJS_TYPE, JSON_TYPE} or not (stated or is_from_page(request.headers)):
+        return
+    raise InvalidRequestError(
+        f"The content type {stated[:80]!r} is not supported.",
+        details={
+            "field": "Content-Type",
+            "received": stated[:80],
+            "supported": [OJS_TYPE, JSON_TYPE],
+        },
+        hint=f"Send the body as {OJS_TYPE}.",
+    )
 
 
 def answer_type(headers: Mapping[str, str], setting: str) -> str:

@@ -40,7 +40,9 @@ _DESCRIPTIONS: Final[Mapping[int, str]] = {
     409: "The state of the job does not permit this, or its id is taken.",
     410: "The outcome of the job is not kept any more.",
     413: "The body or the envelope is too large.",
+    415: "The body is compressed in a way that the server does not read.",
     422: "Well formed, but not to be followed: a policy, a version, or the middleware refuses.",
+    429: "Too many requests, or the queue is full; Retry-After says when to come back.",
     500: "The server failed; whether the request took effect may be unknown.",
     503: "The server cannot reach its table.",
 }
@@ -184,7 +186,8 @@ def _responses(route: Route) -> Schema:
     error = {OJS_TYPE: {"schema": answers[_ERROR]}}
     found = dict.fromkeys(route.statuses, content)
     not_found = {404} if _PATH_PARAMETER.search(route.path) else set()
-    refused = {400, 401, 403, 422, 500, 503, *route.errors, *not_found}
+    unread = {413, 415} if route.request else set()
+    refused = {400, 401, 403, 422, 429, 500, 503, *route.errors, *not_found, *unread}
     found |= dict.fromkeys(sorted(refused), error)
     return {str(status): _response(status, each) for status, each in found.items()}
 

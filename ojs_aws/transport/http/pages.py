@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.list_total import ListTotal, shown_total
 from ojs_aws.transport.http.queries import MAX_OFFSET, number_of, text_of
 
 if TYPE_CHECKING:
@@ -26,15 +27,30 @@ class RequestedPage:
     offset: int
     cursor: str
 
-    def pagination(self, total: int, cursor: str, *, is_exact: bool = True) -> Pagination:
+    def total(self, shown: int, cursor: str, *, is_followed: bool = False) -> ListTotal:
+        """Return what a page shows of the total.
+
+        :param shown: entries of the page.
+        :param cursor: of the next page; empty on the last one.
+        :param is_followed: whether one entry more is known.
+        """
+        return shown_total(
+            shown,
+            offset=self.offset,
+            is_first=not self.cursor,
+            has_more=bool(cursor),
+            is_followed=is_followed,
+        )
+
+    def pagination(self, total: ListTotal, cursor: str) -> Pagination:
         """Return how the answer describes the page.
 
         :param cursor: of the next page; empty on the last one.
-        :param is_exact: False when there are at least so many, and nobody counted the rest.
         """
         return {
-            "total": total,
-            "total_is_exact": is_exact,
+            "total": total.number,
+            "total_is": total.kind.value,
+            "total_is_exact": total.is_exact,
             "limit": self.limit,
             "offset": self.offset,
             "page": self.offset // self.limit + 1,

@@ -15,6 +15,7 @@ DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
 DEFAULT_EVENT_LIMIT: Final = 100
 MAX_EVENT_LIMIT: Final = 1000
+MAX_STEP_LIMIT: Final = 1000
 MAX_WAIT_S: Final = 30
 MAX_OFFSET: Final = 1000
 MAX_CURSOR: Final = 2048
@@ -44,6 +45,10 @@ class Parameter:
 PARAMETERS: Final[Mapping[str, Parameter]] = {
     "limit": Parameter("limit", "Items of a page.", MAX_LIMIT, DEFAULT_LIMIT, 1),
     "event_limit": Parameter("limit", "Events of a page.", MAX_EVENT_LIMIT, DEFAULT_EVENT_LIMIT, 1),
+    "step_limit": Parameter(
+        "limit", "Steps of an answer, at any depth.", MAX_STEP_LIMIT, MAX_STEP_LIMIT, 1
+    ),
+    "step_offset": Parameter("offset", "Steps to skip, in their order.", 20_000, 0),
     "offset": Parameter("offset", "Items to skip; a cursor costs less.", MAX_OFFSET, 0),
     "strategy": Parameter("strategy", "What becomes of the jobs that are left: reject.", 16),
     "cursor": Parameter("cursor", "The next_cursor of the page before.", MAX_CURSOR),

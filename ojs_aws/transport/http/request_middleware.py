@@ -10,7 +10,7 @@ import base64
 import binascii
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler.api_gateway import Response
@@ -39,6 +39,7 @@ from ojs_aws.transport.http.negotiation import (
     check_version,
     is_request_id,
 )
+from ojs_aws.transport.http.sites import check_page
 from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def setting_headers(server: Server) -> Middleware:
         response.headers["OJS-Version"] = OJS_VERSION
         response.headers.update(app.context.get(RATE_HEADERS, {}))
         response.headers["X-Request-Id"] = request_id
+        if app.current_event.http_method.upper() == "HEAD":
+            response.body = ""
         return response
 
     return set_headers
@@ -171,6 +174,19 @@ def answering_errors(logger: Logger) -> Middleware:
 def _left_s(context: LambdaContext) -> float:
     """Return the seconds until the function's time is over."""
     return context.get_remaining_time_in_millis() / 1000
+
+
+def refusing_other_sites(origins: Collection[str]) -> Middleware:
+    """Refuse requests of pages of other sites.
+
+    :param origins: whose pages may ask, beside the server's own.
+    """
+
+    def refuse(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        check_page(headers_of(app), origins)
+        return next_middleware(app)
+
+    return refuse
 
 
 def checking_request(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:

@@ -24,6 +24,7 @@ from ojs_aws.transport.http.request_middleware import (
     checking_request,
     logging_requests,
     note_of,
+    refusing_other_sites,
     request_of,
     response_of,
     setting_headers,
@@ -41,6 +42,7 @@ from ojs_aws.transport.http.routes import (
     pattern_of,
     routes_of,
 )
+from ojs_aws.transport.http.sites import READS
 from ojs_aws.transport.tracing import NO_TRACING, Tracing
 
 if TYPE_CHECKING:
@@ -197,9 +199,26 @@ def _register(
         return response_of(answer)
 
     serve.__name__ = route.operation
-    checks = [authorizing(server, route), *_client_limit(server, route), checking_request]
+    checks = [
+        *_site_check(server, route),
+        authorizing(server, route),
+        *_client_limit(server, route),
+        checking_request,
+    ]
     for path in route.paths:
-        resolver.route(path, route.method, middlewares=checks)(serve)
+        resolver.route(path, [*route.methods], middlewares=checks)(serve)
+
+
+def _site_check(server: Server, route: Route) -> list[Middleware]:
+    """Return what keeps pages of other sites from changes, where a browser needs no credentials.
+
+    Nor does it where an authorizer of the deployment's own accepts cookies or addresses. Keys and
+    signatures are never sent by a browser itself.
+    """
+    settings = server.backend.settings
+    if route.method in READS or settings.auth not in {"none", "gateway"}:
+        return []
+    return [refusing_other_sites(settings.cors_origins)]
 
 
 def _client_limit(server: Server, route: Route) -> list[Middleware]:

@@ -40,7 +40,7 @@ class Route:
     :ivar query: names of the query parameters, described in ``queries.py``.
     :ivar statuses: successful statuses, the usual one first.
     :ivar errors: statuses of the errors that are the operation's own, beside 404 for what the path
-        names.
+        names, and 413 and 415 for a body.
     :ivar is_body_optional: whether an empty body counts as an empty object.
     :ivar media_type: of the answer, where it is not OJS's own.
     :ivar repeatable: True if a POST, PATCH or DELETE may be sent again when its answer was lost:
@@ -70,6 +70,11 @@ class Route:
     def method(self) -> str:
         """Return the method."""
         return self.at.partition(" ")[0]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the method; for what anybody may ask also HEAD, which load balancers send."""
+        return (self.method, "HEAD") if self.is_public else (self.method,)
 
     @property
     def path(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from ojs_aws.transport.http.api_keys import operations as api_keys
@@ -116,23 +116,32 @@ def routes_of(group: Group) -> tuple[Route, ...]:
 _PATTERNS: list[tuple[re.Pattern[str], Route]] = []
 
 
-def _matching(path: str) -> Iterable[Route]:
-    """Return the routes of a path for all methods; fixed paths before those with parameters."""
+def _matching(path: str) -> list[tuple[int, Route]]:
+    """Return the routes of a path for all methods, each with the number of its parameters.
+
+    Fixed paths are before those with parameters.
+    """
     if not _PATTERNS:  # made when first asked for: the functions' own routes do not need them
         made = [(pattern_of(known), route) for route in ROUTES for known in route.paths]
         _PATTERNS.extend(sorted(made, key=lambda pair: pair[0].groups))
     found = canonical_path(path)
-    return [route for pattern, route in _PATTERNS if pattern.fullmatch(found)]
+    return [(each.groups, route) for each, route in _PATTERNS if each.fullmatch(found)]
 
 
 def find(method: str, path: str) -> Route | None:
     """Return the route of a request, or None."""
-    return next((route for route in _matching(path) if route.method == method), None)
+    return next((route for _, route in _matching(path) if method in route.methods), None)
 
 
 def methods_of(path: str) -> tuple[str, ...]:
-    """Return the methods that a path knows; none for an unknown path."""
-    return tuple(sorted({route.method for route in _matching(path)}))
+    """Return the methods that a path knows; none for an unknown path.
+
+    A fixed path is none of the ids, names or versions that stand in its place elsewhere.
+    """
+    matching = _matching(path)
+    fewest = matching[0][0] if matching else 0
+    own = [route for groups, route in matching if groups == fewest]
+    return tuple(sorted({method for route in own for method in route.methods}))
 
 
 def group_of(method: str, path: str) -> Group:

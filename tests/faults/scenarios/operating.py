@@ -129,7 +129,7 @@ def declare(world: World) -> None:
 
 def keys(world: World) -> None:
     """A key of the API: made, given another secret, and ended."""
-    client = world.account.aws.clients.dynamodb
+    client = world.account.clients.dynamodb
     made = iter(range(1, 1000))
     book = KeyBook(
         DynamoApiKeys(client, world.settings.table),

@@ -44,7 +44,7 @@ def bulk(world: World) -> None:
 
 def transact(world: World) -> None:
     """An application's own transaction."""
-    client = world.account.aws.clients.dynamodb
+    client = world.account.clients.dynamodb
 
     def commit(backend: Any) -> None:
         prepared = backend.jobs.transact(Job("demo.echo", [1], id=FIRST, unique=BY_TYPE))
@@ -85,7 +85,11 @@ def undeclared(world: World) -> None:
 
 PUSHING: Final = (
     Scenario(name="push", play=lambda world: world.pushes()),
-    Scenario(name="push-in-an-item", play=lambda world: world.pushes(args=[ITEM])),
+    Scenario(
+        name="push-in-an-item",
+        play=lambda world: world.pushes(args=[ITEM]),
+        leaves_documents=True,
+    ),
     Scenario(
         name="push-in-an-object",
         play=lambda world: world.pushes(args=[OBJECT]),

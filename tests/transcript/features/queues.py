@@ -75,6 +75,11 @@ STEPS: Final[list[Step]] = [
     post(
         "push to a draining queue", "/jobs", {"type": "a", "args": [], "queue": "email"}, wait_s=60
     ),
+    post(
+        "register a cron job of a draining queue",
+        "/cron",
+        {"name": "c", "cron": "0 0 * * *", "type": "a", "args": [], "options": {"queue": "email"}},
+    ),
     post("drain an unknown queue", "/queues/nowhere/drain"),
     post("resume a draining queue", "/queues/email/resume"),
 ]

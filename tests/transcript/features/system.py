@@ -30,6 +30,7 @@ STEPS: Final[list[Step]] = [
     bare("ask by HEAD", "HEAD", "/ojs/v1/health"),
     bare("ask by OPTIONS", "OPTIONS", "/ojs/v1/jobs"),
     bare("ask for an unknown path by OPTIONS", "OPTIONS", "/nowhere"),
+    bare("ask for the versions of a schema by OPTIONS", "OPTIONS", "/ojs/v1/schemas/a/versions"),
     bare("ask by TRACE", "TRACE", "/ojs/v1/jobs"),
     bare("state a version", "POST", "/ojs/v1/jobs", JOB, ojs_version="1.0"),
     bare("state a version that is not spoken", "POST", "/ojs/v1/jobs", JOB, ojs_version="9.0"),

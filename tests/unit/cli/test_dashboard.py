@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 import webbrowser
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from ojs_aws.cli.session import ExitCode
 from ojs_aws.client import SigV4
 from ojs_aws.client.transports.credentials import ApiKey, Credentials
 from tests.commands import run_command
+from tests.load import HUNG_S
 
 FAR = "https://jobs.example.com"
 
@@ -60,6 +62,16 @@ class Near:
         connection.close()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
 
+    def ask_raw(self, target: str) -> tuple[int, str]:
+        """Send a request with a target that no browser sends."""
+        port = int(self.server.url.rstrip("/").rpartition(":")[2])
+        lines = (f"GET {target} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Connection: close", "", "")
+        with socket.create_connection(("127.0.0.1", port), timeout=HUNG_S) as connection:
+            connection.sendall("\r\n".join(lines).encode("latin-1"))
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            return answer.status, answer.read().decode()
+
 
 @pytest.fixture
 def far() -> Far:
@@ -73,10 +85,12 @@ def opened(upstream: Upstream) -> Iterator[Near]:
     server = DashboardServer(upstream, 0)
     thread = threading.Thread(target=server.serve)
     thread.start()
-    yield Near(server)
-    server.stop()
-    thread.join()
-    server.close()
+    try:
+        yield Near(server)
+    finally:
+        server.stop()
+        thread.join()
+        server.close()
 
 
 @pytest.fixture
@@ -156,6 +170,46 @@ def test_only_the_api_is_passed_on(near: Near, far: Far, path: str) -> None:
     assert far.asked == []
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "x.evil.example:/ojs/v1/health",
+        "x@evil.example/ojs/v1/health",
+        ":1@evil.example/ojs/v1/health",
+        "http://evil.example/ojs/v1/health",
+        "https://evil.example/ojs/v1/health",
+        "/\\evil.example/ojs/v1/health",
+        "/ojs/v1/health?x=\x01",
+        "/ojs/v1/health?x=\x7f",
+        "/ojs/v1/health?x=\xe9",
+        "/ojs/v1/health#x",
+    ],
+)
+@pytest.mark.parametrize("url", [FAR, f"{FAR}:8443", f"{FAR}/stage"])
+def test_the_key_goes_to_no_other_host(far: Far, target: str, url: str) -> None:
+    """Whatever stands in the first line of the request."""
+    with opened(far.upstream(ApiKey("the-key"), url)) as dashboard:
+        status, text = dashboard.ask_raw(target)
+    assert (status, json.loads(text)["error"]["code"]) == (400, "invalid_request")
+    assert far.asked == []
+
+
+def test_a_target_with_two_slashes_names_no_host(near: Near, far: Far) -> None:
+    """Python's server reads them as one, and nothing depends on that."""
+    host = {"host": "localhost:8081"}
+    assert near.server.answer("GET", "//evil.example/ojs/v1/health", host, b"").status == 400
+    assert far.asked == []
+
+
+def test_a_path_before_the_api_is_kept(far: Far) -> None:
+    """The stage of an API Gateway, or the path of a proxy."""
+    with opened(far.upstream(ApiKey("the-key"), f"{FAR}/stage/ojs/v1")) as dashboard:
+        assert dashboard.ask("/ojs/v1/rate-limits/a%2Fb?x=%20&y=a+b")[0] == 200
+    assert [str(each.url) for each in far.asked] == [
+        f"{FAR}/stage/ojs/v1/rate-limits/a%2Fb?x=%20&y=a+b"
+    ]
+
+
 def test_without_a_key_the_page_asks_for_one_and_sends_it(far: Far) -> None:
     """A 401 reaches the page; what is pasted there is passed on."""
     far.status = 401
@@ -233,11 +287,12 @@ def test_the_command_opens_the_browser_unless_asked_not_to(served: list[str]) ->
     ("options", "says"),
     [
         (["--url", "jobs.example.com"], "is no URL of an OJS server"),
+        (["--url", "https://jobs.example.com:port"], "is no URL of an OJS server"),
         (["--url", "http://jobs.example.com", "--api-key", "k"], "use https"),
         (["--url", FAR, "--api-key", "k", "--iam"], "not both"),
         (["--url", FAR, "--region", "eu-west-1"], "are for --iam"),
     ],
-    ids=["url", "http", "both", "region"],
+    ids=["url", "port", "http", "both", "region"],
 )
 def test_what_cannot_work_is_refused_at_once(
     served: list[str], options: list[str], says: str

@@ -16,6 +16,8 @@ from ojs_aws.bootstrap import build_authentication
 from tests.aws import EmbeddedAws, embedded
 from tests.commands import run_command
 
+pytestmark = pytest.mark.moto
+
 ROOT = Path(__file__).resolve().parents[3]
 
 

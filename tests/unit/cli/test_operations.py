@@ -107,7 +107,7 @@ REASONS: Final = {
 """Why a method of the client has no command."""
 
 OTHERS: Final = frozenset(
-    {"cost", "dashboard", "local", "settings", "middleware", "reference", "run"}
+    {"cost", "dashboard", "local", "settings", "middleware", "preflight", "reference", "run"}
 )
 """Commands that call no operation of the client."""
 

@@ -236,6 +236,7 @@ def f(): ...
     [
         (["--queues", "A b"], "The 'queue' attribute must be lowercase letters"),
         (["--log-level", "loud"], "--log-level is one of DEBUG, INFO, WARNING, ERROR, not 'loud'"),
+        (["--log-format", "xml"], "--log-format is one of text, json, not 'xml'"),
     ],
 )
 def test_a_wrong_option_is_refused(
@@ -247,10 +248,10 @@ def test_a_wrong_option_is_refused(
 
 # ---------------------------------------------------------------------------------- the parts
 def test_the_child_gets_the_same_options() -> None:
-    options = RunOptions("shop:worker", ("a", "b"), 3, "DEBUG")
+    options = RunOptions("shop:worker", ("a", "b"), 3, "DEBUG", "json")
     rest: list[Any] = child_command(options)[3:]
     assert rest == [
         *("run", "shop:worker", "--queues", "a", "--queues", "b"),
-        *("--concurrency", "3", "--log-level", "DEBUG"),
+        *("--concurrency", "3", "--log-level", "DEBUG", "--log-format", "json"),
     ]
     assert "--reload" not in rest

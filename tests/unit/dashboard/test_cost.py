@@ -63,6 +63,7 @@ def keep_busy(aws: EmbeddedAws, queues: Iterable[str]) -> None:
             tallies.add(queue, Instant(minute * MINUTE_MS), tally, f"{queue}-{minute}")
 
 
+@pytest.mark.moto
 @pytest.mark.slow
 def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
     """And so does an open list of queues: its counts have a bound, whatever the backlog."""

@@ -169,7 +169,7 @@ def test_a_whole_policy_is_read() -> None:
         ({"keys": ["meta"]}, "unique.meta_keys"),
         ({"keys": ["meta"], "meta_keys": []}, "unique.meta_keys"),
         ({"keys": ["args"], "args_keys": [1]}, "unique.args_keys"),
-        ({"period": 60}, "unique.period"),
+        ({"period": -60}, "unique.period"),
         ({"period": "an hour"}, "unique.period"),
         ({"states": ["running"]}, "unique.states"),
         ({"on_conflict": "merge"}, "unique.on_conflict"),

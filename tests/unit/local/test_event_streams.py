@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import closing
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -65,13 +66,18 @@ def test_the_stream_of_a_job_that_has_ended_is_over() -> None:
 
 
 def test_a_silent_stream_has_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No more than one for each interval."""
-    monkeypatch.setattr(event_streams, "HEARTBEAT_S", 0.3)
-    stream = EventStreams(0.05).follow(b"id: 1\n\n", Functions())
+    """One for each interval, by a clock that moves with each look at the log."""
+    functions = Functions()
+    clock = SimpleNamespace(monotonic=lambda: 4.0 * len(functions.asked))
+    monkeypatch.setattr(event_streams, "time", clock)
+    monkeypatch.setattr(event_streams, "GATHER_S", 0)
+    stream = EventStreams().follow(b"id: 1\n\n", functions)
     next(stream)
-    begun = time.monotonic()
-    assert [next(stream), next(stream)] == [HEARTBEAT, HEARTBEAT]
-    assert time.monotonic() - begun >= 0.5
+    looks = []
+    for _ in range(3):
+        assert next(stream) == HEARTBEAT
+        looks.append(len(functions.asked))
+    assert looks == [3, 6, 9]  # 12 s each, the first look after HEARTBEAT_S
 
 
 def test_a_server_that_stops_says_so_and_waits_for_its_streams() -> None:
@@ -80,17 +86,37 @@ def test_a_server_that_stops_says_so_and_waits_for_its_streams() -> None:
     stream = streams.follow(b"id: 1\n\n", Functions())
     next(stream)
     parts: list[bytes] = []
-    thread = threading.Thread(target=lambda: parts.extend(stream))
+
+    def send() -> None:
+        with closing(stream):
+            parts.extend(stream)
+
+    thread = threading.Thread(target=send)
     thread.start()
-    deadline = time.monotonic() + HUNG_S
-    while not streams._open:
-        assert time.monotonic() < deadline
     streams.close()
     thread.join(HUNG_S)
     assert b"event: server.shutdown\n" in parts[-1]
     assert parts[-1].startswith(b"id: 1\n")
     assert streams._open == 0
     assert [*streams.follow(b"id: 2\n\n", Functions())] == [b"id: 2\n\n"]
+
+
+def test_a_stopping_server_waits_for_the_last_byte_of_a_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The end of the last chunk is sent after the last event: without it the answer is cut off."""
+    monkeypatch.setattr(event_streams, "GRACE_S", HUNG_S)
+    streams = EventStreams()
+    stream = streams.follow(b"id: 1\n\n", Functions())
+    stopping = threading.Thread(target=streams.close)
+    stopping.start()
+    assert b"event: server.shutdown\n" in [*stream][-1]
+    assert stopping.is_alive()
+    stream.close()
+    stream.close()
+    stopping.join(HUNG_S)
+    assert not stopping.is_alive()
+    assert streams._open == 0
 
 
 def test_of_too_many_streams_the_last_ones_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +156,7 @@ def test_a_client_sees_a_job_run_and_the_server_stop() -> None:
             assert stream.headers["content-type"] == "text/event-stream"
             lines = events_of(stream.iter_lines())
             body = {"type": "demo.echo", "args": [1], "options": {"queue": "demo"}}
-            job_id = httpx.post(f"{url}/jobs", json=body).json()["job"]["id"]
+            job_id = client.post(f"{url}/jobs", json=body).json()["job"]["id"]
             received = [next(lines) for _ in range(3)]
             assert [data["to"] for _, data in received] == ["available", "active", "completed"]
             with client.stream("GET", f"{url}/jobs/{job_id}/events") as ended:

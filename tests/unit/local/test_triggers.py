@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 TABLE = "t"
-QUIET_S = 0.3
 URL = f"{queue_url_prefix()}q"
 
 
@@ -60,6 +59,35 @@ class Rounds:
     def __call__(self) -> bool:
         self.count += 1
         return self._step()
+
+
+class Waits(Signal):
+    """A signal that notes for how long a loop waits for it; the loop is quiet then."""
+
+    def __init__(self, signal: Signal) -> None:
+        super().__init__()
+        self._signal = signal
+        self._begun = threading.Condition()
+        self.timeouts: list[float] = []
+
+    @property
+    def count(self) -> int:
+        return self._signal.count
+
+    def notify(self) -> None:
+        self._signal.notify()
+
+    def wait(self, seen: int, timeout_s: float) -> None:
+        with self._begun:
+            self.timeouts.append(timeout_s)
+            self._begun.notify_all()
+        self._signal.wait(seen, timeout_s)
+
+    def until_quiet(self) -> float:
+        """Return for how long the loop waits, once it does."""
+        with self._begun:
+            assert self._begun.wait_for(lambda: self.timeouts, HUNG_S)
+            return self.timeouts[-1]
 
 
 class Handled:
@@ -108,31 +136,31 @@ Run = Callable[[Loop], None]
 
 
 def queue_loop(sqs: SQSClient, handler: Handled, is_off: Callable[[], bool] | None = None) -> Any:
-    """A loop over the queue's trigger, and its rounds."""
+    """A loop over the queue's trigger, its rounds, and its waits."""
     trigger = SqsTrigger(sqs, URL, handler, "q", is_off, EmbeddedMessages("q").due_s)
-    rounds = Rounds(trigger.step)
-    return Loop("sqs", rounds, trigger.pause_s, MESSAGES), rounds
+    rounds, waits = Rounds(trigger.step), Waits(MESSAGES)
+    return Loop("sqs", rounds, trigger.pause_s, waits), rounds, waits
 
 
 def test_a_trigger_without_messages_does_nothing(sqs: SQSClient, running: Run) -> None:
-    loop, rounds = queue_loop(sqs, Handled())
+    loop, rounds, waits = queue_loop(sqs, Handled())
     running(loop)
-    time.sleep(QUIET_S)
+    assert waits.until_quiet() == triggers.LONGEST_S
     assert rounds.count == 1
 
 
 def test_a_sent_message_wakes_its_trigger(sqs: SQSClient, running: Run) -> None:
     handler = Handled()
-    loop, _ = queue_loop(sqs, handler)
+    loop, _, waits = queue_loop(sqs, handler)
     running(loop)
-    time.sleep(QUIET_S)  # it waits by now
+    waits.until_quiet()
     sqs.send_message(QueueUrl=URL, MessageBody="m")
     handler.wait_for(1)
 
 
 def test_a_delayed_message_wakes_its_trigger_when_due(sqs: SQSClient, running: Run) -> None:
     handler = Handled()
-    loop, rounds = queue_loop(sqs, handler)
+    loop, rounds, _ = queue_loop(sqs, handler)
     running(loop)
     sent = time.monotonic()
     sqs.send_message(QueueUrl=URL, MessageBody="m", DelaySeconds=1)
@@ -146,9 +174,9 @@ def test_a_message_that_is_shown_early_wakes_its_trigger(sqs: SQSClient, running
     sqs.send_message(QueueUrl=URL, MessageBody="m")
     [taken] = sqs.receive_message(QueueUrl=URL, VisibilityTimeout=600)["Messages"]
     handler = Handled()
-    loop, _ = queue_loop(sqs, handler)
+    loop, _, waits = queue_loop(sqs, handler)
     running(loop)
-    time.sleep(QUIET_S)
+    assert waits.until_quiet() == triggers.LONGEST_S
     assert handler.events == []
     sqs.change_message_visibility(
         QueueUrl=URL, ReceiptHandle=taken["ReceiptHandle"], VisibilityTimeout=0
@@ -161,27 +189,27 @@ def test_a_trigger_that_is_on_again_receives_what_waited(sqs: SQSClient, running
     handler, is_off = Handled(), threading.Event()
     is_off.set()
     sqs.send_message(QueueUrl=URL, MessageBody="m")
-    loop, rounds = queue_loop(sqs, handler, is_off.is_set)
+    loop, _, waits = queue_loop(sqs, handler, is_off.is_set)
     running(loop)
-    time.sleep(QUIET_S)
-    assert (handler.events, rounds.count) == ([], 1)
+    assert waits.until_quiet() == triggers.LOOK_S
+    assert handler.events == []
     is_off.clear()
     handler.wait_for(1)
 
 
-def stream_loop(handler: Handled) -> tuple[Loop, Rounds]:
-    """A loop over the stream's trigger, and its rounds."""
+def stream_loop(handler: Handled) -> tuple[Loop, Rounds, Waits]:
+    """A loop over the stream's trigger, its rounds, and its waits."""
     stream = EmbeddedStream(TABLE)
     trigger = StreamTrigger(stream, handler, stream.is_behind)
-    rounds = Rounds(trigger.step)
-    return Loop("stream", rounds, trigger.pause_s, RECORDS), rounds
+    rounds, waits = Rounds(trigger.step), Waits(RECORDS)
+    return Loop("stream", rounds, trigger.pause_s, waits), rounds, waits
 
 
 def test_the_stream_s_trigger_waits_for_records(dynamodb: DynamoDBClient, running: Run) -> None:
     handler = Handled()
-    loop, rounds = stream_loop(handler)
+    loop, rounds, waits = stream_loop(handler)
     running(loop)
-    time.sleep(QUIET_S)
+    assert waits.until_quiet() == triggers.LONGEST_S
     assert rounds.count == 1
     put(dynamodb, 1)
     handler.wait_for(1)
@@ -196,7 +224,7 @@ def test_records_that_the_trigger_filters_out_do_not_hide_others(
         dynamodb.put_item(TableName=TABLE, Item=key)
     put(dynamodb, 1)
     handler = Handled()
-    loop, _ = stream_loop(handler)
+    loop, _, _ = stream_loop(handler)
     running(loop)
     handler.wait_for(1)
 
@@ -204,7 +232,7 @@ def test_records_that_the_trigger_filters_out_do_not_hide_others(
 def test_records_that_failed_are_passed_on_again(dynamodb: DynamoDBClient, running: Run) -> None:
     """Although nothing new is written."""
     handler = Handled({"batchItemFailures": [{"itemIdentifier": "1"}]})
-    loop, _ = stream_loop(handler)
+    loop, _, _ = stream_loop(handler)
     running(loop)
     put(dynamodb, 1)
     handler.wait_for(2)
@@ -216,7 +244,7 @@ def test_a_table_made_again_is_read_from_its_beginning(
 ) -> None:
     """As after a reset in test mode."""
     handler = Handled()
-    loop, _ = stream_loop(handler)
+    loop, _, _ = stream_loop(handler)
     running(loop)
     put(dynamodb, 1)
     handler.wait_for(1)
@@ -248,13 +276,15 @@ def test_a_timer_fires_at_once_and_then_waits_until_its_time(running: Run) -> No
     assert rounds.count <= 6
 
 
-def test_a_waiting_loop_stops_at_once() -> None:
-    loop = Loop("waiting", lambda: False, lambda: None)
+def test_a_waiting_loop_stops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not when its wait is over."""
+    monkeypatch.setattr(triggers, "LONGEST_S", 2 * HUNG_S)
+    waits = Waits(Signal())
+    loop = Loop("waiting", lambda: False, lambda: None, waits)
     loop.start()
-    time.sleep(QUIET_S)
-    began = time.monotonic()
-    loop.stop()
-    assert time.monotonic() - began < triggers.LONGEST_S / 10
+    assert waits.until_quiet() == 2 * HUNG_S
+    loop.stop(HUNG_S)
+    assert not loop._thread.is_alive()
 
 
 def test_an_event_between_look_and_wait_is_not_missed() -> None:

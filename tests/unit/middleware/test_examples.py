@@ -43,7 +43,7 @@ def test_section_10_1_the_enqueue_flow_of_the_specification_runs() -> None:
         "DeduplicationMiddleware lets pass: email.send",
         (
             "Enqueued: email.send ['user@example.com', 'welcome'] in default, "
-            "meta ['locale', 'timezone', 'traceparent', 'tracestate']"
+            "meta ['locale', 'span_id', 'timezone', 'trace_id', 'traceparent', 'tracestate']"
         ),
     ]
     assert lines[-2:] == ["report.build: dropped by deduplication", "2 jobs stored"]

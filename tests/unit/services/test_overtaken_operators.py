@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.access import UNBOUND
 from ojs_aws.domain.errors import BackendError, ConflictError, InvalidPolicyError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.limits import admin as limits
@@ -22,6 +24,7 @@ from ojs_aws.services.queues.purge import Purge
 from tests.job_steps import pushed
 from tests.simulation.world import World
 
+ERROR = parse_object(encode({"type": "Broken", "message": "it broke"}))
 KEPT = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
 
 
@@ -34,8 +37,7 @@ def claim(world: World) -> JobRecord:
 def die(world: World) -> JobRecord:
     """A dead letter."""
     pushed(world.backend, retry=KEPT)
-    error = parse_object(encode({"type": "Broken", "message": "it broke"}))
-    return world.backend.jobs.fail(claim(world).id, "w", error)
+    return world.backend.jobs.fail(claim(world).id, "w", ERROR)
 
 
 def after_next(world: World, name: str, act: Callable[[], object]) -> None:
@@ -110,6 +112,41 @@ def test_a_dead_letter_that_was_retried_meanwhile_is_not_deleted(world: World) -
     with pytest.raises(ConflictError):
         world.backend.dead_letters.service.delete(dead.id)
     assert world.store.jobs[dead.id].state is JobState.AVAILABLE
+
+
+@pytest.mark.parametrize("action", [BulkAction.RETRY, BulkAction.DELETE])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_dead_letter_that_came_back_after_as_of_stays(
+    world: World, action: BulkAction, is_named: bool
+) -> None:
+    """It was retried and failed again, after it was read: the dry run has not seen that."""
+    dead = die(world)
+    seen_at = world.clock.now()
+    world.clock.advance(s=1)
+
+    def fail_again() -> None:
+        world.backend.dead_letters.service.retry(dead.id)
+        world.backend.jobs.fail(claim(world).id, "w", ERROR)
+
+    after_next(world, "load_many", fail_again)
+    chosen = [dead.id] if is_named else DeadLetterFilter(queue="default")
+    report = world.backend.dead_letters.bulk(action, chosen, as_of=seen_at)
+    assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
+    assert world.store.jobs[dead.id].state is JobState.DISCARDED
+
+
+@pytest.mark.parametrize(("ms", "done"), [(-1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("action", [BulkAction.RETRY, BulkAction.DELETE])
+def test_as_of_includes_jobs_that_were_discarded_at_that_instant(
+    world: World, action: BulkAction, ms: int, done: int
+) -> None:
+    """A dry run says when it looked; it saw what had happened by then."""
+    dead = die(world)
+    as_of = Instant(world.clock.now() + ms)
+    world.clock.advance(s=1)
+    bulk = world.backend.dead_letters.bulk
+    seen = bulk.preview(action, [dead.id], 1, "", view=UNBOUND, as_of=as_of)
+    assert (seen.done, bulk(action, [dead.id], as_of=as_of).done) == (done, done)
 
 
 def test_a_dead_letter_that_was_deleted_meanwhile_is_deleted(world: World) -> None:

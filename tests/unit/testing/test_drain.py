@@ -262,6 +262,20 @@ async def test_a_drain_moves_the_clock_on_to_scheduled_jobs(ojs: Ojs) -> None:
     assert ojs.now == datetime(2026, 2, 14, 10, tzinfo=UTC)
 
 
+async def test_a_drain_of_one_queue_waits_for_no_other_queues_jobs(ojs: Ojs) -> None:
+    """The clock stays where the own last job was due; jobs of other queues run when asked for."""
+    began = ojs.now
+    await send_mail.options(delay="2h").enqueue("mine")
+    await build_report.options(delay="1h").enqueue("sooner")
+    await build_report.options(delay="3h").enqueue("later")
+    report = await ojs.drain("mail", with_scheduled=True)
+    assert [each.job.args[0] for each in report.executions] == ["mine"]
+    assert ojs.now - began == timedelta(hours=2)
+    assert [job.state for job in ojs.all_enqueued(build_report)] == ["available", "scheduled"]
+    assert len(await ojs.drain("mail", with_scheduled=True)) == 0
+    assert ojs.now - began == timedelta(hours=2)
+
+
 async def test_a_job_for_a_time_of_this_machine_is_due_after_as_long(ojs: Ojs) -> None:
     await asyncio.sleep(0.01)
     soon = datetime.now(UTC) + timedelta(minutes=10)

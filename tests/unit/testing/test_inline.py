@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -63,6 +64,19 @@ async def test_a_delay_does_not_count(ojs: Ojs) -> None:
     await send_mail.options(delay="24h").enqueue("a@b.c")
     [job] = ojs.assert_completed(send_mail)
     assert job.scheduled_at is not None
+
+
+async def test_a_job_that_would_end_before_its_time_runs_now(ojs: Ojs) -> None:
+    """It is not over yet, and its delay does not count."""
+    due, end = ojs.now + timedelta(hours=2), ojs.now + timedelta(hours=1)
+    await send_mail.options(scheduled_at=due, expires_at=end).enqueue("a@b.c")
+    ojs.assert_completed(send_mail, count=1)
+
+
+async def test_a_job_that_is_over_does_not_run(ojs: Ojs) -> None:
+    await send_mail.options(expires_at=ojs.now - timedelta(hours=1)).enqueue("a")
+    [job] = ojs.all_enqueued()
+    assert job.state == "discarded"
 
 
 async def test_both_chains_of_middleware_run_around_the_job() -> None:

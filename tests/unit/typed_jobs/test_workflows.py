@@ -36,9 +36,13 @@ async def send(to: str) -> Receipt:
     return Receipt(len(to))
 
 
-@jobs.job("report.make", unique={"keys": ["type", "args"]})
+@jobs.job("report.make")
 async def report(day: str, limit: int = 10) -> int:
     return limit + len(current_job().parent_results)
+
+
+@jobs.job("report.once", unique={"keys": ["type", "args"]})
+async def once(day: str) -> None: ...
 
 
 async def run(shop: Shop) -> None:
@@ -116,11 +120,15 @@ def test_synchronous_code_starts_workflows(world: World) -> None:
 
 def test_a_step_is_not_unique() -> None:
     """A duplicate would leave the step without a job; what a sender asks for stays."""
-    steps = chain(report.call("x"), report.options(unique={"keys": ["type"]}).call("x"))
-    declared, asked = steps.to_parts().jobs()
-    assert declared.unique is None
+    asking = once.options(unique={"keys": ["type"]}).call("x")
+    meant = once.options(unique=None).call("x")
+    with pytest.warns(UserWarning, match="'report.once' is not unique in a chain") as warned:
+        steps = chain(once.call("x"), asking, meant)
+    assert [each.filename for each in warned] == [__file__]
+    declared, asked, without = steps.to_parts().jobs()
+    assert (declared.unique, without.unique) == (None, None)
     assert asked.unique == {"keys": ["type"]}
-    assert report.call("x").to_job().unique is not None
+    assert once.call("x").to_job().unique is not None
 
 
 async def test_a_large_result_is_fetched_by_its_reference(shop: Shop) -> None:

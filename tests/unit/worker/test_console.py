@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -25,6 +28,7 @@ from ojs_aws.worker.console import (
 )
 from ojs_aws.worker.failure import SnoozeError
 from ojs_aws.worker.job_lines import JobLines
+from ojs_aws.worker.log_records import JsonFormatter
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
 
 SECRET = "s3cret-argument"
@@ -147,13 +151,14 @@ async def test_a_line_counts_the_attempts_that_count(capsys: pytest.CaptureFixtu
     assert f"{job(0).id} attempt 2 failed" in line
 
 
-async def test_a_type_without_a_handler_is_an_error_line(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(("wait_s", "level"), [(0, "ERROR  "), (60, "WARNING")])
+async def test_a_type_without_a_handler_is_one_line(
+    capsys: pytest.CaptureFixture[str], wait_s: float, level: str
 ) -> None:
-    """With the nearest name."""
-    await Bench().run("email.sedn")
+    """With the nearest name, whether the job waits for another worker or is discarded."""
+    await Bench(missing_handler_wait_s=wait_s).run("email.sedn")
     (line,) = lines(capsys, "email.sedn")
-    assert line.startswith("ERROR   No handler is registered for 'email.sedn'. Did you mean")
+    assert line.startswith(f"{level} No handler is registered for 'email.sedn'. Did you mean")
     assert "'email.send'?" in line
     assert job(0).id in line
 
@@ -162,7 +167,7 @@ async def test_a_type_without_a_handler_is_logged_by_every_worker(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """As a record with fields, also where no worker speaks: in Lambda, or under a framework."""
-    bench = Bench(middleware=[])
+    bench = Bench(middleware=[], missing_handler_wait_s=0)
     bench.source.ready = [job(1, "email.sedn")]
     with patch.object(logging.getLogger("ojs_aws"), "propagate", new=True):
         await bench.worker_until_idle()
@@ -198,6 +203,75 @@ def test_only_our_loggers_are_set_up_and_left_as_they_were() -> None:
             assert isinstance(worker.job_lines, JobLines)
         assert (ours.handlers, ours.level) == ([], logging.NOTSET)
         assert vars(worker)["job_lines"] is None
+
+
+async def work_logging(*, is_json: bool = False, level: int = logging.INFO) -> None:
+    """Run a job as ``ojs-aws run`` does, whose function logs."""
+    bench, shop = Bench(middleware=[]), logging.getLogger("parcels.mail")
+
+    async def later(_: JobContext, to: str) -> None:
+        await asyncio.to_thread(shop.info, "sending to %s", "ada", extra={"template": "welcome"})
+        shop.debug("not shown")
+
+    bench.worker.handler("mail.log")(later)
+    bench.source.ready = [job(1, "mail.log", "x")]
+    with unconfigured(), speaking(bench.worker, level=level, has_application=True, is_json=is_json):
+        await bench.worker_until_idle()
+    shop.info("outside")
+
+
+async def test_what_a_job_logs_is_shown_with_the_job(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also from other threads; nothing is set up afterwards."""
+    await work_logging()
+    (line,) = lines(capsys, "sending to ada")
+    assert line.startswith("INFO    sending to ada ")
+    assert line.endswith(f" [mail.log {job(1).id} attempt 1] template=welcome")
+    await work_logging(level=logging.WARNING)
+    assert lines(capsys, "") == []
+
+
+async def test_records_can_be_shown_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """One object in each line, those of the worker as well."""
+    await work_logging(is_json=True)
+    shown = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    (found,) = (each for each in shown if each["logger"] == "parcels.mail")
+    datetime.fromisoformat(found.pop("timestamp"))
+    assert found == {
+        "level": "INFO",
+        "logger": "parcels.mail",
+        "message": "sending to ada",
+        "template": "welcome",
+        "job_id": job(1).id,
+        "job_type": "mail.log",
+        "queue": job(1).queue,
+        "attempt": 1,
+    }
+    assert {each["job_id"] for each in shown if each.get("status") == "completed"} == {job(1).id}
+
+
+def test_an_error_is_a_member_of_its_record_in_json() -> None:
+    """And what JSON cannot say is written as text."""
+    problem = ValueError("it is no number")
+    info = (ValueError, problem, None)
+    record = logging.LogRecord("a", logging.ERROR, "", 0, "%s", ("b",), info)
+    record.path = Path("c")
+    shown = json.loads(JsonFormatter().format(record))
+    assert (shown["message"], shown["path"]) == ("b", "c")
+    assert shown["exception"].endswith("ValueError: it is no number")
+
+
+async def test_the_applications_logging_wins_over_the_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing is added to it."""
+    root, worker = logging.getLogger(), Bench().worker
+    with unconfigured():
+        root.addHandler(logging.NullHandler())
+        level = root.level
+        with speaking(worker, level=logging.DEBUG, has_application=True, is_json=True):
+            assert (len(root.handlers), root.level) == (1, level)
+            logging.getLogger("shop").error("hidden")
+    assert capsys.readouterr().err == ""
 
 
 def test_a_process_keeps_to_the_logging_of_its_application() -> None:

@@ -258,13 +258,15 @@ def test_a_handler_may_discard_its_job(bench: Bench) -> None:
     assert job.error.type == "payment.stolen"
 
 
-def test_an_unknown_type_is_discarded_with_a_hint(bench: Bench) -> None:
-    """No number of retries makes a handler appear; the message names the nearest type."""
+@pytest.mark.parametrize(("wait_s", "state"), [(0, JobState.DISCARDED), (3600, JobState.RETRYABLE)])
+def test_an_unknown_type_waits_or_is_discarded_with_a_hint(wait_s: int, state: JobState) -> None:
+    """As the worker is set; the message names the nearest type."""
+    bench = Bench(missing_handler_wait_s=wait_s)
     bench.worker.handler("email.send")(lambda ctx: None)
     job_id = bench.push("email.sent")
     bench.invoke()
     job = bench.job(job_id)
-    assert job.state is JobState.DISCARDED
+    assert (job.state, job.uncounted_attempts) == (state, int(wait_s > 0))
     assert job.error is not None
     assert "email.send" in job.error.message
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
@@ -36,7 +37,7 @@ from ojs_aws.adapters.dynamodb.values import (
     read_number,
     string,
 )
-from ojs_aws.adapters.errors import is_contended, translated
+from ojs_aws.adapters.errors import CANCELLED, is_contended, translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
@@ -64,6 +65,7 @@ class DynamoEventLog(InTable):
     retention_s: int
     new_token: Callable[[], str]
     _tails: list[Tail] = field(default_factory=list)
+    _refused: list[str] = field(default_factory=list)
 
     def append(self, events: Sequence[Event], now: Instant) -> None:
         """Make one conditional put per chunk; two more calls if another consumer came first."""
@@ -84,8 +86,15 @@ class DynamoEventLog(InTable):
             if written is not None:
                 self._tails[:] = [written]
                 return
+            self._refused.append(token)
             tail = None
         raise BackendError("Too many consumers append to the event log at once.")
+
+    def take_refused(self) -> int:
+        """Make no call."""
+        count = len(self._refused)
+        self._refused.clear()
+        return count
 
     def _find_tail(self) -> Tail | None:
         items = self.query(
@@ -140,8 +149,8 @@ class DynamoEventLog(InTable):
                         *[self._new_chunk(item) for item in chunks],
                     ],
                 )
-            except self.client.exceptions.TransactionCanceledException as problem:
-                if is_contended(problem):
+            except refusals() as problem:
+                if error_code(problem) != CANCELLED or is_contended(problem):
                     raise
                 return None
         return written

@@ -67,11 +67,15 @@ class _Found:
 
     def add(self, event: Event, behind: _Place) -> None:
         """Add a wanted event, and the place behind it; a repeated one is left out."""
-        if self.query.matches(event) and event.id not in self.ids:
+        if self.lacks(event):
             self.ids.add(event.id)
             self.events.append(event)
             self.places.append(behind.sorted_cursor)
             self.size += len(event.data)
+
+    def lacks(self, event: Event) -> bool:
+        """Return whether an event is wanted and not among these."""
+        return self.query.matches(event) and event.id not in self.ids
 
     def page(self, end: _Place, *, has_more: bool, has_gap: bool) -> EventPage:
         """Return the page that was read forward to a place."""
@@ -147,28 +151,36 @@ class EventReader(InTable):
         """Return the newest matching events, oldest first, and the end of the log as the place."""
         found = _Found(query)
         end = _Place(0)
-        for position, events in self._newest():
+        has_earlier = False
+        for position, events, is_oldest in self._newest():
             end = max(end, _Place(position + 1))
+            has_earlier = not is_oldest
             for event in reversed(events):
-                if not found.is_full:
+                if found.is_full:
+                    has_earlier = has_earlier or found.lacks(event)
+                else:
                     found.add(event, _Place(position))
             if found.is_full:
                 break
-        return EventPage(tuple(reversed(found.events)), end.cursor)
+        return EventPage(tuple(reversed(found.events)), end.cursor, has_earlier=has_earlier)
 
     def end(self) -> str:
         """Return the cursor behind the newest event: one query of one row."""
         last, _ = self._query("", limit=1, forward=False, project=True)
         return _Place(position_of(last[0]) + 1 if last else 0).sorted_cursor
 
-    def _newest(self) -> Iterator[tuple[int, list[Event]]]:
-        """Yield chunks from the end backwards, as many as a page may read."""
+    def _newest(self) -> Iterator[tuple[int, list[Event], bool]]:
+        """Yield chunks from the end backwards, as many as a page may read.
+
+        Each with whether it is known to be the oldest one.
+        """
         before = ""
         for _ in range(MAX_QUERIES):
             items, is_more = self._query(f"< {before}" if before else "", forward=False)
-            for item in items:
+            for number, item in enumerate(items, 1):
                 before = chunk_key(position_of(item))
-                yield position_of(item), chunk_events(item)
+                is_oldest = number == len(items) and not is_more
+                yield position_of(item), chunk_events(item), is_oldest
             if not is_more:
                 return
 
@@ -204,7 +216,7 @@ class EventReader(InTable):
         raise field_error("after", message, hint)
 
     def _candidates(self, time: int) -> Iterator[tuple[int, list[Event]]]:
-        yield from self._newest()
+        yield from ((position, events) for position, events, _ in self._newest())
         yield from filter(None, self._chunks_from(self._at(time)))
 
     def _query(

@@ -23,6 +23,7 @@ from ojs_aws.domain.jobs.tracing import trace_id_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports.for_each import ForEach, in_order
+from ojs_aws.topology import DOCUMENT_PREFIX
 
 ITEM: Final = "item"
 S3: Final = "s3"
@@ -190,4 +191,4 @@ def _key(job_id: str, place: StoredElsewhere) -> Item:
 
 def object_key(job_id: str, place: StoredElsewhere) -> str:
     """Return the S3 key of a document."""
-    return f"jobs/{job_id}/{place.digest}"
+    return f"{DOCUMENT_PREFIX}{job_id}/{place.digest}"

@@ -20,6 +20,7 @@ from ojs_aws.domain.timestamps import Instant
 _COLUMNS: Final[c.Columns] = {
     c.OPTIONAL_NUMBER: {
         n.RESERVED_UNTIL: "expires_at",
+        n.RESERVED_FOR: "length_ms",
         n.EXECUTION_ENDS: "execution_ends_at",
         n.ALIVE_UNTIL: "alive_until",
     },

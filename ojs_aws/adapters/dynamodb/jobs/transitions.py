@@ -28,6 +28,8 @@ def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) ->
     held = reservation_values(job_id, reservation)
     for name, value in held.items():
         update.set(name, value)
+    if n.RESERVED_FOR not in held:  # an earlier version's FAIL does not remove it
+        update.remove(n.RESERVED_FOR)
     update.add(n.ATTEMPT, 1)
     update.add(n.VERSION, 1)
     update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.AVAILABLE))}")
@@ -69,6 +71,7 @@ def completing(
         n.WORKER,
         n.RESERVATION,
         n.RESERVED_UNTIL,
+        n.RESERVED_FOR,
         n.EXECUTION_ENDS,
         n.ALIVE_UNTIL,
         n.HANDLE,
@@ -89,29 +92,17 @@ def completing(
 
 
 def extending(asked: Extension) -> Update:
-    """Return the update that lets the worker of an active job count as alive for longer."""
+    """Return the update that extends the reservation of an active job."""
     update = Update()
-    now, until = update.value(number(asked.now)), update.value(number(asked.alive_until))
-    update.set(n.ALIVE_UNTIL, number(asked.alive_until))
     update.add(n.VERSION, 1)
     update.when(f"{update.name(n.STATE)} = {update.value(string(JobState.ACTIVE))}")
-    ends, due = update.name(n.RESERVED_UNTIL), update.value(number(asked.due_at))
-    update.when(f"{update.name(n.EXECUTION_ENDS)} >= {due}")
-    if asked.expires_at is None:
-        update.when(f"{ends} >= {until}")
-    else:
-        update.set(n.RESERVED_UNTIL, number(asked.expires_at))
-        last = update.value(number(asked.expires_at))
-        update.when(f"({ends} > {now} AND {ends} <= {last})")
-    # Later than it was: so a repetition of this write fails, and finds its own token.
-    alive = update.name(n.ALIVE_UNTIL)
-    is_later = f"({alive} > {now} AND {alive} < {until})"
-    update.when(f"(attribute_not_exists({alive}) OR {is_later})")
+    runs_until = update.value(number(asked.runs_until))
+    update.when(f"{update.name(n.EXECUTION_ENDS)} >= {runs_until}")
+    _move_ends(update, asked)
     _be_attempt(update, asked.which)
     _be_held_by(update, asked.worker_id)
-    if asked.started_since is not None:
-        since = update.value(number(asked.started_since))
-        update.when(f"{update.name(n.STARTED)} >= {since}")
+    if asked.length_ms is not None:
+        _be_fetched_for(update, asked.length_ms)
     if asked.moves_row:
         update.set(n.GSK, string(n.instant_key(asked.due_at)))
     else:
@@ -119,6 +110,40 @@ def extending(asked: Extension) -> Update:
         last = update.value(string(n.due_key(asked.due_at, is_far=True)))
         update.when(f"{update.name(n.GSK)} BETWEEN {first} AND {last}")
     return update
+
+
+def _move_ends(update: Update, asked: Extension) -> None:
+    """Let a worker count as alive for longer, its reservation end later, or both.
+
+    One of them is later than it was: so a repetition of the write fails, and finds its own token.
+    """
+    now, ends = update.value(number(asked.now)), update.name(n.RESERVED_UNTIL)
+    alive = update.name(n.ALIVE_UNTIL)
+    if asked.expires_at is not None:
+        update.set(n.RESERVED_UNTIL, number(asked.expires_at))
+        last = update.value(number(asked.expires_at))
+        is_before = "<" if asked.alive_until is None else "<="
+        update.when(f"({ends} > {now} AND {ends} {is_before} {last})")
+    if asked.alive_until is None:
+        update.when(f"attribute_not_exists({alive})")
+        return
+    until = update.value(number(asked.alive_until))
+    update.set(n.ALIVE_UNTIL, number(asked.alive_until))
+    is_later = f"({alive} > {now} AND {alive} < {until})"
+    update.when(f"(attribute_not_exists({alive}) OR {is_later})")
+    if asked.expires_at is None:
+        update.when(f"{ends} >= {until}")
+
+
+def _be_fetched_for(update: Update, length_ms: int) -> None:
+    """Let the update fail if the job was fetched for another time; 0 for the default."""
+    own, fetched = update.name(n.VISIBILITY), update.name(n.RESERVED_FOR)
+    if not length_ms:
+        update.when(f"attribute_not_exists({own})")
+        update.when(f"attribute_not_exists({fetched})")
+        return
+    length = update.value(number(length_ms))
+    update.when(f"({own} = {length} OR {fetched} = {length})")
 
 
 def _be_held_by(update: Update, worker_id: str) -> None:

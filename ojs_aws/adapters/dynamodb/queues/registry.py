@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import ClientError
-
+from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
@@ -22,7 +21,7 @@ from ojs_aws.adapters.dynamodb.values import (
     read_string,
     string,
 )
-from ojs_aws.adapters.errors import error_code, translated
+from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.timestamps import Instant
@@ -30,8 +29,10 @@ from ojs_aws.ports import JobList, LastTick, QueueInfo
 from ojs_aws.topology import (
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
+    OWNER_TAG,
     PAUSED_ATTRIBUTE,
     QUEUE_PARTITION,
+    TICK_PARTITION,
     dead_letter_queue_name,
     sqs_queue_name,
 )
@@ -49,7 +50,6 @@ EXISTS: Final = frozenset(
 PAUSED_AT: Final = PAUSED_ATTRIBUTE
 SWEPT_UNTIL: Final = "su"
 SWEEP_CURSOR: Final = "sc"
-TICK: Final = "tick"
 LAG: Final = "lag"
 OLDEST: Final = "oldest"
 TRIGGERS: Final = "tr"
@@ -57,6 +57,8 @@ PAUSED_BY: Final = "pb"
 RESUMED_BY: Final = "rb"
 MAX_NOTED: Final = 10_000
 """Names that a process remembers; beyond, a queue may be registered again."""
+NOTED_MS: Final = 3_600_000
+"""How long it remembers them: others may remove what it has registered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class DynamoQueueRegistry(InTable):
     queue_url_prefix: str
     declared: tuple[str, ...]
     allow_undeclared: bool
-    noted: set[str] = field(default_factory=set)
+    noted: dict[str, Instant] = field(default_factory=dict)
 
     def ensure(self, queue: str, now: Instant) -> None:
         """Register the queue, then create its SQS queue; each may exist already.
@@ -91,14 +93,19 @@ class DynamoQueueRegistry(InTable):
                         "SqsManagedSseEnabled": "true",
                         "RedrivePolicy": json.dumps(redrive),
                     },
+                    tags={OWNER_TAG: self.queue_prefix},
                 )
-            except ClientError as problem:
+            except refusals() as problem:
                 if error_code(problem) not in EXISTS:
                     raise
 
     def note(self, queue: str, now: Instant) -> None:
-        """Make one update at the first use in this process; none for a declared queue."""
-        if queue not in self.declared and queue not in self.noted:
+        """Make one update at the first use in this process, and each hour of use.
+
+        None for a declared queue.
+        """
+        noted_at = self.noted.get(queue)
+        if queue not in self.declared and (noted_at is None or now >= noted_at + NOTED_MS):
             self.register(queue, now)
 
     def register(self, queue: str, now: Instant) -> None:
@@ -106,8 +113,8 @@ class DynamoQueueRegistry(InTable):
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         self.update_item(_key(queue), update)
-        if len(self.noted) < MAX_NOTED:
-            self.noted.add(queue)
+        if len(self.noted) < MAX_NOTED or queue in self.noted:
+            self.noted[queue] = now
 
     def all(self) -> list[QueueInfo]:
         """Run one query, more only beyond a megabyte of queues."""
@@ -121,6 +128,7 @@ class DynamoQueueRegistry(InTable):
         """Make one consistent read."""
         if item := self.get_item(_key(queue)):
             return read_queue(item)
+        self.noted.pop(queue, None)  # somebody has removed it
         return QueueInfo(name=queue) if queue in self.declared else None
 
     def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
@@ -186,17 +194,21 @@ class DynamoQueueRegistry(InTable):
 
     def last_tick(self) -> LastTick | None:
         """Make one read."""
-        item = self.get_item(_TICK_KEY, is_consistent=False)
-        at = read_instant(item, n.COMPLETED)
-        oldest = json.loads(read_string(item, OLDEST) or "{}")
-        return None if at is None else LastTick(at, read_count(item, LAG), oldest)
+        return read_tick(self.get_item(_TICK_KEY, is_consistent=False))
 
 
-_TICK_KEY: Final = item_key(TICK, TICK)
+_TICK_KEY: Final = item_key(TICK_PARTITION, TICK_PARTITION)
 
 
 def _key(queue: str) -> Item:
     return item_key(PARTITION, queue)
+
+
+def read_tick(item: Item) -> LastTick | None:
+    """Return the end of a sweep that an item describes; None for an empty one."""
+    at = read_instant(item, n.COMPLETED)
+    oldest = json.loads(read_string(item, OLDEST) or "{}")
+    return None if at is None else LastTick(at, read_count(item, LAG), oldest)
 
 
 def read_queue(item: Item) -> QueueInfo:

@@ -164,19 +164,24 @@ class DynamoWorkflows(InTable):
         return found
 
     def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
-        """Run a query of the index, more to find one state, and one read of the workflows."""
-        keys: list[Item] = []
+        """Run a query of the index, more to find one state, and one read of the workflows.
+
+        The query asks for one row more, which is not read.
+        """
+        found: list[Item] = []
         start = row_at(LIST, cursor) if cursor else {}
         for _ in range(MAX_PAGES):
-            rows, start = self._rows(limit - len(keys), start)
-            keys += [
-                key_in(row) for row in rows if state is None or read_string(row, n.STATE) == state
-            ]
-            if not start or len(keys) >= limit:
+            rows, start = self._rows(limit + 1 - len(found), start)
+            found += [row for row in rows if state is None or read_string(row, n.STATE) == state]
+            if not start or len(found) >= limit:
                 break
-        found = {each.id: each for each in map(workflow_of, self.get_items(keys))}
+        if is_followed := len(found) > limit:
+            start = found[limit - 1]
+        keys = [key_in(row) for row in found[:limit]]
+        there = {each.id: each for each in map(workflow_of, self.get_items(keys))}
         ids = (read_string(key, n.PK).removeprefix(workflow_pk("")) for key in keys)
-        return WorkflowPage(tuple(found[each] for each in ids if each in found), row_cursor(start))
+        shown = tuple(there[each] for each in ids if each in there)
+        return WorkflowPage(shown, row_cursor(start), is_followed=is_followed)
 
     def place_of(self, workflow: Workflow) -> str:
         """Make no call."""

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { link } from "./address";
 import { ApiError } from "./api";
 import type { Loaded } from "./polling";
+import type { Pagination } from "./shapes";
 import { ISSUER, signInReason } from "./session";
 import { exactTime, now, relativeTime, zone } from "./times";
 
@@ -184,6 +185,16 @@ export function Code({ text, label }: { text: string; label: string }) {
 /** Return a count that may be a lower bound. */
 export function atLeast(count: number, isExact: boolean): string {
   return `${isExact ? "" : "at least "}${count.toLocaleString("en")}`;
+}
+
+/** Return how many entries of a list match, as far as its answer knows it. */
+export function matching(page: Pagination): string {
+  const { total, total_is: kind = page.total_is_exact === false ? "at_least" : "exact" } = page;
+  if (total === undefined || (kind === "at_least" && total === 0)) {
+    return "";
+  }
+  const sureness = { exact: "", estimate: "about ", at_least: "at least " }[kind];
+  return `${sureness}${total.toLocaleString("en")} match. `;
 }
 
 /** Return a number of things: `1 job`, `2 jobs`. */

@@ -42,6 +42,7 @@ export function timeToEmptyMs(available: number, rates: Throughput): number | nu
 
 export interface Pagination {
   readonly total?: number;
+  readonly total_is?: "exact" | "estimate" | "at_least";
   readonly total_is_exact?: boolean;
   readonly has_more: boolean;
   readonly next_cursor?: string;

@@ -17,7 +17,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.native_json import MAX_NATIVE_DEPTH
-from ojs_aws.domain.uniqueness import UNIQUE_KEY, fingerprint, parse_unique_policy
+from ojs_aws.domain.uniqueness import UNIQUE_KEY, key_by, parse_unique_policy
 from ojs_aws.middleware.builtin.encryption.codec import (
     ENCODING,
     KEY_ID,
@@ -96,7 +96,7 @@ class EncryptionMiddleware:
             meta[META_BOUND_TO] = self.bind_to
         changed = job.copy()
         if job.unique is not None and UNIQUE_KEY not in job:
-            changed[UNIQUE_KEY] = fingerprint(job, parse_unique_policy(job.unique))
+            changed[UNIQUE_KEY] = key_by(parse_unique_policy(job.unique), job)
         changed.args = [{MARKER: True, "encoding": ENCODING, "data": sealed.data}]
         changed.meta = meta
         return changed

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -16,31 +17,61 @@ from jsonschema.validators import extend
 
 from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.jobs.validation import URI_PATTERN
+from ojs_aws.domain.jobs.validation import is_uri
 from ojs_aws.domain.timestamps import parse_duration, read_date_time
 from ojs_aws.middleware.builtin.validation.pattern_cost import max_length, steps
 
 MAX_MATCHED_CHARACTERS: Final = 4096
 """Longer strings fail a ``pattern``: matching can take time that grows faster than the text."""
 MAX_WORK: Final = 400_000
-"""Of one check: keywords applied, and members of the lists and objects of the schema."""
+"""Of one check: keywords applied, and members of the lists and objects that they go through."""
+
+STEP_S: Final = 1e-5
+"""Processor time of one step, about."""
 
 _STEPS_PER_WORK: Final = 1024
+_CHARACTERS_PER_WORK: Final = 64
 
 
 class TooMuchWorkError(Exception):
     """Raised when a check would take too long."""
 
 
-work_left: ContextVar[int] = ContextVar("work", default=0)
+class OutOfTimeError(Exception):
+    """Raised when the processor time that checks may take is used up, or would be by one step."""
+
+
+@dataclass(slots=True)
+class Work:
+    """Says what a check may still spend.
+
+    :ivar steps: so many.
+    :ivar left_s: returns the processor time that is left, in seconds; None: any.
+    """
+
+    steps: int = MAX_WORK
+    left_s: Callable[[], float] | None = None
+
+    def spend(self, steps: int) -> None:
+        """Count steps before they are done.
+
+        :raises TooMuchWorkError: there are not so many left.
+        :raises OutOfTimeError: there is not so much time left.
+        """
+        self.steps -= steps
+        if self.steps < 0:
+            raise TooMuchWorkError
+        if self.left_s is not None and self.left_s() < steps * STEP_S:
+            raise OutOfTimeError
+
+
+_NONE: Final = Work(0)
+work_left: ContextVar[Work] = ContextVar("work", default=_NONE)
 """What the check of this thread or task may still spend."""
 
 
-def _spend(units: int) -> None:
-    left = work_left.get() - units
-    work_left.set(left)
-    if left < 0:
-        raise TooMuchWorkError
+def _spend(steps: int) -> None:
+    work_left.get().spend(steps)
 
 
 def _unique_items(
@@ -48,7 +79,11 @@ def _unique_items(
 ) -> Iterator[ValidationError]:
     """Find repeated items in linear time; the library compares objects pair by pair."""
     if wanted and validator.is_type(instance, "array"):
-        distinct = {canonical_json(item) for item in instance}
+        distinct = set()
+        for item in instance:
+            text = canonical_json(item)
+            _spend(1 + len(text) // _CHARACTERS_PER_WORK)
+            distinct.add(text)
         if len(distinct) != len(instance):
             yield ValidationError("items repeat")
 
@@ -90,12 +125,47 @@ Keyword = Callable[[Any, Any, Any, Any], Any]
 _STANDARD: Final[Mapping[str, Keyword]] = Draft202012Validator.VALIDATORS
 
 
-def _counted(check: Keyword) -> Keyword:
+def _counted(keyword: str, check: Keyword) -> Keyword:
+    cost = _COSTS.get(keyword, _cost_of_nothing)
+
     def counted(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        _spend(_size_of(wanted))
+        _spend(_size_of(wanted) + cost(wanted, instance))
         yield from check(validator, wanted, instance, schema) or ()
 
     return counted
+
+
+def _cost_of_nothing(_wanted: Any, _instance: Any) -> int:
+    return 0
+
+
+def _cost_of_each(_wanted: Any, instance: Any) -> int:
+    """Return the steps of going through a list or an object, whatever is done with its members."""
+    return len(instance) // 2 if isinstance(instance, (list, tuple, dict)) else 0
+
+
+def _cost_of_pairs(_wanted: Any, instance: Any) -> int:
+    """Return the steps of keywords that look each member up in a list of the others."""
+    is_container = isinstance(instance, (list, tuple, dict))
+    return len(instance) // 2 + len(instance) ** 2 // 800 if is_container else 0
+
+
+def _cost_of_format(wanted: Any, instance: Any) -> int:
+    is_slow = wanted in _SLOW_FORMATS and isinstance(instance, str)
+    return len(instance) // 5 if is_slow else 0
+
+
+_SLOW_FORMATS: Final = frozenset({"regex", "relative-json-pointer"})
+_COSTS: Final[Mapping[str, Callable[[Any, Any], int]]] = {
+    **dict.fromkeys(
+        ("items", "contains", "additionalProperties", "patternProperties", "propertyNames"),
+        _cost_of_each,
+    ),
+    "unevaluatedItems": _cost_of_pairs,
+    "unevaluatedProperties": _cost_of_pairs,
+    "format": _cost_of_format,
+}
+"""What keywords cost beside the schema's own size, by measured times in steps of ``STEP_S``."""
 
 
 def _size_of(wanted: Any) -> int:
@@ -107,7 +177,7 @@ def _size_of(wanted: Any) -> int:
 
 
 def _validator_kind(keywords: Mapping[str, Keyword]) -> Any:
-    counted = {name: _counted(check) for name, check in {**_STANDARD, **keywords}.items()}
+    counted = {name: _counted(name, check) for name, check in {**_STANDARD, **keywords}.items()}
     return extend(  # type: ignore[no-untyped-call]
         Draft202012Validator,
         counted,
@@ -140,7 +210,7 @@ def _formats() -> FormatChecker:
 
     adding("date-time", lambda text: read_date_time(text, "date-time") is not None)
     adding("duration", lambda text: text.startswith("P") and parse_duration(text, "") is not None)
-    adding("uri", lambda text: re.fullmatch(URI_PATTERN, text, re.ASCII) is not None)
+    adding("uri", is_uri)
     return checker
 
 

@@ -34,13 +34,16 @@ _REFERENCES: Final = ("$id", "$ref", "$dynamicRef")
 _SHOWN: Final = 200
 
 
-def compile_registered(name: str, schema: Mapping[str, object]) -> ArgsSchema:
+def compile_registered(
+    name: str, schema: Mapping[str, object], *, is_known: bool = False
+) -> ArgsSchema:
     """Compile a schema that was registered under a name.
 
     It describes the whole of ``args``; a schema of objects describes the one argument of a job,
     as the documents show it. A list in ``items``, which is how drafts before 2020-12 wrote
     ``prefixItems``, is taken for that where the schema names no draft.
 
+    :param is_known: it was compiled when it was registered.
     :raises InvalidSchemaError: it is no schema, refers to anything but itself, or has a pattern
         that could take long.
     """
@@ -48,7 +51,7 @@ def compile_registered(name: str, schema: Mapping[str, object]) -> ArgsSchema:
     wanted = schema if "$schema" in schema else cast("Schema", _modern(schema))
     if isinstance(wanted, Mapping) and wanted.get("type") == "object":
         wanted = _of_one_argument(wanted)
-    return compiler.compile(name, wanted)
+    return compiler.compile(name, wanted, is_known=is_known)
 
 
 def check_readable(name: str, schema: object) -> None:

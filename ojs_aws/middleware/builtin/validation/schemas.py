@@ -27,8 +27,8 @@ from ojs_aws.middleware.builtin.validation.keywords import (
     FORMATS,
     GUARDED,
     MAX_MATCHED_CHARACTERS,
-    MAX_WORK,
     TooMuchWorkError,
+    Work,
     work_left,
 )
 from ojs_aws.middleware.builtin.validation.pattern_cost import max_length
@@ -61,14 +61,19 @@ class ArgsSchema:
     validator: Validator
     max_key: int | None
 
-    def errors(self, args: JsonValue, limit: int) -> tuple[list[dict[str, JsonValue]], bool]:
+    def errors(
+        self, args: JsonValue, limit: int, work: Work | None = None
+    ) -> tuple[list[dict[str, JsonValue]], bool]:
         """Return at most ``limit`` errors of the arguments, and True if there are more.
 
         No error holds a value of the arguments, which may be secret; only names of members.
+
+        :param work: what the check may spend; None: ``MAX_WORK`` steps, and any time.
+        :raises OutOfTimeError: the time of ``work`` is used up.
         """
         if self.max_key is not None and (long := _longest_key(args)) > self.max_key:
             return _unchecked(f"a key of {long} characters; at most {self.max_key} are accepted")
-        token = work_left.set(MAX_WORK)
+        token = work_left.set(work or Work())
         try:
             found = list(itertools.islice(self.validator.iter_errors(args), limit + 1))
         except (RecursionError, OverflowError):
@@ -125,12 +130,15 @@ class Compiler:
             self._check(uri, resource.contents)
             self._keywords |= self._walk(uri, resource, self._known.resolver(base_uri=uri))
 
-    def compile(self, name: str, schema: Schema) -> ArgsSchema:
+    def compile(self, name: str, schema: Schema, *, is_known: bool = False) -> ArgsSchema:
         """Compile the schema of a job type.
 
+        :param is_known: it was compiled before, so that it is a schema: most of the time goes into
+            the check of that.
         :raises InvalidSchemaError: naming the type and what is wrong with its schema.
         """
-        self._check(name, schema)
+        if not is_known:
+            self._check(name, schema)
         if isinstance(schema, Mapping):
             allowed = schema.get("type", "array")
             if "array" not in (allowed if isinstance(allowed, list) else [allowed]):

@@ -118,8 +118,6 @@ class ClaimRound:
         """
         claims = self.claims
         hands, claims.hands = claims.hands, []
-        if not hands:
-            return frozenset()
         is_complete = not (claims.is_overtaken or claims.tries_left <= 0 or claims.is_full())
         left = UnusedMessages(
             claims.terms.queue,

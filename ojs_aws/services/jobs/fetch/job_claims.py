@@ -48,6 +48,7 @@ class ClaimOptions:
     """Says on what terms jobs are claimed.
 
     :ivar visibility_timeout_ms: reservation length where the job has none of its own.
+    :ivar default_visibility_ms: the usual one, which reservations do not store.
     :ivar silence_ms: how long the worker may be silent before it counts as dead; None where it
         does not say how often it beats.
     :ivar listed_ms: how long after the claim the waiting list shows a job as due, if that is before
@@ -60,6 +61,7 @@ class ClaimOptions:
     queue: str
     worker_id: str
     visibility_timeout_ms: int
+    default_visibility_ms: int
     timeout_ms: int
     message_visibility_s: int
     new_reservation_id: Callable[[], str]
@@ -219,17 +221,19 @@ class JobClaims:
         return max(self.hands, key=lambda hand: hand.message.sort_key, default=None)
 
     def _reservation(self, candidate: Candidate, hand: ReceivedMessage | None) -> Reservation:
-        visibility = candidate.visibility_timeout_ms or self.terms.visibility_timeout_ms
+        own, fetched = candidate.visibility_timeout_ms, self.terms.visibility_timeout_ms
+        is_known = own is not None or fetched == self.terms.default_visibility_ms
         timeout = candidate.timeout_ms or self.terms.timeout_ms
         silence = self.terms.silence_ms
         held = Reservation(
             worker_id=self.terms.worker_id,
-            expires_at=Instant(self.now + visibility),
+            expires_at=Instant(self.now + (own or fetched)),
             execution_ends_at=Instant(self.now + timeout),
             id=self.terms.new_reservation_id(),
             alive_until=None if silence is None else Instant(self.now + silence),
             message_handle=hand.handle if hand else "",
             message_job_id=hand.message.job_id if hand else "",
+            length_ms=None if is_known else fetched,
         )
         listed = None if self.terms.listed_ms is None else Instant(self.now + self.terms.listed_ms)
         return held if listed is None or listed >= held.due_at else replace(held, listed_at=listed)
@@ -253,8 +257,7 @@ class JobClaims:
             self.is_overtaken |= candidate.is_listed
             return
         changed = deadlines.last_change(settled)
-        has_moved = settled is not current or again.sort_key != candidate.sort_key
-        if has_moved or changed > self.now:
+        if again.sort_key != candidate.sort_key or changed > self.now:
             self.now = max(self.now, changed)
             self.returned.append(again)
 

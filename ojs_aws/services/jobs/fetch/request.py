@@ -7,12 +7,9 @@ from typing import Final
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
-from ojs_aws.services.workers.liveness import (
-    ASSUMED_SILENCE_MS,
-    MISSED_HEARTBEATS,
-    check_heartbeat_interval,
-)
+from ojs_aws.services.workers.liveness import MISSED_HEARTBEATS, check_heartbeat_interval
 
 MAX_QUEUES: Final = 100
 

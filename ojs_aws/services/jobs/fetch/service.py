@@ -224,6 +224,7 @@ class Fetch:
             queue=queue,
             worker_id=request.worker_id,
             visibility_timeout_ms=request.visibility_timeout_ms or self.visibility.of(queue),
+            default_visibility_ms=self.visibility.default_ms,
             silence_ms=request.silence_ms,
             listed_ms=request.listed_ms,
             timeout_ms=self.default_timeout_ms,

@@ -25,7 +25,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Enqueue many jobs, each by itself, or all or none",
         request="BulkEnqueueBody",
         statuses=(201, 207),
-        errors=(409, 413, 422),
+        errors=(404, 409),
     ),
     _operator(
         at=f"POST {BASE}/jobs/bulk/cancel",
@@ -34,7 +34,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Cancel many jobs that are not active",
         request="BulkChangeBody",
         statuses=(200, 207),
-        errors=(409, 413, 422),
+        errors=(409,),
     ),
     _operator(
         at=f"POST {BASE}/jobs/bulk/retry",
@@ -43,7 +43,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Make many discarded or retryable jobs available",
         request="BulkChangeBody",
         statuses=(200, 207),
-        errors=(409, 413, 422),
+        errors=(409,),
     ),
     _operator(
         at=f"POST {BASE}/jobs/bulk/delete",
@@ -52,6 +52,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Delete many jobs that have ended, for good",
         request="BulkChangeBody",
         statuses=(200, 207),
-        errors=(409, 413, 422),
+        errors=(409,),
     ),
 )

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.cron.schedule import rare_days
 from ojs_aws.domain.cron.transitions import coming_runs
+from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.authorization import (
     bind_jobs,
@@ -16,7 +17,7 @@ from ojs_aws.transport.http.authorization import (
     check_replaced,
     found_cron,
 )
-from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
+from ojs_aws.transport.http.calls import CREATED, Answer, Call
 from ojs_aws.transport.http.cron import wire as shapes
 from ojs_aws.transport.http.cron.changes import changed_registration
 from ojs_aws.transport.http.json_of import JsonOf, json_of
@@ -42,12 +43,12 @@ def register_cron(call: Call) -> Answer[answers.CronRegisteredAnswer]:
     wanted = shapes.read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
-    entry, is_new = call.backend.cron.service.register(wanted, call.actor)
+    entry, _ = call.backend.cron.service.register(wanted, call.actor)
     answer = cast("answers.CronRegisteredAnswer", shapes.entry_answer(entry))
     if warning := rare_days(entry.definition.expression):
         answer["warnings"] = [warning]
     location = f"{BASE}/cron/{quote(entry.name)}"
-    return Answer(answer, CREATED if is_new else OK, {"Location": location})
+    return Answer(answer, CREATED, {"Location": location})
 
 
 def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
@@ -69,7 +70,9 @@ def list_crons(call: Call) -> Answer[answers.CronsAnswer]:
         items.append(item)
     last = rest[len(items) - 1].name if len(items) < len(rest) else ""
     return Answer(
-        shapes.list_answer(items, wanted.pagination(len(entries), write_mark(_MARK, last)))
+        shapes.list_answer(
+            items, wanted.pagination(ListTotal(len(entries)), write_mark(_MARK, last))
+        )
     )
 
 

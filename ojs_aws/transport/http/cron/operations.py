@@ -19,7 +19,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Register a cron job, or change the one of this name",
         request="CronBody",
         statuses=(201, 200),
-        errors=(413, 422),
+        errors=(404, 409),
     ),
     _operator(
         at=f"GET {BASE}/cron",
@@ -44,7 +44,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Enable or disable a cron job, or change its named members",
         request="CronChangeBody",
-        errors=(413, 422),
+        errors=(409,),
     ),
     _operator(
         at=f"DELETE {BASE}/cron/<name>",

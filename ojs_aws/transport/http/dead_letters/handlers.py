@@ -52,10 +52,10 @@ def list_dead_letters(call: Call) -> Answer[answers.DeadLettersAnswer]:
         chosen, wanted.limit, wanted.cursor, wanted.offset
     )
     jobs: JsonOf[list[Job]] = JsonOf(assemble_array(map(_row, page.jobs)))
-    pagination = wanted.pagination(page.total, page.cursor, is_exact=page.is_exact)
+    pagination, total = wanted.pagination(page.total, page.cursor), page.total.number
     if _is_admin(call):
-        return Answer({"items": jobs, "pagination": pagination, "total": page.total})
-    return Answer({"jobs": jobs, "pagination": pagination, "total": page.total})
+        return Answer({"items": jobs, "pagination": pagination, "total": total})
+    return Answer({"jobs": jobs, "pagination": pagination, "total": total})
 
 
 def _row(record: JobRecord) -> RawJson:

@@ -78,7 +78,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Enqueue a discarded job again",
         request="RetryBody",
         is_body_optional=True,
-        errors=(409, 413),
+        errors=(409,),
     ),
     _operator(
         at=f"DELETE {BASE}/dead-letter/<job_id>",

@@ -32,10 +32,14 @@ class StreamedEvent(TypedDict, total=False):
 
 
 class EventsAnswer(TypedDict):
-    """Shows a page of the event log; numbered pages have ``items`` too."""
+    """Shows a page of the event log; numbered pages have ``items`` too.
+
+    A page of the newest events says whether there may be earlier ones.
+    """
 
     items: NotRequired[JsonOf[list[Event]]]
     events: JsonOf[list[Event]]
     pagination: Pagination
     cursor: str
     has_more: bool
+    has_earlier: NotRequired[bool]

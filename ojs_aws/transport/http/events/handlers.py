@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.events import Event, render_event
 from ojs_aws.domain.json_text import assemble, assemble_array, encode, stored_texts
+from ojs_aws.domain.list_total import shown_total
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.events.queries import latest_query, read_events, seen_by
+from ojs_aws.transport.http.events.queries import latest_query, read_events
 from ojs_aws.transport.http.json_of import JsonOf, array_of
 from ojs_aws.transport.http.pages import requested_page
+from ojs_aws.transport.http.queries import text_of
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.events.answers import Event as ShownEvent
@@ -27,14 +28,19 @@ def list_events(call: Call) -> Answer[EventsAnswer]:
     if query.get("page") or query.get("per_page"):
         return _numbered_page(call)
     page = read_events(call.backend.events, query, call.request.caller)
-    wanted, shown = requested_page(query), len(page.events)
-    pagination = wanted.pagination(shown + page.has_more, "", is_exact=not page.has_more)
+    wanted = requested_page(query)
+    is_first = not (text_of(query, "cursor") or text_of(query, "after"))
+    total = shown_total(
+        len(page.events), is_first=is_first, has_more=page.has_more or page.has_earlier
+    )
     body: EventsAnswer = {
         "events": JsonOf(assemble_array(render_event(event) for event in page.events)),
-        "pagination": {**pagination, "has_more": page.has_more},
+        "pagination": wanted.pagination(total, page.cursor if page.has_more else ""),
         "cursor": page.cursor,
         "has_more": page.has_more,
     }
+    if is_first and not text_of(query, "since"):
+        body["has_earlier"] = page.has_earlier
     return Answer(body)
 
 
@@ -42,11 +48,14 @@ def _numbered_page(call: Call) -> Answer[EventsAnswer]:
     """Return the newest events of the log, page by page; new events move the pages on."""
     wanted = requested_page(call.request.query)
     end = wanted.offset + wanted.limit
-    newest_first = latest_query(call.request.query, end + 1)
-    page = call.backend.events.read(replace(newest_first, sees=seen_by(call.request.caller)))
+    newest_first = latest_query(call.request.query, call.request.caller, end + 1)
+    page = call.backend.events.read(newest_first)
     newest = [*reversed(page.events)]
     has_more = len(newest) > end
-    pagination = wanted.pagination(len(newest), "", is_exact=not has_more)
+    total = shown_total(
+        len(newest[:end]), has_more=has_more or page.has_earlier, is_followed=has_more
+    )
+    pagination = wanted.pagination(total, "")
     shown = array_of(map(_dated, newest[wanted.offset : end]))
     body: EventsAnswer = {
         "items": shown,

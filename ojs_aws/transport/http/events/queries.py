@@ -42,12 +42,28 @@ def event_query(query: Mapping[str, str]) -> EventQuery:
     )
 
 
-def latest_query(query: Mapping[str, str], limit: int) -> EventQuery:
+def own_query(query: Mapping[str, str], caller: Caller) -> EventQuery:
+    """Read the parameters, for events that the caller may see.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    :raises PermissionDeniedError: a queue or job type outside the caller's bounds.
+    """
+    wanted = event_query(query)
+    for queue in sorted(wanted.queues):
+        caller.check_queue(queue, field="queues" if query.get("queues") else "queue")
+    for job_type in sorted(wanted.job_types):
+        caller.check_type(job_type, "job_types" if query.get("job_types") else "job_type")
+    return replace(wanted, sees=seen_by(caller))
+
+
+def latest_query(query: Mapping[str, str], caller: Caller, limit: int) -> EventQuery:
     """Return the query of the newest events; an unknown ``type`` matches nothing.
 
     :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    :raises PermissionDeniedError: a queue or job type outside the caller's bounds.
     """
-    wanted = event_query({name: value for name, value in query.items() if name != "type"})
+    given = {name: value for name, value in query.items() if name != "type"}
+    wanted = own_query(given, caller)
     kind = text_of(query, "event_type")
     types = wanted.types | frozenset([kind] if kind else [])
     return replace(wanted, types=types, limit=limit, cursor="", after_id="", since=None)
@@ -57,8 +73,9 @@ def read_events(log: EventLog, parameters: Mapping[str, str], caller: Caller) ->
     """Read the page that the parameters ask for, of what the caller may see.
 
     :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    :raises PermissionDeniedError: a queue or job type outside the caller's bounds.
     """
-    query = replace(event_query(parameters), sees=seen_by(caller))
+    query = own_query(parameters, caller)
     try:
         return log.read(query)
     except InvalidRequestError as problem:

@@ -34,7 +34,7 @@ from ojs_aws.transport.http.events.frames import (
     state_after,
 )
 from ojs_aws.transport.http.events.operations import EVENT_STREAM
-from ojs_aws.transport.http.events.queries import checked_type, event_query, seen_by
+from ojs_aws.transport.http.events.queries import checked_type, own_query
 from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.queries import MAX_EVENT_LIMIT, names_of, text_of
 
@@ -120,7 +120,8 @@ def _follow_queue(call: Call, queue: str) -> Answer[answers.StreamedEvent]:
 def _subscription(call: Call, channel: str, wanted: EventQuery) -> Subscription:
     """Read the filters of a request, and where it goes on."""
     query = call.request.query
-    given = event_query({name: query[name] for name in _FILTERS & query.keys()})
+    filters = {name: query[name] for name in _FILTERS & query.keys()}
+    given = own_query(filters, call.request.caller)
     types = frozenset(
         checked_type(name, _KNOWN, "event_types")
         for name in names_of(query, "event_types") | names_of(query, "types")
@@ -131,7 +132,6 @@ def _subscription(call: Call, channel: str, wanted: EventQuery) -> Subscription:
         queues=wanted.queues or given.queues,
         job_ids=wanted.job_ids,
         limit=MAX_EVENT_LIMIT,
-        sees=seen_by(call.request.caller),
     )
     last_id = call.request.header("last-event-id") or text_of(query, "last_event_id")
     return Subscription(channel, wanted, types, last_id.strip())

@@ -14,7 +14,6 @@ from ojs_aws.domain.jobs.reasons import Reason
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import EventQuery
-from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call
@@ -54,7 +53,7 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
             "error": text_of(query, "error_text"),
         },
     )
-    found = call.backend.jobs.search.find(
+    found, total = call.backend.jobs.search.page(
         chosen,
         wanted.limit,
         read_mark(_MARK, wanted.cursor),
@@ -63,28 +62,16 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
     )
     now = call.backend.clock.now()
     shown = [summarise_job(deadlines.settle(job, now)) for job in found.jobs]
-    total, is_exact = _total(call, chosen, len(shown), wanted.offset, found.cursor, wanted.cursor)
-    pagination = wanted.pagination(total, write_mark(_MARK, found.cursor), is_exact=is_exact)
+    pagination = wanted.pagination(total, write_mark(_MARK, found.cursor))
     items: JsonOf[list[answers.JobSummary]] = JsonOf(json_of(shown))
     body: answers.JobListAnswer = {
         "items": items,
         "jobs": items,
         "pagination": {**pagination, "examined": found.examined},
-        "total": total,
+        "total": total.number,
         "order": {"by": ["queue", "state", "list"], "direction": "asc" if is_ascending else "desc"},
     }
     return Answer(body)
-
-
-def _total(
-    call: Call, chosen: JobFilter, shown: int, offset: int, following: str, cursor: str
-) -> tuple[int, bool]:
-    """Return how many jobs match: known if the page shows all, else by counting rows."""
-    if not cursor and not following and (shown or not offset):
-        return offset + shown, True
-    count = call.backend.jobs.search.count(chosen)
-    at_least = offset + shown + bool(following)
-    return (count.rows, True) if count.is_exact else (max(count.rows, at_least), False)
 
 
 def _is_ascending(query: Mapping[str, str]) -> bool:

@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.envelope import OWN_ATTRIBUTES, SYSTEM_ATTRIBUTES, Job
+from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job_attributes import PARAMETERS
 from ojs_aws.domain.jobs.versions import MARK, split_type
 from ojs_aws.domain.json_text import (
@@ -23,7 +24,6 @@ from ojs_aws.domain.json_text import (
     parse_object,
 )
 from ojs_aws.domain.timestamps import (
-    MAX_DURATION_MS,
     Instant,
     format_duration,
     parse_duration,
@@ -31,7 +31,6 @@ from ojs_aws.domain.timestamps import (
 )
 from ojs_aws.services.batches.errors import BatchFaults
 from ojs_aws.services.jobs.build import check_envelope_size
-from ojs_aws.transport.http.jobs.unique_policy import read_unique
 from ojs_aws.transport.http.members import malformed
 
 Members = dict[str, Member]
@@ -57,27 +56,16 @@ ENVELOPE_OPTIONS: Final = (PARAMETERS.keys() - _NEVER_OPTIONS) | _WIRE_ONLY
 _ABSENT_WHEN_NULL: Final = ENVELOPE_OPTIONS | {"id", "specversion", "options"}
 """Attributes for which several clients send null when they have none; then the default holds."""
 
-_INTERVALS: Final[Mapping[str, str]] = {
-    "initial_interval": "initial_interval",
-    "initial_interval_ms": "initial_interval",
-    "max_interval": "max_interval",
-    "max_interval_ms": "max_interval",
-}
-
 
 def read_job(members: Mapping[str, Member], max_depth: int) -> Job:
     """Return the envelope of a pushed body; PUSH checks its constraints.
 
-    :raises InvalidRequestError: ``options`` is no object.
+    :raises InvalidRequestError: ``options`` is no object, or an attribute of this system's own.
     """
     flat = with_delay(_named(members, _ALIASES))
     options = flat.pop("options", None)
     if options is not None:
         flat |= _hoisted(flat, _options(options, max_depth))
-    if "retry" in flat:
-        flat["retry"] = _retry(flat["retry"], max_depth)
-    if "unique" in flat:
-        flat |= read_unique(flat, max_depth)
     return Job.from_parsed(_without_mark(flat))
 
 
@@ -143,10 +131,16 @@ def _past_space(text: str, at: int) -> int:
 
 
 def _named(members: Mapping[str, Member], aliases: Mapping[str, str]) -> Members:
-    """Return the members under their canonical names, without what only the system sets."""
+    """Return the members under their canonical names, without what only the system sets.
+
+    :raises InvalidRequestError: an attribute of this system's own.
+    """
     named: Members = {}
     for name, member in members.items():
         canonical = aliases.get(name, name)
+        if name in OWN_ATTRIBUTES:
+            message = f"The '{name}' attribute must be absent: only this server sets it."
+            raise field_error(name, message, "Leave it out when you enqueue a copy of a job.")
         if canonical in SYSTEM_ATTRIBUTES or (canonical != name and canonical in members):
             continue
         if member.value is None and canonical in _ABSENT_WHEN_NULL:
@@ -198,35 +192,6 @@ def _joined(first: Member, second: Member) -> Member:
 def _object(members: Mapping[str, Member]) -> Member:
     raw = assemble({name: member.raw for name, member in members.items()})
     return Member(raw, {name: member.value for name, member in members.items()})
-
-
-def _retry(member: Member, max_depth: int) -> Member:
-    """Return a retry policy whose intervals are also ISO 8601, whatever their form."""
-    if not isinstance(member.value, dict) or not _INTERVALS.keys() & member.value.keys():
-        return member
-    parsed = parse_object(member.raw, max_depth=max_depth)
-    iso: Members = {}
-    for name, canonical in _INTERVALS.items():
-        if name != canonical and member.value.get(canonical) is not None:
-            continue
-        text = _iso(member.value.get(name))
-        if text is not None:
-            iso[canonical] = Member(encode(text), text)
-    changed = {name: new for name, new in iso.items() if parsed.get(name, new).value != new.value}
-    added = {name: new for name, new in iso.items() if name not in parsed}
-    return _object({**parsed, **changed, **added}) if changed or added else member
-
-
-def _iso(value: JsonValue) -> str | None:
-    """Return an interval as ISO 8601; a number means milliseconds. None: leave it as it is."""
-    if isinstance(value, str) and not value.startswith("P"):
-        try:
-            return format_duration(parse_duration(value, "interval"))
-        except InvalidRequestError:
-            return None
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_DURATION_MS:
-        return format_duration(value)
-    return None
 
 
 _DELAY: Final = "delay"

@@ -33,7 +33,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Enqueue a job (PUSH)",
         request="PushBody",
         statuses=(201, 200),
-        errors=(409, 413, 422),
+        errors=(404, 409),
     ),
     _producer(
         at=f"POST {BASE}/jobs/batch",
@@ -43,7 +43,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Enqueue some thousands of jobs, all or none (PUSH)",
         request="BatchBody",
         statuses=(201, 200),
-        errors=(409, 413, 422),
+        errors=(404, 409),
     ),
     _producer(
         at=f"GET {BASE}/admin/middleware",
@@ -97,7 +97,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Report that a job is completed (ACK)",
         request="AckBody",
-        errors=(404, 409, 413),
+        errors=(404, 409),
     ),
     _worker(
         at=f"POST {BASE}/jobs/<job_id>/ack",
@@ -107,7 +107,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Report that a job is completed (ACK), by its path",
         request="AckJobBody",
         is_body_optional=True,
-        errors=(409, 413),
+        errors=(409,),
     ),
     _worker(
         at=f"POST {BASE}/workers/nack",

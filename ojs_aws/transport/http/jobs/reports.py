@@ -49,6 +49,7 @@ STATES: Final[Mapping[str, str]] = {
     "idle": "running",
     "drain": "quiet",
     "draining": "quiet",
+    "shutting_down": "quiet",
     "terminated": "terminate",
     "terminating": "terminate",
     "stopping": "terminate",
@@ -69,7 +70,8 @@ def _with_interval(values: Values) -> Values:
 def heartbeat_values(members: Mapping[str, Member]) -> Values:
     """Return BEAT's values: ``active_jobs`` is a list of ids, or their number.
 
-    ``shutdown`` means that the worker drains, as its state ``quiet`` does.
+    ``shutdown`` means that the worker drains, as its state ``quiet`` does. Another word for that
+    is kept beside its state: its health shows it (ojs-graceful-shutdown, section 8.1).
     """
     values = _without_empty_worker(_values(members))
     active = values.pop("active_jobs", None)
@@ -84,9 +86,13 @@ def heartbeat_values(members: Mapping[str, Member]) -> Values:
         for one, many in (("reservation_id", "reservation_ids"), ("attempt", "attempts")):
             if one in values:
                 values.setdefault(many, {job_id: values[one]})
+    values["drain_word"] = ""
     state = values.get("state")
     if isinstance(state, str):
-        values["state"] = STATES.get(state.lower(), state.lower())
+        word = state.lower()
+        values["state"] = STATES.get(word, word)
+        if values["state"] == "quiet" != word:
+            values["drain_word"] = word
     if values.get("shutdown") is True and values.get("state") in {None, "running"}:
         values["state"] = "quiet"
     return _with_interval(values)

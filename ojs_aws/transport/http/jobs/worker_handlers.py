@@ -133,6 +133,7 @@ def beat(call: Call) -> tuple[str, Beat]:
     count = body.active_count
     report = WorkerReport(
         state=body.state,
+        drain_word=body.drain_word,
         active_jobs=len(body.active_job_ids) if count is None else count,
         interval_ms=body.heartbeat_interval_ms,
         about=_about(body),

@@ -20,15 +20,15 @@ _MARK: Final = "l:"
 
 
 def list_rate_limits(call: Call) -> Answer[answers.RateLimitsAnswer]:
-    """Return the limits by key; the total is a lower bound, because nobody counts them."""
+    """Return the limits by key; nobody counts them, so the total may be a lower bound."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
     view = call.request.caller.view
     page, following = call.backend.limits.page(after, wanted.limit, skip=wanted.offset, view=view)
     items = json_of([_described(call, counted) for counted in page])
-    total = wanted.offset + (wanted.limit + 1 if following else len(page))
-    is_exact = not wanted.cursor and not wanted.offset and not following
-    pagination = wanted.pagination(total, write_mark(_MARK, following), is_exact=is_exact)
+    cursor = write_mark(_MARK, following)
+    total = wanted.total(len(page), cursor, is_followed=bool(following))
+    pagination = wanted.pagination(total, cursor)
     return Answer({"items": items, "rate_limits": items, "pagination": pagination})
 
 

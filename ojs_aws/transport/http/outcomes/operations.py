@@ -35,7 +35,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Read the outcomes of up to 100 jobs",
         request="ResultsBody",
-        errors=(413,),
     ),
     _worker(
         at=f"PUT {BASE}/jobs/<job_id>/progress",
@@ -43,7 +42,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=WORKS,
         summary="Report how far a job has come (PROGRESS)",
         request="ProgressBody",
-        errors=(413,),
     ),
     _worker(
         at=f"POST {BASE}/jobs/<job_id>/progress",
@@ -51,7 +49,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=WORKS,
         summary="Report how far a job has come, for clients without PUT",
         request="ProgressBody",
-        errors=(413,),
     ),
     _worker(
         at=f"POST {BASE}/workers/progress",
@@ -59,7 +56,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=WORKS,
         summary="Report how far a job has come; the body names it",
         request="ProgressOfBody",
-        errors=(404, 413),
+        errors=(404,),
     ),
     _producer(
         at=f"GET {BASE}/jobs/<job_id>/progress",
@@ -81,7 +78,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         repeatable=True,
         summary="Save a checkpoint of an active job",
         request="CheckpointBody",
-        errors=(409, 413),
+        errors=(409,),
     ),
     _worker(
         at=f"PUT {BASE}/jobs/<job_id>/checkpoint",
@@ -90,7 +87,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         access=WORKS_ON_JOB,
         summary="Set the checkpoint of a job that is not over",
         request="CheckpointBody",
-        errors=(409, 413),
+        errors=(409,),
     ),
     _worker(
         at=f"GET {BASE}/jobs/<job_id>/checkpoint",

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
@@ -16,14 +17,13 @@ from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.members import check_confirmed
 from ojs_aws.transport.http.negotiation import reader_of
-from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
-from ojs_aws.transport.http.queries import members_of, number_of, text_of
+from ojs_aws.transport.http.pages import RequestedPage, read_mark, requested_page, write_mark
+from ojs_aws.transport.http.queries import members_of
 from ojs_aws.transport.http.queues import wire as shapes
 from ojs_aws.transport.http.queues.wire import read_new_queue, read_settings
 from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.answers import Pagination
     from ojs_aws.transport.http.queues import answers
 
 _MARK: Final = "q:"
@@ -32,17 +32,9 @@ _PURGED: Final = "p:"
 
 def list_queues(call: Call) -> Answer[answers.QueuesAnswer]:
     """Return the queues by name; the cursor names the last one shown."""
-    query = call.request.query
-    limit, offset = number_of(query, "limit"), number_of(query, "offset")
-    shown, total, cursor = _page(call, limit, offset, text_of(query, "cursor"))
-    pagination: Pagination = {
-        "total": total,
-        "limit": limit,
-        "offset": offset,
-        "has_more": bool(cursor),
-    }
-    if cursor:
-        pagination["next_cursor"] = cursor
+    wanted = requested_page(call.request.query)
+    shown, total, cursor = _page(call, wanted)
+    pagination = wanted.pagination(ListTotal(total), cursor)
     queues = [shapes.queue_members(*each) for each in shown]
     return Answer({"queues": queues, "pagination": pagination, "total": total})
 
@@ -50,22 +42,22 @@ def list_queues(call: Call) -> Answer[answers.QueuesAnswer]:
 def list_queues_with_counts(call: Call) -> Answer[answers.CountedQueuesAnswer]:
     """Return the queues by name, with the number of each one's jobs."""
     wanted = requested_page(call.request.query)
-    shown, total, cursor = _page(call, wanted.limit, wanted.offset, wanted.cursor)
+    shown, total, cursor = _page(call, wanted)
     counts = call.backend.queues.statistics.counts
     items = json_of([shapes.counted_queue(info, counts(info.name), own) for info, own in shown])
-    pagination = wanted.pagination(total, cursor)
+    pagination = wanted.pagination(ListTotal(total), cursor)
     return Answer({"items": items, "queues": items, "pagination": pagination, "total": total})
 
 
 def _page(
-    call: Call, limit: int, offset: int, cursor: str
+    call: Call, wanted: RequestedPage
 ) -> tuple[list[tuple[QueueInfo, QueueSettings | None]], int, str]:
     """Return the queues of a page with their settings, how many there are, and the next cursor."""
-    after = read_mark(_MARK, cursor)
+    after = read_mark(_MARK, wanted.cursor)
     queues, states = _queues(call)
-    rest = [info for info in queues if info.name > after][offset:]
-    shown = [(info, states.get(info.name)) for info in rest[:limit]]
-    mark = write_mark(_MARK, rest[limit - 1].name) if len(rest) > limit else ""
+    rest = [info for info in queues if info.name > after][wanted.offset :]
+    shown = [(info, states.get(info.name)) for info in rest[: wanted.limit]]
+    mark = write_mark(_MARK, rest[wanted.limit - 1].name) if len(rest) > wanted.limit else ""
     return shown, len(queues), mark
 
 

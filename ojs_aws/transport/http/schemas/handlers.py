@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in_path
 from ojs_aws.services.schemas.registry import unknown_schema
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
@@ -32,7 +33,7 @@ def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
     shown = names[start + wanted.offset :][: wanted.limit]
     is_last = start + wanted.offset + len(shown) >= len(names)
     mark = write_mark(_MARK, "" if is_last or not shown else shown[-1].uri)
-    return Answer(shapes.schemas_answer(shown, wanted.pagination(len(names), mark)))
+    return Answer(shapes.schemas_answer(shown, wanted.pagination(ListTotal(len(names)), mark)))
 
 
 def register_schema(call: Call) -> Answer[answers.SchemaAnswer]:

@@ -27,7 +27,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Register a schema of a job type",
         request="SchemaBody",
         statuses=(201,),
-        errors=(409, 413),
+        errors=(409,),
     ),
     _operator(
         at=f"GET {BASE}/schemas/<name>",
@@ -61,7 +61,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Register the schema of one version; the same schema again changes nothing",
         request="SchemaPutBody",
         statuses=(201, 200),
-        errors=(409, 413),
+        errors=(409,),
     ),
     _operator(
         at=f"DELETE {BASE}/schemas/<type>/<version>",

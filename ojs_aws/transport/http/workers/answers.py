@@ -10,7 +10,9 @@ from ojs_aws.transport.http.answers import Pagination, Timestamp
 from ojs_aws.transport.http.bodies import JobId
 from ojs_aws.transport.http.json_of import JsonOf
 
-WorkerState: TypeAlias = Literal["running", "quiet", "terminate", "stale"]
+WorkerState: TypeAlias = Literal[
+    "running", "quiet", "drain", "draining", "shutting_down", "terminate", "stale"
+]
 
 DirectiveName: TypeAlias = Literal["running", "quiet", "terminate"]
 
@@ -23,11 +25,12 @@ class WorkerDirector(TypedDict):
 
 
 class Worker(TypedDict, total=False):
-    """Shows a worker by what it last reported."""
+    """Shows a worker by what it last reported; ``stale`` says that it missed its heartbeats."""
 
     id: Required[str]
     worker_id: Required[str]
-    state: Required[WorkerState]
+    state: Required[DirectiveName]
+    stale: Required[bool]
     directive: Required[DirectiveName]
     hostname: str
     queues: list[str]
@@ -70,7 +73,7 @@ class WorkersAnswer(TypedDict):
 
 
 class WorkerHealthAnswer(TypedDict):
-    """Says whether a worker takes jobs."""
+    """Says whether a worker takes jobs, and its state in the word by which it said it."""
 
     status: Literal["ok", "draining", "stale"]
     worker_id: str

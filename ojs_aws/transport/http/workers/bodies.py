@@ -142,10 +142,14 @@ class WorkerBody(Body):
 
 
 class HeartbeatValues(WorkerBody):
-    """Holds a heartbeat in one form: ids apart from their number, the state by its own name."""
+    """Holds a heartbeat in one form: ids apart from their number, the state by its own name.
+
+    :ivar drain_word: what the worker called its state, if it drains and does not say ``quiet``.
+    """
 
     worker_id: WorkerId | None = None
     state: Literal["running", "quiet", "terminate"] = "running"
+    drain_word: Literal["", "drain", "draining", "shutting_down"] = ""
     shutdown: bool = False
     active_job_ids: list[str] = Field(default_factory=list, max_length=MAX_JOBS)
     active_count: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None

@@ -9,6 +9,7 @@ from ojs_aws.domain.actor import change_number, read_actor
 from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import WorkerInfo
 from ojs_aws.services.workers.liveness import silence_ms
@@ -16,12 +17,14 @@ from ojs_aws.services.workers.service import (
     STALE,
     Directive,
     Selection,
+    queues_of,
     read_about,
     state_of,
     unknown_worker,
 )
 from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call
 from ojs_aws.transport.http.json_of import beside, json_of
+from ojs_aws.transport.http.negotiation import is_browser
 from ojs_aws.transport.http.pages import further, read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
@@ -39,32 +42,41 @@ def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
         wanted.limit, read_mark(_MARK, wanted.cursor), wanted.offset, call.request.caller.view
     )
     names_others = not call.request.caller.is_bound
-    items = json_of([_rendered(worker, now, names_others=names_others) for worker in page.workers])
+    items = json_of(
+        [_rendered(call, worker, now, names_others=names_others) for worker in page.workers]
+    )
     cursor = write_mark(_MARK, page.cursor)
     total = page.summary["total"]
+    kind = TotalKind.EXACT if page.is_exact else TotalKind.AT_LEAST
     body: answers.WorkersAnswer = {
         "items": items,
         "workers": items,
         "summary": {**cast("answers.WorkerSummary", page.summary), "is_exact": page.is_exact},
-        "pagination": wanted.pagination(total, cursor, is_exact=page.is_exact),
+        "pagination": wanted.pagination(ListTotal(total, kind), cursor),
         "total": total,
     }
     return Answer(body)
 
 
-def _rendered(worker: WorkerInfo, now: Instant, *, names_others: bool) -> answers.Worker:
+def _rendered(
+    call: Call, worker: WorkerInfo, now: Instant, *, names_others: bool
+) -> answers.Worker:
     """Return a worker with what it last reported of itself (section 9.1).
+
+    Its state and its queues fit the schema of the worker's information: the state is what it
+    reported, and who names no queues has none. The official admin UI, in a browser, reads
+    ``stale`` as a state, and queues of every worker.
 
     :param names_others: also who directed it last, and when.
     """
     shown: answers.Worker = {
         "id": worker.id,
         "worker_id": worker.id,
-        "state": cast("answers.WorkerState", state_of(worker, now)),
+        "state": cast("answers.DirectiveName", worker.state),
+        "stale": state_of(worker, now) == STALE,
         "directive": cast("answers.DirectiveName", worker.directive),
         "active_jobs": worker.active_jobs,
         "active_job_ids": [*worker.job_ids],
-        "queues": [],
         "last_heartbeat_at": format_instant(worker.last_seen),
         "last_heartbeat": format_instant(worker.last_seen),
         "expected_until": format_instant(Instant(worker.last_seen + silence_ms(worker))),
@@ -75,20 +87,26 @@ def _rendered(worker: WorkerInfo, now: Instant, *, names_others: bool) -> answer
     if names_others and actor is not None and at is not None:
         shown["directed_by"] = {"id": actor.id, "name": actor.name}
         shown["directed_at"] = format_instant(Instant(at))
-    return beside(shown, read_about(worker))
+    about = read_about(worker)
+    if not queues_of(worker):
+        about.pop("queues", None)
+    if is_browser(call.request):
+        about = {"queues": [], **about} | ({"state": STALE} if shown["stale"] else {})
+    return beside(shown, about)
 
 
 def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     """Return one worker, with the jobs that it last reported."""
     found = call.backend.workers.service.get(_worker_id(call), call.request.caller.view)
     names_others = not call.request.caller.is_bound
-    worker = _rendered(found, call.backend.clock.now(), names_others=names_others)
+    worker = _rendered(call, found, call.backend.clock.now(), names_others=names_others)
     return Answer({"worker": worker, **worker})
 
 
 def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
     """Return whether a worker takes jobs: 200, or 503 while it drains or is silent.
 
+    Its state is shown as it said it: ``drain``, ``draining`` or ``shutting_down`` for ``quiet``.
     Credentials with bounds see the workers that beat with these credentials, and no others.
     """
     worker_id, caller = _worker_id(call), call.request.caller
@@ -96,9 +114,10 @@ def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
     if caller.is_bound and worker.principal != caller.principal:
         raise unknown_worker(worker_id)
     now = call.backend.clock.now()
-    state = state_of(worker, now)
+    is_stale = state_of(worker, now) == STALE
+    state = STALE if is_stale else worker.drain_word or worker.state
     body: answers.WorkerHealthAnswer = {
-        "status": "stale" if state == STALE else "draining" if worker.is_draining else "ok",
+        "status": "stale" if is_stale else "draining" if worker.is_draining else "ok",
         "worker_id": worker.id,
         "state": cast("answers.WorkerState", state),
         "directive": cast("answers.DirectiveName", worker.directive),
@@ -127,7 +146,7 @@ def resume_worker(call: Call) -> Answer[answers.WorkerAnswer]:
 def _direct(call: Call, directive: Directive) -> Answer[answers.WorkerAnswer]:
     worker = call.backend.workers.service.direct(_worker_id(call), directive, call.actor)
     # The item of before the change: who directed it then is not who does it now.
-    shown = _rendered(worker, call.backend.clock.now(), names_others=False)
+    shown = _rendered(call, worker, call.backend.clock.now(), names_others=False)
     shown["previous_directive"] = shown["directive"]
     shown["directive"] = directive.value
     return Answer({"worker": shown, **shown})

@@ -96,7 +96,13 @@ class CancelledSteps(TypedDict, total=False):
     steps_already_completed: int
 
 
-class Workflow(WorkflowSummary, Parts, CancelledSteps):
+class ShownSteps(TypedDict, total=False):
+    """Says which steps are shown where these are not all, at any depth and in their order."""
+
+    pagination: Pagination
+
+
+class Workflow(WorkflowSummary, Parts, ShownSteps, CancelledSteps):
     """Shows a workflow with its steps."""
 
 

@@ -10,7 +10,7 @@ from ojs_aws.transport.http.authorization import bind_jobs, check_workflow
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job
 from ojs_aws.transport.http.pages import requested_page
-from ojs_aws.transport.http.queries import text_of
+from ojs_aws.transport.http.queries import number_of, text_of
 from ojs_aws.transport.http.routes import BASE
 from ojs_aws.transport.http.workflows.wire import workflow_answer, workflows_answer
 
@@ -31,10 +31,13 @@ def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
 
 
 def get_workflow(call: Call) -> Answer[WorkflowAnswer]:
-    """Return a workflow with the states of its steps."""
+    """Return a workflow with the states of its steps: the first ones, or those asked for."""
     workflow_id = call.named("workflow_id")
+    first = number_of(call.request.query, "step_offset") + 1
+    shown = range(first, first + number_of(call.request.query, "step_limit"))
     check_workflow(call, workflow_id)
-    return Answer(workflow_answer(call.backend.workflows.service.get(workflow_id)))
+    view = call.backend.workflows.service.get(workflow_id, shown)
+    return Answer(workflow_answer(view, shown))
 
 
 def cancel_workflow(call: Call) -> Answer[WorkflowAnswer]:
@@ -59,6 +62,6 @@ def list_workflows(call: Call) -> Answer[WorkflowsAnswer]:
         skip=wanted.offset,
         view=call.request.caller.view,
     )
-    total = wanted.offset + len(page.workflows) + bool(page.cursor)
-    pagination = wanted.pagination(total, page.cursor, is_exact=not page.cursor)
+    total = wanted.total(len(page.workflows), page.cursor, is_followed=page.is_followed)
+    pagination = wanted.pagination(total, page.cursor)
     return Answer(workflows_answer(page.workflows, pagination))

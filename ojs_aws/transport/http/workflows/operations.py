@@ -19,7 +19,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         summary="Create and start a workflow",
         request="WorkflowBody",
         statuses=(201, 200),
-        errors=(409, 413, 422),
+        errors=(404, 409),
     ),
     Route(
         at=f"GET {BASE}/workflows",
@@ -35,6 +35,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         operation="get_workflow",
         access=INSPECTS_OWN,
         summary="Read a workflow and its steps",
+        query=("step_limit", "step_offset"),
     ),
     _producer(
         at=f"DELETE {BASE}/workflows/<workflow_id>",

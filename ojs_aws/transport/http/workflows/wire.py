@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, cast
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import ANY_DEPTH, parse_object
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.domain.workflows.graph import ROOT, Kind
+from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Workflow as WorkflowRecord
 from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.services.workflows.service import FIRST_STEPS
 from ojs_aws.transport.http.jobs.wire import FLAT_LIMIT
 from ojs_aws.transport.http.json_of import JsonOf, json_of
 
@@ -47,15 +48,19 @@ _WORDS: Final[Mapping[str, str]] = {
 _BINDING_WORDS: Final = {**_WORDS, StepState.WAITING: "pending", StepState.READY: "available"}
 
 
-def workflow_answer(view: WorkflowView, *, is_cancelled: bool = False) -> answers.WorkflowAnswer:
+def workflow_answer(
+    view: WorkflowView, shown: range = FIRST_STEPS, *, is_cancelled: bool = False
+) -> answers.WorkflowAnswer:
     """Return one workflow with its steps, wrapped and flat.
 
+    :param shown: which steps; the answer says so if there are others.
     :param is_cancelled: show what the cancellation found, too.
     """
     cancelled: answers.CancelledSteps = _cancelled(view.workflow) if is_cancelled else {}
     workflow: answers.Workflow = {
         **render_summary(view.workflow, _metadata(view)),
-        **_Steps(view).of(ROOT),
+        **_Steps(view, shown).of(ROOT),
+        **_others(view.graph, shown),
         **cancelled,
     }
     wrapped = json_of(workflow)
@@ -93,6 +98,24 @@ def render_summary(
         "jobs_completed": workflow.steps_completed,
         **_instants(workflow),
         "metadata": metadata,
+    }
+
+
+def _others(graph: Graph, shown: range) -> answers.ShownSteps:
+    """Return which steps of all are shown; nothing if that are all."""
+    total = len(graph.steps) - 1
+    if shown.start == 1 and total < shown.stop:
+        return {}
+    limit, offset = len(shown), shown.start - 1
+    return {
+        "pagination": {
+            "total": total,
+            "total_is": "exact",
+            "total_is_exact": True,
+            "limit": limit,
+            "offset": offset,
+            "has_more": shown.stop <= total,
+        }
     }
 
 
@@ -157,8 +180,9 @@ def _metadata(view: WorkflowView) -> answers.WorkflowMetadata:
 class _Steps:
     """Renders the steps of one workflow."""
 
-    def __init__(self, view: WorkflowView) -> None:
+    def __init__(self, view: WorkflowView, shown: range) -> None:
         self._view = view
+        self._shown = shown
         self._results_left = MAX_RESULTS
         self._args_left = MAX_ARGS
         self._words = _BINDING_WORDS if view.graph.kind is Kind.DAG else _WORDS
@@ -171,7 +195,8 @@ class _Steps:
         callbacks = [part for part in graph.parts[index] if graph.steps[part].is_callback]
         if kind is Kind.DAG:  # as they were sent
             parts, callbacks = [*graph.parts[index]], []
-        listed = json_of([self._step(part, kind) for part in parts])
+        callbacks = [part for part in callbacks if self._is_shown(part)]
+        listed = json_of([self._step(part, kind) for part in parts if self._is_shown(part)])
         shown: answers.Parts = {}
         if kind in {Kind.CHAIN, Kind.DAG}:
             shown["steps"] = listed
@@ -182,6 +207,11 @@ class _Steps:
         if callbacks:
             shown["callbacks"] = {graph.steps[at].key: self._step(at, kind) for at in callbacks}
         return shown
+
+    def _is_shown(self, index: int) -> bool:
+        """Return whether a step is among those shown, or contains one that is."""
+        shown = self._shown
+        return index < shown.stop and self._view.graph.ends[index] > shown.start
 
     def _step(self, index: int, parent: Kind) -> answers.Step:
         view, step = self._view, self._view.graph.steps[index]

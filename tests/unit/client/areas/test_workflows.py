@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
 from ojs_aws.client import (
@@ -18,6 +19,8 @@ from ojs_aws.client import (
     dag,
     group,
 )
+from ojs_aws.client.transports.connection import HttpConnection
+from ojs_aws.client.transports.http import HttpTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, InvalidWorkflowError, NotFoundError
 from ojs_aws.domain.json_text import RawJson, parse_object
@@ -175,3 +178,37 @@ def test_a_handler_finds_what_its_workflow_gives_it() -> None:
     assert (context.workflow_id, context.parent_results) == ("w", {"0": 1})
     alone = JobContext(Job("a"))
     assert (alone.workflow_id, alone.parent_results) == ("", {})
+
+
+async def test_a_workflow_of_many_steps_is_read_whole(client: Client) -> None:
+    """Page by page: a group that a page ends in goes on in the next one."""
+    inner = group(*[Job("b", [number]) for number in range(1_100)])
+    started = await client.workflow(chain(inner, Job("c")))
+    running = await client.workflows.get(started.id)
+    cancelled = await client.workflows.cancel(started.id)
+    with pytest.raises(WorkflowFailedError) as failed:
+        await client.workflows.wait(started.id)
+    for found in (running, cancelled, failed.value.workflow):
+        middle, last = found.steps
+        assert [middle["type"], last["type"]] == ["group", "c"]
+        jobs = middle["jobs"]
+        assert isinstance(jobs, list)
+        args = [each["args"] for each in jobs if isinstance(each, dict)]
+        assert args == [[number] for number in range(1_100)]
+        assert "pagination" not in found.described
+
+
+async def test_a_page_that_never_ends_is_read_once() -> None:
+    """From a server that gives the same one for every offset."""
+    page = {"has_more": True, "offset": 0, "limit": 1}
+    body = {"workflow": {"id": "w", "state": "running", "steps": [{"id": "0"}], "pagination": page}}
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json=body)
+
+    connection = HttpConnection("http://127.0.0.1", http_transport=httpx.MockTransport(answer))
+    async with Client(transport=HttpTransport(connection)) as client:
+        assert (await client.workflows.get("w")).id == "w"
+    assert len(asked) == 2

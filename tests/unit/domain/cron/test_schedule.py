@@ -159,6 +159,16 @@ def test_a_gap_that_swallowed_an_occurrence_is_reported() -> None:
     assert schedule.after(at("2026-03-09T08:00:00Z"), Instant(0)).gap_at is None
 
 
+def test_the_first_of_two_gaps_is_reported_and_then_the_second() -> None:
+    """Midnight of the third Sunday of October did not exist in Brazil until 2017."""
+    schedule = parse_schedule("0 0 * 10 0#3", SAO_PAULO)
+    first, second = at("2016-10-16T03:00:00Z"), at("2017-10-15T03:00:00Z")
+    fires = at("2018-10-21T03:00:00Z")
+    assert schedule.after(at("2016-01-01T00:00:00Z"), Instant(0)) == (fires, first)
+    assert schedule.after(first, Instant(0)) == (fires, second)
+    assert schedule.after(second, Instant(0)) == (fires, None)
+
+
 def test_a_day_that_a_zone_left_out_has_no_occurrence() -> None:
     """Samoa went from 29 to 31 December 2011."""
     assert runs("0 12 * * *", "2011-12-29T22:30:00Z", 1, "Pacific/Apia") == ["2011-12-30T22:00"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,25 @@ def test_what_cannot_be_followed_is_refused(
     with pytest.raises(error) as caught:
         read_limit(value, "q")
     assert str(caught.value.details["field"]).startswith("rate_limit")
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        ({"meta": {}}, "This job has no meta.tenant, which 'rate_limit.by' names."),
+        ({}, "This job has no meta.tenant, which 'rate_limit.by' names."),
+        (
+            {"meta": {"tenant": [1]}},
+            "The meta.tenant of a job, which 'rate_limit.by' names, must be a text or a whole",
+        ),
+    ],
+)
+def test_an_error_names_the_value_that_a_job_lacks(of: Any, message: str) -> None:
+    """Not that the path is wrong, which other jobs may well have."""
+    with pytest.raises(InvalidPolicyError) as caught:
+        read_limit({"concurrency": 1, "by": "meta.tenant"}, "q", of)
+    assert str(caught.value).startswith(message)
+    assert "meta.tenant" in (caught.value.hint or "")
 
 
 def test_a_path_that_is_no_index_of_a_list_is_refused() -> None:

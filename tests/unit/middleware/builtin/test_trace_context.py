@@ -92,7 +92,8 @@ async def test_enqueueing_under_a_span_injects_the_producer_span(telemetry: Tele
     with telemetry.tracer.start_as_current_span("POST /signup") as outer:
         stored = await enqueue(telemetry.middleware(), job(queue="email"))
     span = telemetry.span("email enqueue")
-    assert list(stored.meta) == ["traceparent"]
+    assert list(stored.meta) == ["traceparent", "trace_id", "span_id"]
+    assert (stored.meta["trace_id"], stored.meta["span_id"]) == carried(stored)
     assert carried(stored) == ids(span)
     assert span.parent is not None
     assert span.parent.span_id == outer.get_span_context().span_id
@@ -150,7 +151,8 @@ async def test_a_malformed_traceparent_is_replaced(telemetry: Telemetry, malform
     """With its tracestate, which belongs to it."""
     meta = {"traceparent": malformed, "tracestate": "a=b", "locale": "de"}
     stored = await enqueue(telemetry.middleware(), job(queue="q", meta=meta))
-    assert set(stored.meta) == {"locale", "traceparent"}
+    assert set(stored.meta) == {"locale", "traceparent", "trace_id", "span_id"}
+    assert (stored.meta["trace_id"], stored.meta["span_id"]) == carried(stored)
     assert carried(stored) == ids(telemetry.span("q enqueue"))
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 
 import pytest
 
-from ojs_aws.domain.access import Caller
+from ojs_aws.domain.access import Caller, Scope
 from ojs_aws.domain.api_keys import Refusal
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import (
     MAX_REMEMBERED,
+    Authentication,
+    KeyBook,
     RememberedAuthentication,
     Verdict,
 )
-from ojs_aws.testing.memory import FakeClock
+from ojs_aws.testing.clock import FakeClock
+from tests.model.api_keys import MemoryApiKeys
 
 LASTS_MS = 300_000
 
@@ -24,12 +29,13 @@ class Asked:
 
     refused: set[str] = field(default_factory=set)
     headers: list[str] = field(default_factory=list)
+    until: Instant | None = None
 
     def __call__(self, header: str) -> Verdict:
         self.headers.append(header)
         if header in self.refused:
             return Verdict(None, Refusal.REVOKED)
-        return Verdict(Caller(id=header, name=header))
+        return Verdict(Caller(id=header, name=header), until=self.until)
 
 
 def remembered(lasts_ms: int = LASTS_MS) -> tuple[RememberedAuthentication, Asked, FakeClock]:
@@ -46,6 +52,44 @@ def test_a_caller_is_remembered_until_its_time_is_over(after_ms: int, times: int
     clock.advance(ms=after_ms)
     is_known = authenticate("a").caller is not None
     assert (is_known, len(asked.headers)) == (times == 1, times)
+
+
+@pytest.mark.parametrize(("after_ms", "is_known"), [(999, True), (1000, False), (1001, False)])
+def test_a_caller_is_forgotten_when_its_credentials_end(after_ms: int, is_known: bool) -> None:
+    """Also if that is before the memory's own end."""
+    authenticate, asked, clock = remembered()
+    asked.until = Instant(clock.now() + 1000)
+    authenticate("a")
+    asked.refused.add("a")
+    clock.advance(ms=after_ms)
+    assert (authenticate("a").caller is not None) is is_known
+
+
+def test_a_caller_is_forgotten_at_the_memorys_end_where_that_is_first() -> None:
+    """Whatever its credentials say."""
+    authenticate, asked, clock = remembered()
+    asked.until = Instant(clock.now() + LASTS_MS + 1)
+    authenticate("a")
+    clock.advance(ms=LASTS_MS)
+    authenticate("a")
+    assert len(asked.headers) == 2
+
+
+@pytest.mark.parametrize("lasts_ms", [None, 5000])
+@pytest.mark.parametrize("grace_ms", [0, 3000])
+def test_a_verdict_says_when_the_key_or_its_secret_ends(
+    lasts_ms: int | None, grace_ms: int
+) -> None:
+    """The last secret of a key that was rotated ends with its grace."""
+    keys, clock = MemoryApiKeys(), FakeClock()
+    book = KeyBook(keys, clock, secrets.token_bytes)
+    authenticate = Authentication(keys, clock)
+    issued, begun = book.create("a", [Scope.OPERATOR], lasts_ms=lasts_ms), clock.now()
+    expiry = None if lasts_ms is None else begun + lasts_ms
+    assert authenticate(f"Bearer {issued.text}").until == expiry
+    if grace_ms:
+        book.rotate(issued.key.id, grace_ms)
+        assert authenticate(f"Bearer {issued.text}").until == begun + grace_ms
 
 
 def test_to_be_asked_for_does_not_make_the_memory_longer() -> None:

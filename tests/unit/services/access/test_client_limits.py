@@ -6,6 +6,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.limits.clients import ClientRate
+from ojs_aws.ports import ClientBuckets
 from ojs_aws.services.access.client_limits import ClientRateLimits
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
@@ -74,6 +75,35 @@ def test_requests_cost_one_write_for_each_share_of_them() -> None:
     for _ in range(100):
         limit("a")
     assert world.faults.calls.count("charge") == 10
+
+
+def test_what_a_process_need_not_ask_for_is_counted_by_whole_seconds() -> None:
+    """From the first request on; the next second begins at its very instant."""
+    world, rate = World(), ClientRate(per_s=300, burst=300)
+    asked = list[str]()
+
+    def buckets() -> ClientBuckets:
+        asked.append("buckets")
+        return world.client_buckets
+
+    limit = ClientRateLimits(buckets, world.clock, rate)
+    standings = []
+    for _ in range(3):
+        standings += [limit("a") for _ in range(rate.share - 1)]
+        world.clock.advance(s=1)
+    assert asked == []
+    left = [each.remaining(rate, standings[0].full_at_us) for each in standings[:2]]
+    assert left == [300, 299]
+
+
+def test_a_bucket_that_has_long_been_full_is_not_fuller(world: World) -> None:
+    """What a process has not asked for counts from now."""
+    rate = ClientRate(per_s=300, burst=300)
+    limit = process(world, rate)
+    for _ in range(2):
+        standing = limit("a")
+        assert standing.remaining(rate, limit.now_us()) == rate.burst - 1
+        world.clock.advance(s=60)
 
 
 def test_a_client_that_is_refused_costs_nothing_until_it_may_come_again() -> None:

@@ -20,6 +20,8 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.ports import Backlog
+from ojs_aws.services.batches.push import BatchPush
+from ojs_aws.services.batches.roll_forward import GIVE_UP_MS, QUIET_MS
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
@@ -55,6 +57,11 @@ def push(world: World, jobs: Sequence[Job]) -> list[str]:
     """Push a batch."""
     pushed = world.backend.jobs.push.all([job.copy() for job in jobs])
     return [one.record.id if one.record else "" for one in pushed]
+
+
+def batches_of(world: World) -> BatchPush:
+    """The service that puts the jobs of batches into their places."""
+    return world.backend.jobs.new_jobs.batch_push()
 
 
 def outcome(call: Callable[[], Any]) -> Any:
@@ -201,12 +208,75 @@ def test_all_faults_are_reported_with_their_indices() -> None:
     assert not world.store.jobs
 
 
+def test_a_single_fault_is_reported_as_itself() -> None:
+    """There is no list of one."""
+    jobs = jobs_of()
+    jobs[2]["priority"] = 1000
+    with pytest.raises(InvalidRequestError) as refused:
+        push(world_of(), jobs)
+    assert "error_count" not in refused.value.details
+    assert "more of the batch" not in refused.value.message
+
+
+def test_each_part_but_the_last_is_noted_as_done() -> None:
+    """The end of the batch says the rest."""
+    world = world_of()
+    push(world, jobs_of())
+    assert world.faults.calls.count("advance") == -(-MANY // 40) - 1
+    assert world.faults.calls.count("close") == 1
+
+
+def test_a_batch_whose_decision_has_expired_is_found_by_its_jobs() -> None:
+    """The same request again, days later."""
+    world = world_of()
+    made = push(world, jobs_of())
+    world.batches.decisions.clear()
+    assert push(world, jobs_of()) == made
+    assert len(world.store.jobs) == MANY
+
+
+@pytest.mark.parametrize(("after_ms", "placed"), [(0, 0), (QUIET_MS - 1, 0), (QUIET_MS, MANY)])
+def test_a_batch_is_left_to_its_own_process_for_a_while(after_ms: int, placed: int) -> None:
+    """The sweep takes it over half a minute after it was committed."""
+    world, _ = left_open()
+    world.clock.advance(ms=after_ms)
+    batches_of(world).tick(lambda: False)
+    assert len(world.store.jobs) == placed
+
+
+def test_no_batch_is_looked_at_when_the_time_is_over() -> None:
+    world, _ = left_open()
+    world.clock.advance(ms=QUIET_MS)
+    before = len(world.faults.calls)
+    batches_of(world).tick(lambda: True)
+    assert world.faults.calls[before:] == ["open"]
+
+
+@pytest.mark.parametrize(("after_ms", "lost"), [(GIVE_UP_MS - 1, 0), (GIVE_UP_MS, 1)])
+def test_a_batch_is_given_up_after_an_hour_to_the_instant(after_ms: int, lost: int) -> None:
+    world, _ = left_open()
+    world.batches.decisions.clear()
+    world.clock.advance(ms=after_ms)
+    assert batches_of(world).tick(lambda: False).lost == lost
+
+
+def test_one_job_that_is_in_no_batch_is_read_by_itself() -> None:
+    """Several are read together."""
+    world, _ = left_open()
+    batches, calls = batches_of(world), world.faults.calls
+    for count, read in ((1, "load"), (2, "load_many")):
+        before = len(calls)
+        assert batches.rescue([name(900 + each) for each in range(count)]) == {}
+        assert calls[before:] == ["open", read]
+
+
 def test_no_batch_is_larger_than_the_setting_says() -> None:
     """413, with the limit."""
     world = World(settings=Settings(max_batch_jobs=100))
     with pytest.raises(PayloadTooLargeError) as refused:
         push(world, jobs_of(101))
     assert refused.value.details["max_batch_size"] == 100
+    assert len(push(world, jobs_of(100))) == 100
 
 
 def test_a_cancel_finds_a_job_that_is_not_in_its_place_yet() -> None:

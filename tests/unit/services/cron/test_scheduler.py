@@ -28,7 +28,7 @@ from ojs_aws.middleware import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import StaleCronError
 from ojs_aws.services.cron.runs import job_of
-from ojs_aws.services.cron.service import Registration
+from ojs_aws.services.cron.service import MAX_TEMPLATE_BYTES, Registration
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from tests.load import HUNG_S
@@ -248,6 +248,44 @@ def test_an_occurrence_in_the_gap_is_skipped_and_published(world: World) -> None
     entry = world.cron.entries[NAME]
     assert format_instant(entry.next_run_at or Instant(0)) == "2026-03-09T06:30:00.000Z"
     assert entry.run_count == 0
+
+
+def test_two_occurrences_in_gaps_are_skipped_one_after_the_other(world: World) -> None:
+    """Each when its time comes: midnight did not exist in Brazil on two Sundays in a row."""
+    world.clock.at = at("2016-01-01T12:00:00Z")
+    register(world, expression="0 0 * 10 0#3", timezone="America/Sao_Paulo")
+    for number, gap in enumerate(("2016-10-16T03:00:00Z", "2017-10-15T03:00:00Z"), 1):
+        world.clock.at = Instant(at(gap) - 1)
+        world.backend.cron.scheduler.tick()
+        assert world.cron.entries[NAME].gap_at == at(gap)
+        world.clock.at = at(gap)
+        world.backend.cron.scheduler.tick()
+        found = latest(world)
+        assert (found.number, found.scheduled_at, found.reason) == (number, at(gap), "dst_skip")
+    world.clock.at = at("2018-10-21T03:00:00Z")
+    world.backend.cron.scheduler.tick()
+    assert len(jobs(world)) == 1
+
+
+def test_an_occurrence_at_the_end_of_a_gap_runs_beside_a_skipped_one(world: World) -> None:
+    """2:30 did not exist in New York on 8 March 2026, and 3:00 is the instant of the transition."""
+    world.clock.at = at("2026-03-08T06:59:59Z")
+    register(world, expression="*/30 2-3 * * *", timezone="America/New_York")
+    world.clock.at = at("2026-03-08T07:00:00Z")
+    world.backend.cron.scheduler.tick()
+    assert len(jobs(world)) == 1
+    entry = world.cron.entries[NAME]
+    assert (entry.gap_at, entry.next_run_at) == (None, at("2026-03-08T07:30:00Z"))
+
+
+def test_a_gap_behind_a_missed_run_is_missed_with_it(world: World) -> None:
+    """One run makes up for all that a tick comes too late for (section 7.3)."""
+    world.clock.at = at("2016-01-01T12:00:00Z")
+    register(world, expression="0 0-1 * 10 0#3", timezone="America/Sao_Paulo")
+    world.clock.at = at("2018-01-01T12:00:00Z")
+    world.backend.cron.scheduler.tick()
+    assert (latest(world).outcome, latest(world).number) == (Outcome.TRIGGERED, 2)
+    assert latest(world).scheduled_at == at("2016-10-16T03:00:00Z")
 
 
 # ------------------------------------------------------------------------------- overlap
@@ -523,9 +561,19 @@ def test_bad_registrations_are_refused_and_nothing_is_stored(
 
 def test_a_large_job_is_refused(world: World) -> None:
     """Its entry is read and written at each occurrence."""
+    most = encode({"args": ["x" * (MAX_TEMPLATE_BYTES - 13)]})
     with pytest.raises(PayloadTooLargeError):
-        register(world, document=encode({"args": ["x" * 40_000]}))
+        register(world, document=f"{most} ")
     assert world.cron.entries == {}
+    register(world, document=most, description="x" * 1024)
+    assert world.cron.entries[NAME].definition.description == "x" * 1024
+
+
+def test_enabling_what_is_enabled_writes_nothing(world: World) -> None:
+    register(world)
+    before = len(world.faults.calls)
+    world.backend.cron.service.set_enabled(NAME, is_enabled=True)
+    assert "save" not in world.faults.calls[before:]
 
 
 # ------------------------------------------------------------------------------- once

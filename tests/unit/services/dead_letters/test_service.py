@@ -18,11 +18,13 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.filter import END
 from ojs_aws.services.jobs.render import render_job
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
@@ -155,11 +157,11 @@ def test_the_total_is_exact_or_says_that_it_is_not(world: World) -> None:
         die(world, f"Error{n % 2}")
     letters = world.backend.dead_letters.service
     page = letters.list(limit=2)
-    assert (page.total, page.is_exact) == (5, True)
+    assert page.total == ListTotal(5)
     filtered = letters.list(DeadLetterFilter(error_type="Error0"), limit=2)
-    assert (filtered.total, filtered.is_exact) == (3, False)
+    assert filtered.total == ListTotal(3, TotalKind.AT_LEAST)
     whole = letters.list(DeadLetterFilter(error_type="Error0"))
-    assert (whole.total, whole.is_exact) == (3, True)
+    assert whole.total == ListTotal(3)
 
 
 def test_a_page_ends_where_its_documents_grow_too_large(world: World) -> None:
@@ -167,7 +169,7 @@ def test_a_page_ends_where_its_documents_grow_too_large(world: World) -> None:
     for _ in range(6):
         die(world, args=["x" * 900_000])
     first = world.backend.dead_letters.service.list(limit=50)
-    assert (len(first.jobs), bool(first.cursor), first.total) == (4, True, 6)
+    assert (len(first.jobs), bool(first.cursor), first.total.number) == (4, True, 6)
     assert len(world.backend.dead_letters.service.list(limit=50, cursor=first.cursor).jobs) == 2
 
 
@@ -177,7 +179,7 @@ def test_one_request_looks_at_a_bounded_number_of_rows(world: World, monkeypatch
     for _ in range(5):
         die(world)
     page = world.backend.dead_letters.service.list(DeadLetterFilter(error_type="Rare"))
-    assert (page.jobs, page.is_exact) == ((), False)
+    assert (page.jobs, page.total) == ((), ListTotal(0, TotalKind.AT_LEAST))
     last = world.backend.dead_letters.service.list(
         DeadLetterFilter(error_type="Rare"), cursor=page.cursor
     )
@@ -363,6 +365,7 @@ def test_bulk_operations_are_bounded(world: World, limit: int) -> None:
     many = [f"01990000-0000-7000-8000-{n:012d}" for n in range(101)]
     with pytest.raises(InvalidRequestError, match="ids"):
         world.backend.dead_letters.bulk(BulkAction.DELETE, many)
+    assert len(world.backend.dead_letters.bulk(BulkAction.DELETE, many[1:]).outcomes) == 100
 
 
 # ------------------------------------------------------------------------------- pruning, replay
@@ -456,6 +459,9 @@ def test_an_operators_retry_starts_the_count_again() -> None:
         '[{"name": "a", "delay": "PT1H", "max_replays": 0}]',
         '[{"name": "a", "max_replays": 101}]',
         '[{"name": "a", "filter": {"args": 1}}]',
+        '[{"name": "a", "filter": {"args": "x"}}]',
+        json.dumps([{"name": "x" * 101}]),
+        json.dumps([{"name": f"a{n}"} for n in range(21)]),
         '[{"name": "a", "filter": {"queue": "NO"}}]',
         '[{"name": "a", "filter": {"type": 5}}]',
         '[{"name": "a", "enabled": "yes"}]',
@@ -466,6 +472,28 @@ def test_a_rule_that_cannot_be_followed_is_refused(rules: str) -> None:
     """And says what is wrong with it."""
     with pytest.raises(InvalidRequestError):
         read_replay_rules(rules)
+
+
+def test_rules_may_be_as_large_as_is_said() -> None:
+    largest = [{"name": f"{n:0100d}", "max_replays": 100} for n in range(20)]
+    assert len(read_replay_rules(json.dumps(largest))) == 20
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "as_of", "expected"),
+    [
+        (None, None, None, None),
+        (None, 5, 7, (0, 5)),
+        (None, 7, 5, (0, 5)),
+        (3, None, 5, (3, 5)),
+        (3, None, None, (3, END)),
+    ],
+)
+def test_a_filter_ends_at_the_earlier_of_its_instants(
+    since: Any, until: Any, as_of: Any, expected: Any
+) -> None:
+    between = DeadLetterFilter(since=since, until=until, as_of=as_of).between
+    assert (between and (between.since, between.until)) == expected
 
 
 def test_rules_that_are_switched_off_do_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -10,7 +11,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import JobList, ListedJob
-from ojs_aws.services.jobs.list_walk import ListStop, ListWalk
+from ojs_aws.services.jobs.list_stop import ListStop
+from ojs_aws.services.jobs.list_walk import ListWalk, Sift
 from tests.simulation.world import World
 
 QUEUES = ("first", "second", "third")
@@ -26,14 +28,30 @@ def world() -> World:
     return world
 
 
-def walk(world: World, label: str, **options: str) -> ListWalk:
+@dataclass
+class Everything:
+    """Wants every job, or those of some ids; counts its reads."""
+
+    world: World
+    ids: frozenset[str] | None = None
+    rows_decide: bool = True
+    unread: str = ""
+    reads: list[int] = field(default_factory=list)
+
+    def __call__(self, rows: Sequence[ListedJob]) -> dict[str, JobRecord]:
+        self.reads.append(len(rows))
+        ids = [row.id for row in rows if self.ids is None or row.id in self.ids]
+        return self.world.store.load_many(ids)
+
+    def may_match(self, row: ListedJob) -> bool:
+        return True
+
+
+def walk(world: World, label: str, sift: Sift | None = None, **options: str) -> ListWalk:
     """Walk the ready jobs of all queues."""
-
-    def accepted(rows: Sequence[ListedJob]) -> dict[str, JobRecord]:
-        return world.store.load_many([row.id for row in rows])
-
     stops = [ListStop(queue, JobList.READY, label=label) for queue in QUEUES]
-    return ListWalk(store=world.store, stops=stops, accepted=accepted, **options)  # type: ignore[arg-type]
+    sift = sift or Everything(world)
+    return ListWalk(store=world.store, stops=stops, sift=sift, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("label", ["", "ready!"])
@@ -71,3 +89,44 @@ def test_a_cursor_of_a_queue_that_is_gone_leads_to_the_next_one(world: World) ->
     """Queues come by name."""
     page = walk(world, "").find(1, "foo!1|2|3")
     assert [job.queue for job in page.jobs] == ["second"]
+
+
+@pytest.mark.parametrize("limit", [3, 6])
+def test_a_cursor_at_the_end_of_a_list_leads_to_the_next_job(world: World, limit: int) -> None:
+    """The page looked at the next list, and need not do it again."""
+    page = walk(world, "ready!").find(limit, "")
+    assert page.cursor == f"{QUEUES[limit // 3]}!ready!"
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_full_page_at_the_end_of_all_lists_has_no_cursor(limit: int) -> None:
+    """Though lists follow: they are empty."""
+    world = World()
+    for _ in range(limit):
+        world.backend.jobs.push(Job("demo.echo", [1], queue="first"))
+    page = walk(world, "").find(limit, "")
+    assert (len(page.jobs), page.cursor) == (limit, "")
+
+
+def test_a_full_page_says_whether_it_read_the_next_job(world: World) -> None:
+    """A row alone is no job; and other rows of the list are not read to know."""
+    ids = [row.id for row in world.store.listed("first", JobList.READY, 3).jobs]
+    sift = Everything(world)
+    page = walk(world, "", sift).find(2, "")
+    assert (page.is_followed, sift.reads) == (True, [3])
+    sift = Everything(world, frozenset(ids[:2]), rows_decide=False)
+    page = walk(world, "", sift).find(2, "")
+    assert (page.is_followed, bool(page.cursor), sift.reads) == (False, True, [3])
+
+
+@pytest.mark.parametrize("limit", [100, 200])
+def test_a_page_of_hundreds_reads_no_row_more_than_it_shows(limit: int) -> None:
+    """The row behind them is looked at, and its job is not read."""
+    world = World()
+    for _ in range(limit + 1):
+        world.backend.jobs.push(Job("demo.echo", [1], queue="first"))
+    sift = Everything(world)
+    page = walk(world, "", sift).find(limit, "")
+    assert (len(page.jobs), sum(sift.reads), max(sift.reads)) == (limit, limit, 100)
+    rest = walk(world, "").find(limit, page.cursor)
+    assert (len(rest.jobs), rest.cursor) == (1, "")

@@ -11,7 +11,9 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.ports import Count
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -86,7 +88,7 @@ def test_adm_003_jobs_are_found_by_state(world: World, state: JobState) -> None:
     ids = one_of_each(world)
     assert found(world, states=frozenset({state})) == [ids[state]]
     count = world.backend.jobs.search.count(JobFilter(states=frozenset({state})))
-    assert (count.rows, count.is_exact) == (1, True)
+    assert (count.number, count.is_exact) == (1, True)
 
 
 def test_without_a_filter_every_job_of_every_queue_is_found(world: World) -> None:
@@ -356,3 +358,42 @@ def test_the_history_shows_what_is_to_come(world: World) -> None:
     assert active[-1].what == "reservation_ends"
     assert history_of(world.store.jobs[ids[S.RETRYABLE]])[-1].what == "next_attempt"
     assert history_of(world.store.jobs[ids[S.SCHEDULED]])[-1].what == "scheduled"
+
+
+def test_a_page_that_shows_all_jobs_needs_no_count(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that does not has one."""
+    ids = {push(world).id for _ in range(3)}
+    counted: list[object] = []
+    search = world.backend.jobs.search
+
+    def count(*asked: object) -> Count:
+        counted.append(asked)
+        return Count(7)
+
+    monkeypatch.setattr(world.store, "count", count)
+    shown, total = search.page(JobFilter(queue="default"), 3)
+    assert ({job.id for job in shown.jobs}, total, counted) == (ids, ListTotal(3), [])
+    _, total = search.page(JobFilter(queue="default"), 2)
+    assert total != ListTotal(3)
+    assert counted
+
+
+@pytest.mark.parametrize(("after_ms", "is_moved"), [(-1, False), (0, True)])
+def test_the_row_of_a_silent_worker_is_moved_once_it_shows_that_its_job_is_due(
+    world: World, after_ms: int, is_moved: bool
+) -> None:
+    """Its reservation ends later; before that instant nobody sees the row."""
+    record = push(world)
+    held = claim(world, record).reservation
+    assert held is not None
+    assert held.listed_at is not None
+    changer = world.backend.jobs.fetch.changer
+    now = Instant(held.listed_at + after_ms)
+    before = world.store.jobs[record.id]
+    ((_, job),) = changer.settle_each([record.id], now, lambda *_: pytest.fail("it failed"))
+    assert job is not None
+    assert (job.version > before.version) is is_moved
+    assert job.reservation is not None
+    assert (job.reservation.listed_at is None) is is_moved

@@ -156,6 +156,37 @@ def test_a_job_that_two_rows_list_is_looked_at_once(
     assert sifted.unread == ""
 
 
+@pytest.mark.parametrize(
+    ("tag", "size", "counted"),
+    [("", 90_000, 0), ("vip", 90_000, 90_000), ("vip", 5, sift.LEAST_DOCUMENT)],
+)
+def test_a_document_elsewhere_counts_where_it_has_to_be_read(
+    world: World, tag: str, size: int, counted: int
+) -> None:
+    """For the time of the call, if it is small."""
+    job_id = push(world, tags=["vip"])
+    (row,) = world.store.listed("default", JobList.READY, 10).jobs
+    _move_documents(world, [])
+    away = StoredElsewhere(place="s3", digest="d", size_bytes=size)
+    world.store.jobs[job_id] = replace(world.store.jobs[job_id], document=away)
+    sifted = sift.JobSift(world.store, JobFilter(tag=tag), world.clock.now())
+    assert [*sifted([row])] == [job_id]
+    assert sifted.read_bytes == counted
+
+
+@pytest.mark.parametrize(("spare", "read"), [(0, 1), (1, 2)])
+def test_a_sift_reads_no_further_job_once_it_has_read_its_bytes(
+    world: World, monkeypatch: pytest.MonkeyPatch, spare: int, read: int
+) -> None:
+    ids = [push(world) for _ in range(3)]
+    size = world.store.jobs[ids[0]].document_bytes
+    monkeypatch.setattr(sift, "MAX_READ_BYTES", size + spare)
+    rows = world.store.listed("default", JobList.READY, 10, newest_first=False).jobs
+    sifted = sift.JobSift(world.store, JobFilter(), world.clock.now())
+    assert [*sifted(rows)] == ids[:read]
+    assert sifted.unread == ids[read]
+
+
 def _move_documents(world: World, filled: list[int]) -> None:
     """Keep the documents of all jobs elsewhere, and note how many are read at once."""
     documents = {job_id: RawJson(str(job.document)) for job_id, job in world.store.jobs.items()}

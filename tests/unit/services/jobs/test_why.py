@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +12,13 @@ from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.domain.queues.tallies import Tally, TallyKind
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueMissingError, WorkerReport
 from ojs_aws.ports.queues import LastTick
 from ojs_aws.services.jobs import why
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.why import Diagnosis
+from ojs_aws.services.jobs.why import Diagnosis, Why
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
 from tests.unit.services.queues.test_service_trigger_faults import refuse
@@ -68,6 +72,42 @@ def test_a_new_job_with_a_worker_is_ready(world: World) -> None:
     found = asked(world, push(world))
     assert [each.code for each in found.reasons] == [R.READY]
     assert found.checked == ("job", "queue", "limits", "workers", "line", "messages", "sweep")
+
+
+FULL = '{"queues":["default"],"concurrency":2}'
+
+
+@pytest.mark.parametrize(
+    ("late_s", "active", "text"),
+    [
+        (22, 1, "It is the next of its queue, and any worker can take it."),
+        (22, 2, "It is the next of its queue, and all 2 places of its workers are taken."),
+        (
+            23,
+            2,
+            "It is the next of its queue, but its workers may hang: the last heartbeat was 23 s ",
+        ),
+    ],
+)
+def test_the_next_job_is_told_of_workers_that_may_hang_or_are_full(
+    world: World, late_s: int, active: int, text: str
+) -> None:
+    """A worker that hangs counts as alive for three heartbeats, and takes no job."""
+    beat(world, about=FULL, active_jobs=active, interval_ms=15_000)
+    world.clock.advance(s=late_s)
+    job_id = push(world)
+    (reason,) = asked(world, job_id).reasons
+    assert reason.code is R.READY
+    assert reason.message.startswith(text)
+
+
+def test_another_worker_with_room_can_take_the_next_job(world: World) -> None:
+    """One that hangs, or is full, holds nothing back then."""
+    beat(world, about=FULL, active_jobs=2, interval_ms=15_000)
+    world.clock.advance(s=23)
+    beat(world, "v", about=FULL, active_jobs=1, interval_ms=15_000)
+    (reason,) = asked(world, push(world)).reasons
+    assert reason.message.endswith("any worker can take it.")
 
 
 def test_an_unknown_job_is_not_found(world: World) -> None:
@@ -252,3 +292,97 @@ def test_a_job_that_became_due_meanwhile_is_judged_as_available(world: World) ->
     assert codes(world, job_id)[0] is R.SCHEDULED
     world.clock.advance(s=11)
     assert codes(world, job_id) == [R.READY]
+
+
+def did(world: World, *minutes: tuple[int, int]) -> Why:
+    """Ask where a queue started so many jobs, so many milliseconds ago."""
+    now = world.clock.now()
+    tallies = [
+        (Instant(now - ago_ms), Tally(counts=Counter({TallyKind.STARTED: started})))
+        for ago_ms, started in minutes
+    ]
+    return replace(world.backend.jobs.why, minutes=lambda *_: tallies)
+
+
+@pytest.mark.parametrize(("more_ms", "pace"), [(0, 2.0), (1, 0.0)])
+def test_the_pace_is_that_of_whole_recent_minutes(world: World, more_ms: int, pace: float) -> None:
+    """The one that began just as long ago is among them."""
+    push(world)
+    waiting = push(world)
+    ago = why.RECENT_MINUTES * 60_000 + more_ms
+    (reason,) = did(world, (ago, 10))(waiting).reasons
+    assert reason.data["started_per_minute"] == pace
+
+
+@pytest.mark.parametrize(
+    ("waits_ms", "code"), [(why.FRESH_MS, R.READY), (why.FRESH_MS + 1, R.UNKNOWN)]
+)
+def test_a_job_that_waits_for_a_minute_is_still_ready(
+    world: World, waits_ms: int, code: ReasonCode
+) -> None:
+    job_id = push(world)
+    world.clock.advance(ms=waits_ms - 10)
+    world.registry.remember_tick(LastTick(world.clock.now(), 0))
+    beat(world)
+    assert codes(world, job_id) == [code]
+
+
+def test_a_limit_in_time_has_no_holders(world: World) -> None:
+    """Its jobs may have ended long ago."""
+    world.backend.limits.limit_queue("default", {"rate": {"limit": 1, "period": "minute"}})
+    push(world)
+    waiting = push(world)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    assert "held_by" not in asked(world, waiting).reasons[0].data
+
+
+def test_active_jobs_without_a_place_do_not_hold_a_limit(world: World) -> None:
+    limit = {"key": "stripe", "concurrency": 1}
+    push(world, priority=10)
+    holder, waiting = (push(world, rate_limit=limit) for _ in range(2))
+    assert len(world.backend.jobs.fetch(FetchRequest(("default",), 2, worker_id="w"))) == 2
+    assert asked(world, waiting).reasons[0].data["held_by"] == [holder]
+
+
+def test_workers_that_do_not_say_whom_they_serve_may_serve_any_queue(world: World) -> None:
+    job_id = push(world)
+    world.clock.advance(s=600)
+    beat(world, "x", about='{"hostname":"h"}')
+    assert R.NO_WORKER not in codes(world, job_id)
+
+
+@pytest.mark.parametrize(("more_ms", "is_served"), [(0, False), (1, True)])
+def test_a_start_after_the_last_heartbeat_is_of_another_worker(
+    world: World, more_ms: int, is_served: bool
+) -> None:
+    """The last heartbeat of all workers that served the queue; the worker itself is named."""
+    world.clock.advance(s=60)
+    beat(world, "later")
+    world.clock.advance(s=300)
+    found = did(world, (300_000 - more_ms, 1))(push(world))
+    served = [each for each in found.reasons if each.code is R.NO_WORKER]
+    assert bool(served) is not is_served
+    if served:
+        assert "Worker 'later' did" in served[0].message
+
+
+def test_a_place_that_is_not_known_has_no_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However fast the line moves."""
+    monkeypatch.setattr(why, "MAX_PLACE", 3)
+    ids = [push(world) for _ in range(6)]
+    for number, known in ((3, True), (5, False)):
+        (reason,) = did(world, (0, 10))(ids[number]).reasons
+        assert ("wait_ms" in reason.data) is known
+
+
+def test_a_worker_without_a_name_is_not_looked_up(world: World) -> None:
+    job_id = push(world)
+    world.backend.jobs.fetch(FetchRequest(("default",)))
+
+    def never() -> Any:
+        pytest.fail("it was looked up")
+
+    (reason,) = replace(world.backend.jobs.why, workers=never)(job_id).reasons
+    assert reason.code is R.RUNNING

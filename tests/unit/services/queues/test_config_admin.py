@@ -19,6 +19,8 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
+from ojs_aws.ports import QueueState
+from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
@@ -232,6 +234,28 @@ def test_a_queue_with_jobs_left_is_not_deleted(world: World) -> None:
     with pytest.raises(NotFoundError):
         world.backend.queues.config.get("q")
     assert world.depths.depths == {}
+
+
+@pytest.mark.parametrize("delay", [None, "+PT2H"])
+def test_a_job_pushed_unaware_of_the_deletion_brings_its_queue_back(
+    world: World, delay: str | None
+) -> None:
+    """It remembers the settings for some seconds; who asks for the queue looks for jobs."""
+    configure(world, default_timeout=9)
+    pushing = Backend(world.settings, world.backend.ports)
+    first = pushing.jobs.push(any_job("demo.echo", [], queue="q")).record
+    assert first is not None
+    pushing.jobs.cancel(first.id)
+    world.backend.queues.config.delete("q", {"strategy": "reject"})
+    for _ in range(2):
+        with pytest.raises(NotFoundError, match="deleted"):
+            world.backend.queues.config.get("q")
+    later = {} if delay is None else {"scheduled_at": delay}
+    pushing.jobs.push(any_job("demo.echo", [], queue="q", **later))
+    found = world.backend.queues.config.get("q")
+    assert (found.settings.state, found.own) == (QueueState.ACTIVE, {})
+    with pytest.raises(ConflictError, match="not ended"):
+        world.backend.queues.config.delete("q", {"strategy": "reject"})
 
 
 def test_a_deleted_queue_begins_again_with_its_next_job(world: World) -> None:

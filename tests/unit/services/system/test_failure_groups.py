@@ -12,6 +12,7 @@ from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.system.failure_groups import LONGEST_MS, USUAL_MS
 from tests.jobs import any_job
 from tests.simulation.world import World
 
@@ -87,3 +88,18 @@ def test_failures_are_kept_for_a_week() -> None:
     assert len(world.backend.failures.report(week).groups) == 1
     with pytest.raises(InvalidRequestError, match="7 days"):
         world.backend.failures.report(Instant(week - 2 * 3_600_000))
+
+
+@pytest.mark.parametrize(("late_ms", "is_refused"), [(-1, False), (0, False), (1, True)])
+def test_a_week_of_failures_begins_with_the_hour_in_which_it_began(
+    late_ms: int, is_refused: bool
+) -> None:
+    """Failures are counted by the hour, so that the first hour counts as a whole."""
+    world = World()
+    begin = Instant(world.clock.at - world.clock.at % USUAL_MS)
+    world.clock.at = begin + LONGEST_MS + USUAL_MS + late_ms
+    if not is_refused:
+        assert world.backend.failures.report(begin).since == begin
+        return
+    with pytest.raises(InvalidRequestError, match="7 days"):
+        world.backend.failures.report(begin)

@@ -15,6 +15,7 @@ from ojs_aws.services.system.finding import Finding, Severity
 from ojs_aws.services.workers.service import Directive
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
+from tests.unit.services.system.test_missing_handlers import discard
 
 ERROR = parse_object('{"type": "Broken", "message": "no"}')
 
@@ -212,7 +213,7 @@ def test_jobs_that_run_long_and_keep_others_waiting_are_found(
     report = WorkerReport(about=about, active_jobs=2, job_ids=tuple(stuck))
     world.backend.workers.heartbeat("w", stuck, None, report)
     world.registry.remember_tick(LastTick(world.clock.now(), 0))
-    findings = found(world)
+    findings = [each for each in found(world) if each.code != "jobs_hang"]
     assert [each.code for each in findings] == ["jobs_run_long"] * is_found
     if is_found:
         assert findings[0].message.startswith(
@@ -266,3 +267,16 @@ def test_dead_letters_are_found_and_the_queues_with_most_of_them(world: World) -
     (finding,) = found(world)
     assert (finding.code, finding.message) == ("dead_letters", "There are 3 dead letters.")
     assert finding.data == {"count": 3, "queues": ["email", "default"]}
+
+
+@pytest.mark.parametrize(
+    ("queue", "codes"), [("default", {"queue_paused", "handlers_missing"}), ("other", set())]
+)
+def test_a_caller_with_bounds_gets_what_is_found_in_its_queues(
+    world: World, queue: str, codes: set[str]
+) -> None:
+    """From the queues as well as from failed jobs."""
+    discard(world, "report.new")
+    world.backend.queues.service.pause("default")
+    report = world.backend.findings(lambda name, _: name == queue)
+    assert {each.code for each in report.findings} == codes

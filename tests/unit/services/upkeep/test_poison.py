@@ -16,9 +16,9 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Head
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.fetch.unused_messages import FAILED_AGAIN_S
-from ojs_aws.testing.memory import MemoryStore
 from ojs_aws.transport.events.tick import build_tick
 from tests.job_steps import fetched_ids
+from tests.model import MemoryStore
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')

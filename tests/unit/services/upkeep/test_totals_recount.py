@@ -15,8 +15,9 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import LeftToStream
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Count
+from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.upkeep.totals_recount import BUSY_MS, MAX_COUNTED, TotalsRecount
+from ojs_aws.services.upkeep.totals_recount import MAX_COUNTED, TotalsRecount
 from tests.simulation.world import World, count_changes
 
 DAY_S = 86_400
@@ -41,24 +42,61 @@ def tick(recount: TotalsRecount, queues: Iterable[str] = ("default",)) -> None:
     recount.tick(queues, lambda: False)
 
 
+def handled(world: World) -> None:
+    """The stream's consumer has counted what there was, and a second passes."""
+    world.marks.move(HANDLED_MARK, world.clock.now())
+    world.clock.advance(s=1)
+
+
+def counted(world: World) -> TotalsRecount:
+    """A process whose ticks have counted the queue for the first time."""
+    process = recount(world)
+    tick(process)
+    handled(world)
+    tick(process)
+    return process
+
+
 def available(world: World) -> int:
     """What the statistics say."""
     return world.backend.statistics.totals().jobs["available"]
 
 
-def test_jobs_from_before_the_upgrade_are_counted_by_the_first_tick(world: World) -> None:
-    """Also in a queue that is busy."""
+def test_jobs_from_before_the_upgrade_are_counted_by_two_ticks(world: World) -> None:
+    """The second is sure that they are not on their way."""
     assert (available(world), world.backend.statistics.totals().counted) == (0, 0)
+    process = recount(world)
+    tick(process)
+    assert available(world) == 0
+    handled(world)
+    tick(process)
+    assert (available(world), world.backend.statistics.totals().counted) == (3, 1)
+
+
+@pytest.mark.parametrize(("old", "shown"), [(3, 1), (50, 51)])
+def test_a_busy_queue_gets_what_its_changes_cannot_explain(
+    world: World, old: int, shown: int
+) -> None:
+    """A difference that is no larger than what was counted since may have been on its way."""
+    for _ in range(old - 3):
+        world.backend.jobs.push(Job("demo.echo", []))
     count_changes(world)
     world.tallies.held.clear()
-    world.backend.jobs.push(Job("demo.echo", []))
-    assert available(world) == 1
-    tick(recount(world))
-    assert (available(world), world.backend.statistics.totals().counted) == (4, 1)
+    world.clock.advance(s=120)
+    process = recount(world)
+    tick(process)
+    handled(world)
+    for _ in range(2):
+        world.backend.jobs.push(Job("demo.echo", []))
+    world.backend.jobs.cancel([*world.store.jobs][-1])
+    tick(process)
+    assert (available(world), world.tallies.load("default").counted_at) == (shown, 0)
 
 
 def test_the_sweep_counts_queues(world: World) -> None:
     """The tick does it."""
+    world.backend.upkeep.sweep.tick()
+    handled(world)
     world.backend.upkeep.sweep.tick()
     assert available(world) == 3
 
@@ -80,45 +118,60 @@ def test_a_failed_recount_does_not_fail_the_sweep(
     assert "Could not count queues" in caplog.text
     assert world.registry.last_tick() is not None
     world.backend.upkeep.sweep.tick()
+    handled(world)
+    world.backend.upkeep.sweep.tick()
     assert available(world) == 3
 
 
-def test_a_change_that_was_on_its_way_is_taken_out_again(world: World) -> None:
-    """The first count had it, and then it came; the next count, when all is quiet, is right."""
-    tick(recount(world))
-    count_changes(world)  # reports the three jobs that were counted already
-    assert available(world) == 6
-    later = recount(world)
-    world.clock.advance(s=1)
-    tick(later)
-    assert available(world) == 6  # too busy to tell
-    world.clock.advance(s=BUSY_MS // 1000)
-    tick(later)
-    assert available(world) == 6  # may be on its way
-    world.clock.advance(s=60)
-    tick(later)
-    assert available(world) == 3
+def test_a_change_that_is_on_its_way_is_never_counted_twice(world: World) -> None:
+    """However long the stream's consumer takes, ticks wait for it."""
+    process = recount(world)
+    for _ in range(10):
+        tick(process)
+        world.clock.advance(s=60)
+    assert available(world) == 0
+    count_changes(world)  # reports the three jobs that the lists had already
+    handled(world)
+    tick(process)
+    assert (available(world), world.tallies.load("default").counted_at) == (3, 0)
+
+
+def test_ticks_that_wait_for_the_stream_count_no_lists(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They read how far it is, and if that fails the next one does."""
+    process = recount(world)
+    tick(process)
+    monkeypatch.setattr(world.store, "count", None)
+    tick(process)
+    monkeypatch.setattr(world.marks, "read", None)
+    tick(recount(world), ())
+
+    def fail(_: str) -> None:
+        raise BackendError("down")
+
+    monkeypatch.setattr(world.marks, "read", fail)
+    tick(process)
+    assert "how far changes are counted" in caplog.text
 
 
 def test_a_difference_that_is_gone_by_the_next_tick_changes_nothing(world: World) -> None:
     """A change that the lists had, and the stream had not."""
-    process = recount(world)
-    tick(process)
+    process = counted(world)
     world.clock.advance(s=200)
     world.backend.jobs.push(Job("demo.echo", []))
     tick(process)
     assert available(world) == 3
-    count_changes(world)  # now it comes, and the three others
-    assert world.tallies.load("default").counted_at == 0
-    world.clock.advance(s=60)
+    suppose(world, 4, "available")  # now it comes
+    handled(world)
     tick(process)
-    assert available(world) == 7
+    assert available(world) == 4
+    assert world.tallies.load("default").counted_at == world.clock.now()
 
 
 def test_a_queue_is_counted_once_a_day(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """And another process reads its totals only."""
-    process = recount(world)
-    tick(process)
+    process = counted(world)
     tick(process)
     monkeypatch.setattr(world.store, "count", None)
     tick(process)
@@ -129,7 +182,7 @@ def test_a_queue_is_counted_once_a_day(world: World, monkeypatch: pytest.MonkeyP
     world.tallies.held["default"].jobs["available"] = 9  # type: ignore[index]
     world.clock.advance(s=DAY_S)
     tick(process)
-    world.clock.advance(s=60)
+    handled(world)
     tick(process)
     assert available(world) == 3
 
@@ -154,11 +207,13 @@ def test_a_list_that_is_too_long_to_count_never_lowers_a_number(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is at least so many: the changes know better."""
-    tick(recount(world))
+    counted(world)
     monkeypatch.setattr(world.store, "count", lambda *_: Count(2, False))
+    world.clock.advance(s=120)
     process = recount(world)
-    tick(process)
-    tick(process)
+    for _ in range(2):
+        tick(process)
+        handled(world)
     assert available(world) == 3
     assert "available" in world.tallies.load("default").at_least
 
@@ -175,7 +230,10 @@ def test_one_queue_that_cannot_be_counted_does_not_stop_the_others(
         return load(queue)
 
     monkeypatch.setattr(world.tallies, "load", fail)
-    tick(recount(world), ["bad", "default"])
+    process = recount(world)
+    tick(process, ["bad", "default"])
+    handled(world)
+    tick(process, ["bad", "default"])
     assert available(world) == 3
 
 
@@ -193,22 +251,22 @@ def completed(world: World, count: int) -> None:
         store.list_completed([after])
 
 
-def suppose(world: World, known: int) -> None:
-    """Let the totals say that so many jobs are completed."""
+def suppose(world: World, known: int, name: str = "completed") -> None:
+    """Let the totals say that so many jobs are completed, or in another state."""
     totals = world.tallies.held["default"]
-    jobs = {**totals.jobs, "completed": known}
+    jobs = {**totals.jobs, name: known}
     world.tallies.held["default"] = replace(totals, jobs=jobs)
 
 
 def test_few_completed_jobs_are_counted_by_reading_them(world: World) -> None:
     """What lists them may still have jobs that were deleted."""
-    counted = recount(world)
-    tick(counted)
+    process = counted(world)
     suppose(world, -5)
     completed(world, 2)
     world.clock.advance(s=DAY_S + 120)
     for _ in range(2):
-        tick(counted)
+        tick(process)
+        handled(world)
     assert world.backend.statistics.totals().jobs["completed"] == 2
 
 
@@ -219,11 +277,11 @@ def test_many_completed_jobs_are_at_most_as_many_as_listed(
     """A list that has deleted jobs, too, lowers a number and raises none."""
     monkeypatch.setattr("ojs_aws.services.queues.stats.MAX_READ", 1)
     monkeypatch.setattr("ojs_aws.services.upkeep.totals_recount.MAX_CHECKED", 1)
-    counted = recount(world)
-    tick(counted)
+    process = counted(world)
     completed(world, 2)
     suppose(world, known)
     world.clock.advance(s=DAY_S + 120)
     for _ in range(2):
-        tick(counted)
+        tick(process)
+        handled(world)
     assert world.backend.statistics.totals().jobs["completed"] == after

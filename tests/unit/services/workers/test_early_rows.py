@@ -9,8 +9,8 @@ import pytest
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, WorkerReport
-from ojs_aws.testing.memory.rows import list_of
 from tests.job_steps import fetched, pushed
+from tests.model.rows import list_of
 from tests.simulation.world import World
 
 BEAT = WorkerReport(interval_ms=15_000)
@@ -139,7 +139,7 @@ def test_a_row_after_the_due_time_would_let_lower_priority_go_first(
                 )
             )
 
-        monkeypatch.setattr("ojs_aws.testing.memory.job_lists.list_of", late)
+        monkeypatch.setattr("tests.model.job_lists.list_of", late)
     world.clock.advance(s=45)
     [first] = fetched(world.backend, worker_id="w2")
     assert (first.id == urgent.id) is not is_late

@@ -27,9 +27,12 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.definition import Definition, read_definition
-from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.domain.workflows.progress import StepState
+from ojs_aws.domain.workflows.workflow import Ended, Workflow, WorkflowState
 from ojs_aws.services.workflows import advance as workflow_advancing
+from ojs_aws.services.workflows.job_end import JobEnd
 from ojs_aws.services.workflows.service import CreatedWorkflow
 from ojs_aws.services.workflows.stream_stage import follow, following
 from ojs_aws.transport.http.jobs.envelope import read_job
@@ -171,6 +174,46 @@ def test_reading_applies_what_the_stream_has_not_reported_yet(world: World) -> N
     assert view.workflow.steps_completed == 1
     assert view.workflow.started_at is not None
     assert [each.type for each in fetched(world.backend, count=10)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "known", "expected"),
+    [((5, 3, 9), None, 3), ((5, 3), 2, 2), ((5, 3), 4, 3), ((None, 7), None, 7), ((), 8, 8)],
+)
+def test_a_workflow_begins_when_the_first_of_its_jobs_did(
+    world: World, ended: tuple[int | None, ...], known: int | None, expected: int
+) -> None:
+    """Whatever the order in which their ends are reported; a job may end without having begun."""
+    made = create(world, {"type": "group", "jobs": [job("a") for _ in range(4)]}).view.workflow
+    news = [
+        JobEnd(
+            Ended(index=index, state=StepState.COMPLETED, at=world.clock.now()),
+            RawJson("1"),
+            None if at is None else Instant(at),
+        )
+        for index, at in enumerate(ended)
+    ]
+    begun = None if known is None else Instant(known)
+    after = world.backend.workflows.advance.advance(made.id, news, started_at=begun)
+    assert after is not None
+    assert after.started_at == expected
+    again = world.backend.workflows.advance.advance(made.id, (), started_at=Instant(1))
+    assert again is not None
+    assert again.started_at == expected
+
+
+def test_a_plan_that_is_remembered_is_not_that_of_a_later_workflow(world: World) -> None:
+    """Clients choose ids, and may choose one again when its workflow has expired."""
+    body = {"type": "chain", "id": "01990000-0000-7000-8000-0000000000aa"}
+    first = create(world, {**body, "steps": [job("a"), job("b")]}).view.workflow
+    advance = world.backend.workflows.advance
+    assert len(advance.plan(first).envelopes) == 2
+    world.workflows.kept.clear()
+    world.workflows.plans.clear()
+    world.store.jobs.clear()
+    world.clock.advance(s=1)
+    second = create(world, {**body, "steps": [job("c"), job("d"), job("e")]}).view.workflow
+    assert len(advance.plan(second).envelopes) == 3
 
 
 def test_a_retry_is_no_failure_yet(world: World, stream: Stream) -> None:

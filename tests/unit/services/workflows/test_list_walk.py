@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import WorkflowPage
 from ojs_aws.services.workflows.list_walk import MAX_READS
-from ojs_aws.testing.memory.workflows import MemoryWorkflows
+from tests.model.workflows import MemoryWorkflows
 from tests.simulation.world import World
 
 

@@ -225,3 +225,21 @@ def test_the_longest_waiting_queues_are_published(capsys: pytest.CaptureFixture[
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(lines) == 50
     assert (lines[0]["queue"], lines[0]["OldestAvailable"]) == ("q79", [79.0])
+
+
+def test_refused_puts_of_the_log_are_a_metric_only_where_there_were_some(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A month without them pays nothing for it."""
+    world = World()
+    reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
+    capsys.readouterr()
+    handler = build_stream(world.backend, read_image)
+    records = {"Records": batch([world.store.jobs[reply.json["id"]]])}
+    handler(records, Context())
+    assert not [line for line in lines_of(capsys) if "EventPutsRefused" in line]
+    monkeypatch.setattr(world.events, "take_refused", lambda: 3)
+    handler(records, Context())
+    (line,) = [line for line in lines_of(capsys) if "EventPutsRefused" in line]
+    assert line["EventPutsRefused"] == [3.0]
+    assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["service"]]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import GRANTS, Caller, Permission, Scope, permissions_of
 from ojs_aws.domain.api_keys import Refusal
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.workers.service import Directive
 from ojs_aws.transport.http.access import Bounds, scopes_of
@@ -136,6 +137,31 @@ def test_credentials_that_are_not_valid_are_401(refusal: Refusal, code: str, shu
     assert (reply.status, reply.error["code"]) == (401, code)
     assert "invalid_token" in reply.headers["WWW-Authenticate"]
     assert str(refusal) not in reply.text.replace("token_expired", "").replace("has expired", "")
+
+
+@pytest.mark.parametrize("path", ["/ojs/v1/health", "/health", "/ready", "/ojs/manifest"])
+def test_head_asks_for_no_more_credentials_than_get(path: str, shut: Api) -> None:
+    """Load balancers check health by it; the answer has no body, whatever it is."""
+    shut.authorizer = {}
+    shown, asked = shut.send("GET", path), shut.send("HEAD", path)
+    assert (asked.status, asked.text) == (200, "")
+    assert {*asked.headers} == {*shown.headers}
+    closed = Api(World(settings=Settings(auth="api-key", public_status=False)).backend)
+    assert closed.send("HEAD", path).status == 401
+    refused = shut.send("HEAD", "/ojs/v1/queues")
+    assert (refused.status, refused.text) == (401, "")
+
+
+@pytest.mark.parametrize(("left_ms", "status"), [(1, 200), (0, 401), (-1, 401)])
+def test_what_the_gateway_remembers_ends_with_the_key(left_ms: int, status: int) -> None:
+    """Its memory outlives a key that expires, or a secret whose grace ends."""
+    world = World(settings=Settings(auth="api-key"))
+    api, now = Api(world.backend), world.backend.clock.now()
+    caller = Caller(id="key:1", name="test", permissions=permissions_of([Scope.OPERATOR]))
+    verdict = Verdict(caller, until=Instant(now + left_ms))
+    api.authorizer = {"lambda": verdict_context(verdict)}
+    reply = api.get("/queues")
+    assert (reply.status, "token_expired" in reply.text) == (status, status == 401)
 
 
 def test_a_stranger_learns_nothing_of_the_request_itself(shut: Api) -> None:

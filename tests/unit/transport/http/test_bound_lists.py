@@ -13,6 +13,8 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.workflows import list_walk as workflow_walk
+from ojs_aws.transport.http.queries import PARAMETERS
+from ojs_aws.transport.http.routes import ROUTES, Route
 from tests.api import Api, Reply
 from tests.simulation.world import World
 from tests.unit.transport.http.test_authorization import scoped
@@ -91,6 +93,30 @@ def assert_silent(reply: Reply, *more: str) -> None:
         if not cursor.isascii() or not cursor.replace("-", "").replace("_", "").isalnum():
             break
     assert not [each for each in (*THEIRS, *more) if each in shown], shown
+
+
+_FILTERS = [
+    (route, PARAMETERS[name].name)
+    for route in ROUTES
+    for name in route.query
+    if name in {"queue", "queues", "type", "job_type", "job_types", "job_type_or_prefix"}
+]
+
+
+@pytest.mark.parametrize(("route", "name"), _FILTERS, ids=lambda each: getattr(each, "path", each))
+def test_a_filter_names_nothing_outside_the_bounds(
+    route: Route, name: str, world: World, api: Api
+) -> None:
+    """Where an empty list would say that there is nothing, and others' jobs were meant."""
+    push(world, api, "email")
+    push(world, api, "other", "secret.type")
+    api.authorizer = BY_TYPE if "type" in name else BY_QUEUE
+    path = route.path.replace("<queue>", "email")
+    mine, theirs = ("email.send", "secret.type") if "type" in name else ("email", "other")
+    for given in (theirs, f"{mine},{theirs}") if name in {"queues", "job_types"} else (theirs,):
+        reply = api.send(route.method, path, query={name: given})
+        assert (reply.status, reply.error["code"]) == (403, "permission_denied"), reply.text
+        assert reply.error["details"]["field"] == name
 
 
 # ---------------------------------------------------------------------------------------- jobs

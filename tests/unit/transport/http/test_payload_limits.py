@@ -83,7 +83,7 @@ def test_pl_009_010_a_compressed_body_counts_as_what_comes_out_of_it(api: Api) -
 def test_another_compression_is_refused(api: Api) -> None:
     """415, naming those that are read."""
     refused = api.post("/jobs", b"(zstd)", headers={"Content-Encoding": "zstd"})
-    assert (refused.status, refused.error["code"]) == (415, "unsupported_compression")
+    assert (refused.status, refused.error["code"]) == (415, "x_unsupported_compression")
     assert refused.error["details"]["supported"] == ["gzip"]
 
 

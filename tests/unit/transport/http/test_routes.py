@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ojs_aws.transport.http.routes import (
     ROUTES,
     Group,
+    Route,
     canonical_path,
     find,
     group_of,
@@ -93,6 +96,14 @@ def test_the_methods_of_a_path_are_known() -> None:
     """What an answer to a wrong method lists."""
     assert methods_of(f"/ojs/v1/jobs/{ID}") == ("DELETE", "GET", "PATCH")
     assert methods_of("/nowhere") == ()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_a_path_knows_the_methods_of_its_own_routes_only(route: Route) -> None:
+    """And not those of ids, names and versions that might stand in the place of a word."""
+    for path in route.paths:
+        own = {method for each in ROUTES if path in each.paths for method in each.methods}
+        assert {*methods_of(re.sub(r"<\w+>", "x", path))} == own
 
 
 def test_every_operation_has_a_handler() -> None:

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { ActionButton } from "../action";
 import { address, link, open, queryText } from "../address";
 import { read } from "../api";
-import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
+import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, counted, matching } from "../parts";
 import { useData } from "../polling";
 import { instantOf } from "../times";
 import { type JobPage, type JobRow, STATES } from "../shapes";
@@ -79,7 +79,7 @@ const RUNNING: readonly Column<JobRow>[] = [
 
 function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cursor: string }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const { total, total_is_exact: isExact, next_cursor: next, examined } = page.pagination;
+  const { total, next_cursor: next, examined } = page.pagination;
   const choose = (ids: readonly string[], isOn: boolean): void => {
     const rest = [...chosen].filter((id) => !ids.includes(id));
     setChosen(new Set(isOn ? [...rest, ...ids] : rest));
@@ -92,7 +92,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
   return (
     <>
       <p>
-        {total !== undefined && <>{atLeast(total, isExact !== false)} match. </>}
+        {matching(page.pagination)}
         {examined !== undefined && examined > page.items.length && <>{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</>}
       </p>
       <div class="buttons chosen" role="group" aria-label="Chosen jobs">
@@ -133,7 +133,7 @@ function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cur
       {total === 0 && filter.type && !filter.type.endsWith("*") && (
         <p>A type is matched whole. <a href={link(["jobs"], { ...filter, type: `${filter.type}*` })}>Types that begin with {filter.type}</a></p>
       )}
-      {total !== 0 && <AllThatMatch filter={filter} />}
+      {(total !== 0 || next) && <AllThatMatch filter={filter} />}
     </>
   );
 }

@@ -14,6 +14,7 @@ import { type Running, RunningJobs, isSlow, readRunning } from "./running_jobs";
 interface WorkerRow {
   readonly id: string;
   readonly state: string;
+  readonly stale?: boolean;
   readonly directive: string;
   readonly active_jobs: number;
   readonly active_job_ids?: readonly string[];
@@ -69,7 +70,7 @@ export function Workers() {
         columns={[
           // What changes its width with each refresh comes last, so that no button moves under a pointer.
           { name: "Worker", show: (worker) => <span class="id">{worker.id}</span> },
-          { name: "State", show: (worker) => <State name={worker.state} /> },
+          { name: "State", show: (worker) => <State name={stateOf(worker)} /> },
           { name: "Change", show: (worker) => <Changes worker={worker} /> },
           { name: "Runs", isNumber: true, show: (worker) => `${worker.active_jobs}${worker.concurrency ? ` of ${worker.concurrency}` : ""}` },
           { name: "Queues", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
@@ -105,9 +106,15 @@ function JobLinks({ known, ids, typical }: { known: readonly JobRow[]; ids: read
   );
 }
 
+/** Return the state that a worker reported, or that it missed its heartbeats. */
+function stateOf(worker: WorkerRow): string {
+  return worker.stale ? "stale" : worker.state;
+}
+
 /** What a worker was asked to do last, by whom, and when it follows. */
 function Asked({ worker }: { worker: WorkerRow }) {
-  const { directive: asked, state, directed_by: by, directed_at: at, heartbeat_interval_ms: interval } = worker;
+  const state = stateOf(worker);
+  const { directive: asked, directed_by: by, directed_at: at, heartbeat_interval_ms: interval } = worker;
   const next = interval ? new Date(Date.parse(worker.last_heartbeat_at) + interval).toISOString() : undefined;
   return (
     <>

@@ -12,7 +12,7 @@ import { between } from "../times";
 import { WorkflowGraph } from "./workflow_graph";
 import type { WorkflowRow } from "./workflows";
 
-type WorkflowDetail = WorkflowRow & Pick<GraphStep, "steps" | "jobs" | "callbacks">;
+type WorkflowDetail = WorkflowRow & Pick<GraphStep, "steps" | "jobs" | "callbacks"> & { readonly pagination?: { readonly limit: number; readonly total: number } };
 
 const SHOWN_NAMES = 5;
 const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
@@ -39,6 +39,11 @@ export function Workflow({ id }: { id: string }) {
         ]}
       />
       <h2>Steps</h2>
+      {data.pagination && (
+        <p class="quiet">
+          These are the first {data.pagination.limit} of {data.pagination.total} steps. <code>{ojsAws("workflows", "show", id)}</code> has all.
+        </p>
+      )}
       <WorkflowGraph nodes={nodes} />
       <Table
         label="Steps"

@@ -61,6 +61,7 @@ FULL: Final = JobRecord(
         message_job_id="019539a4-1111-7def-8000-1a2b3c4d5e6f",
         places=("k",),
         id="r",
+        length_ms=1018,
     ),
     failures=(FAILURE,),
     past_failures=(FAILURE, FAILURE),

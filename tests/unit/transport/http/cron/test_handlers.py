@@ -96,10 +96,10 @@ def test_every_option_reaches_the_job(api: Api, world: World) -> None:
 
 
 def test_registering_again_changes_the_cron_job(api: Api) -> None:
-    """CRON-26: 200, and one entry."""
+    """CRON-26: 201, as for the first time (HTTP binding, 13.1), and one entry."""
     first = register(api, DAILY)["cron"]
     reply = api.post("/cron", DAILY | {"cron": "@hourly", "description": None})
-    assert reply.status == 200
+    assert reply.status == 201
     entry = reply.json["cron"]
     assert entry["next_run_at"] == "2026-02-12T21:00:00.000Z"
     assert "description" not in entry

@@ -13,9 +13,9 @@ from ojs_aws.domain.access import Caller, Permission, Scope, permissions_of
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.testing.memory.item_writes import Watched
 from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api, Reply
+from tests.model.item_writes import Watched
 from tests.simulation.world import World
 
 UNKNOWN = "01990000-0000-7000-8000-0000000000ff"

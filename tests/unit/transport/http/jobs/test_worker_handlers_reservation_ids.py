@@ -35,6 +35,39 @@ def claimed_twice(api: Api, world: World) -> tuple[Any, Any]:
     return first, second
 
 
+@pytest.mark.parametrize("named", [{}, {"worker_id": WORKER}])
+def test_the_same_failure_of_each_attempt_counts(
+    api: Api, world: World, named: dict[str, str]
+) -> None:
+    """Decision 101: it is no repetition, although the request is the same to the last byte."""
+    job_id = pushed(api, retry={"max_attempts": 3, "initial_interval": "PT1S", "jitter": False})
+    body = {"job_id": job_id, "error": FAILURE, **named}
+    headers = {"X-Request-Id": "req_one-trace"}
+    states = []
+    for number in (1, 2, 3):
+        (held,) = fetched(api)
+        assert held["attempt"] == number
+        states.append(api.post("/workers/nack", body, headers=headers).json["state"])
+        world.clock.advance(s=5)
+    assert states == ["retryable", "retryable", "discarded"]
+    assert len(world.store.jobs[job_id].failures) == 3
+
+
+@pytest.mark.parametrize("named", [{}, {"worker_id": WORKER}])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_repeated_nack_is_refused_where_it_names_its_attempt(
+    api: Api, world: World, named: dict[str, str], *, is_named: bool
+) -> None:
+    """What docs/clients.md says of repetitions, with and without the number of the attempt."""
+    first, second = claimed_twice(api, world)
+    attempt = {"attempt": first["attempt"]} if is_named else {}
+    body = {"job_id": first["id"], "error": FAILURE, **named, **attempt}
+    answer = api.post("/workers/nack", body)
+    assert answer.status == (409 if is_named else 200)
+    assert (world.store.jobs[first["id"]].state == "active") is is_named
+    assert (second["attempt"], first["attempt"]) == (2, 1)
+
+
 def report(api: Api, kind: str, job_id: str, **named: Any) -> Reply:
     """Send one of the reports."""
     method, path, given = REPORTS[kind]

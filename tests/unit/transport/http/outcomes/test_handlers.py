@@ -93,7 +93,7 @@ def test_a_result_that_is_too_large_is_refused_by_its_own_code(api: Api) -> None
     """Section 7.2; 413, and the job is active still."""
     job_id = active(api, result_size_limit=10)
     reply = ack(api, job_id, result="x" * 100)
-    assert (reply.status, reply.error["code"]) == (413, "result_too_large")
+    assert (reply.status, reply.error["code"]) == (413, "x_result_too_large")
     assert reply.error["details"] == {"field": "result", "size_bytes": 102, "max_bytes": 10}
     assert api.get(f"/jobs/{job_id}").json["state"] == "active"
 

@@ -136,12 +136,15 @@ def test_a_purge_spares_what_ended_later(api: Api, world: World) -> None:
     push(api, "email")
     (job,) = api.post("/workers/fetch", {"queues": ["email"]}).json["jobs"]
     api.post("/workers/ack", {"job_id": job["id"]})
+    ended = world.store.jobs[job["id"]].completed_at
+    assert ended is not None
     world.clock.advance(s=10)
     body = {"states": ["completed", "available"], "confirm": True}
-    early = format_instant(Instant(world.clock.at - 20_000))
-    assert purge(api, {**body, "older_than": early}).json["purged_count"] == 0
-    now = format_instant(world.clock.now())
-    assert purge(api, {**body, "older_than": now}).json["deleted"] == 1
+    for early in (ended - 20_000, ended):
+        at = format_instant(Instant(early))
+        assert purge(api, {**body, "older_than": at}).json["purged_count"] == 0
+    after = format_instant(Instant(ended + 1))
+    assert purge(api, {**body, "older_than": after}).json["deleted"] == 1
     assert api.get("/queues/email/stats").json["stats"]["available"] == 1
 
 

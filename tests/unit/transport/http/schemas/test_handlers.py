@@ -130,6 +130,8 @@ def test_other_members_are_checked(api: Api) -> None:
         ({"version": None}, "version"),
         ({"type": "No Type"}, "type"),
         ({"uri": "not a uri"}, "uri"),
+        ({"uri": "http://[bad"}, "uri"),
+        ({"uri": "http://x:port/"}, "uri"),
     ]
     for more, field in wrong:
         body = {"type": "email.send", "version": 1, "schema": EMAIL, **more}

@@ -32,7 +32,9 @@ def test_wrk_005_workers_are_listed_with_what_they_said(api: Api, world: World) 
     listed = api.get("/admin/workers").json
     first, second = listed["items"]
     assert {name: first[name] for name in ABOUT} == ABOUT
-    assert (first["id"], first["state"], second["state"]) == ("a", "stale", "quiet")
+    assert (first["id"], first["state"], second["state"]) == ("a", "running", "quiet")
+    assert (first["stale"], second["stale"]) == (True, False)
+    assert "queues" not in second
     assert first["last_heartbeat_at"] < second["last_heartbeat_at"]
     assert second["active_jobs"] == 2
     assert listed["summary"] == {
@@ -45,6 +47,30 @@ def test_wrk_005_workers_are_listed_with_what_they_said(api: Api, world: World) 
     }
     assert listed["pagination"]["total"] == listed["total"] == 2
     assert (listed["pagination"]["page"], listed["pagination"]["per_page"]) == (1, 50)
+
+
+def test_a_silent_worker_fits_the_schema_of_the_workers_information(api: Api, world: World) -> None:
+    """The schema knows three states, and no empty list of queues; both paths say the rest."""
+    beat(api, "quiet", state="quiet", queues=[], heartbeat_interval_ms=5000)
+    beat(api, "named", queues=["email"], heartbeat_interval_ms=5000)
+    world.clock.advance(s=15)
+    named, quiet = api.get("/admin/workers").json["items"]
+    assert (quiet["state"], quiet["stale"], named["stale"]) == ("quiet", True, True)
+    assert "queues" not in quiet
+    assert named["queues"] == ["email"]
+    one = api.get("/admin/workers/quiet").json
+    assert (one["state"], one["stale"], one["worker"]["state"]) == ("quiet", True, "quiet")
+
+
+def test_a_page_in_a_browser_reads_silence_as_a_state(api: Api, world: World) -> None:
+    """The official admin UI shows it, and reads the queues of every worker."""
+    beat(api, "w", heartbeat_interval_ms=5000)
+    browser = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64)"}
+    (alive,) = api.get("/admin/workers", headers=browser).json["items"]
+    assert (alive["state"], alive["stale"], alive["queues"]) == ("running", False, [])
+    world.clock.advance(s=15)
+    (silent,) = api.get("/admin/workers", headers=browser).json["items"]
+    assert (silent["state"], silent["stale"], silent["queues"]) == ("stale", True, [])
 
 
 @pytest.mark.parametrize("limit", ["limit", "per_page"])
@@ -118,7 +144,10 @@ def test_a_quiet_worker_is_given_nothing(api: Api) -> None:
     assert len(api.post("/workers/fetch", fetch).json["jobs"]) == 1
 
 
-@pytest.mark.parametrize("drains", [{"state": "drain"}, {"state": "draining"}, {"shutdown": True}])
+@pytest.mark.parametrize(
+    "drains",
+    [{"state": "drain"}, {"state": "Draining"}, {"state": "shutting_down"}, {"shutdown": True}],
+)
 def test_a_worker_that_says_that_it_drains_is_given_nothing(
     api: Api, drains: dict[str, Any]
 ) -> None:
@@ -156,12 +185,15 @@ def test_the_health_of_a_worker_is_503_while_it_drains(api: Api, world: World) -
     well = api.get("/workers/w1/health")
     assert (well.status, well.json["state"], well.json["status"]) == (200, "running", "ok")
     assert (well.json["worker_id"], well.json["draining"]) == ("w1", False)
-    for state, shown in (("drain", "quiet"), ("terminate", "terminate")):
+    for state in ("quiet", "drain", "draining", "shutting_down", "terminate"):
         beat(api, state=state, active_jobs=1)
         drains = api.get("/workers/w1/health")
-        assert (drains.status, drains.json["state"]) == (503, shown)
+        assert (drains.status, drains.json["state"]) == (503, state)
         assert (drains.json["status"], drains.json["draining"]) == ("draining", True)
+        own = "terminate" if state == "terminate" else "quiet"
+        assert api.get("/admin/workers/w1").json["state"] == own
     beat(api)
+    assert api.get("/workers/w1/health").json["state"] == "running"
     api.post("/admin/workers/w1/quiet")
     assert api.get("/workers/w1/health").status == 503
     api.post("/admin/workers/w1/resume")
@@ -169,6 +201,20 @@ def test_the_health_of_a_worker_is_503_while_it_drains(api: Api, world: World) -
     world.clock.advance(s=15)
     stale = api.get("/workers/w1/health")
     assert (stale.status, stale.json["state"], stale.json["status"]) == (503, "stale", "stale")
+
+
+def test_the_health_of_a_worker_shows_only_states_that_it_can_be_in(api: Api, world: World) -> None:
+    """A client cannot have any text shown, and a silent worker is ``stale`` whatever it said."""
+    beat(api, said="x", said_state="draining")
+    assert api.get("/workers/w1/health").json["state"] == "running"
+    assert api.post("/workers/heartbeat", {"worker_id": "w1", "state": "sleeping"}).status == 400
+    beat(api, state="DRAIN", heartbeat_interval_ms=5_000)
+    assert api.get("/workers/w1/health").json["state"] == "drain"
+    beat(api, shutdown=True)
+    assert api.get("/workers/w1/health").json["state"] == "quiet"
+    beat(api, state="draining", heartbeat_interval_ms=5_000)
+    world.clock.advance(s=15)
+    assert api.get("/workers/w1/health").json["state"] == "stale"
 
 
 def test_the_health_of_a_worker_with_an_odd_id_is_found(api: Api) -> None:
@@ -275,7 +321,9 @@ def test_a_stale_worker_is_removed_and_its_jobs_are_free(api: Api, world: World)
     """Section 9.4: one that beats is not."""
     job_id = api.post("/jobs", {"type": "a", "args": []}).json["id"]
     api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w1"})
-    beat(api, active_jobs=[job_id])
+    for _ in range(2):
+        world.clock.advance(s=1)
+        beat(api, active_jobs=[job_id])
     alive = api.delete("/admin/workers/w1")
     assert (alive.status, alive.error["code"]) == (409, "conflict")
     world.clock.advance(s=45)

@@ -1,0 +1,176 @@
+"""Works out what one write does to an item: its condition, its change, its answer, its units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from ojs_aws.memory_aws.calls import Answer, Request
+from ojs_aws.memory_aws.expressions import (
+    Condition,
+    InvalidExpressionError,
+    Placeholders,
+    condition,
+)
+from ojs_aws.memory_aws.items import (
+    MAX_ITEM_BYTES,
+    InvalidItemError,
+    Item,
+    Value,
+    item_size,
+    stored,
+    stored_value,
+)
+from ojs_aws.memory_aws.table import Key, key_of
+from ojs_aws.memory_aws.units import write_units
+from ojs_aws.memory_aws.updates import update
+from ojs_aws.topology import TABLE
+
+Change: TypeAlias = Callable[[Item | None], Item | None]
+
+MAX_KEY_BYTES: Final = (2048, 1024)
+_KEYS: Final = (TABLE.partition_key, TABLE.sort_key)
+_INDEX_KEYS: Final = (TABLE.index.partition_key, TABLE.index.sort_key)
+_EXPRESSIONS: Final = ("UpdateExpression", "ConditionExpression")
+
+
+class ConditionRefusedError(Exception):
+    """Reports that a condition did not hold.
+
+    :ivar item: the item that it met; None if there is none.
+    """
+
+    def __init__(self, item: Item | None) -> None:
+        """Keep the item."""
+        super().__init__("The conditional request failed")
+        self.item = item
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Describes one write.
+
+    :ivar change: what it makes of an item; None stands for no item.
+    :ivar returning: which attributes are answered.
+    :ivar is_check: whether it only checks a condition.
+    """
+
+    key: Key
+    change: Change
+    test: Condition | None
+    given: Placeholders
+    returning: str = "NONE"
+    is_check: bool = False
+
+    def after(self, before: Item | None) -> Item | None:
+        """Return the item after the write.
+
+        :raises ConditionRefusedError: the condition does not hold.
+        :raises InvalidItemError: the item would be too large, or have wrong keys.
+        """
+        if self.test is not None and not self.test(before or {}, self.given):
+            raise ConditionRefusedError(before)
+        after = self.change(before)
+        if after is not None and after is not before:
+            _check_item(after)
+        return after
+
+    def units(self, before: Item | None, after: Item | None) -> float:
+        """Return the write units of table and index together."""
+        return sum(write_units(before, after))
+
+    def answer(self, before: Item | None, after: Item | None) -> Answer:
+        """Return the attributes that were asked for."""
+        if self.returning == "NONE":
+            return {}
+        old, new = before or {}, after or {}
+        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        attributes = {
+            "ALL_OLD": old,
+            "ALL_NEW": new,
+            "UPDATED_OLD": {name: old[name] for name in changed if name in old},
+            "UPDATED_NEW": {name: new[name] for name in changed if name in new},
+        }[self.returning]
+        return {"Attributes": dict(attributes)} if attributes else {}
+
+
+def prepared(kind: str, request: Request) -> Write:
+    """Read a write.
+
+    :param kind: ``Put``, ``Update``, ``Delete`` or ``ConditionCheck``.
+    :raises InvalidExpressionError: an expression is refused.
+    :raises InvalidItemError: a value is refused.
+    """
+    values = request.get("ExpressionAttributeValues", {})
+    given = Placeholders(
+        request.get("ExpressionAttributeNames", {}),
+        {name: stored_value(value) for name, value in values.items()},
+    )
+    texts = [request[name] for name in _EXPRESSIONS if name in request]
+    given.check_used(texts)
+    test = condition(request["ConditionExpression"]) if "ConditionExpression" in request else None
+    key = key_of(request["Item"] if kind == "Put" else request["Key"])
+    if kind != "Put" and request["Key"].keys() != set(_KEYS):
+        raise InvalidItemError("The provided key element does not match the schema")
+    change = _CHANGES[kind](request, given)
+    returning = request.get("ReturnValues", "NONE")
+    return Write(key, change, test, given, returning, is_check=kind == "ConditionCheck")
+
+
+def _put(request: Request, _: Placeholders) -> Change:
+    item = stored(request["Item"])
+    return lambda _: item
+
+
+def _update(request: Request, given: Placeholders) -> Change:
+    text = request.get("UpdateExpression")
+    apply = update(text) if text else None
+    key: Mapping[str, Value] = request["Key"]
+
+    def change(before: Item | None) -> Item:
+        present = before if before is not None else dict(key)
+        after = dict(present) if apply is None else apply(present, given)
+        if any(after.get(name) != key[name] for name in _KEYS):
+            raise InvalidExpressionError("Cannot update an attribute that is part of the key")
+        return after
+
+    return change
+
+
+def _delete(_: Request, __: Placeholders) -> Change:
+    return lambda _: None
+
+
+def _check(_: Request, __: Placeholders) -> Change:
+    return lambda before: before
+
+
+_CHANGES: Final[Mapping[str, Callable[[Request, Placeholders], Change]]] = {
+    "Put": _put,
+    "Update": _update,
+    "Delete": _delete,
+    "ConditionCheck": _check,
+}
+
+
+def _check_item(item: Mapping[str, Any]) -> None:
+    """Refuse an item that DynamoDB refuses.
+
+    :raises InvalidItemError: it is too large, or a key is missing, empty, too long or no string.
+    """
+    for name, most in zip(_KEYS, MAX_KEY_BYTES, strict=True):
+        _check_key(name, item.get(name, {}), most)
+    for name, most in zip(_INDEX_KEYS, MAX_KEY_BYTES, strict=True):
+        if name in item:
+            _check_key(name, item[name], most)
+    if item_size(item) > MAX_ITEM_BYTES:
+        raise InvalidItemError("Item size has exceeded the maximum allowed size")
+
+
+def _check_key(name: str, value: Mapping[str, Any], most: int) -> None:
+    text = value.get("S")
+    if not isinstance(text, str):
+        raise InvalidItemError(f"Type mismatch for key {name}: a string is wanted")
+    if not text or len(text.encode()) > most:
+        raise InvalidItemError(f"The key {name} has 1 to {most} bytes")

@@ -1,0 +1,49 @@
+"""Says what the next job of a queue waits for, where nothing holds it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
+from ojs_aws.domain.timestamps import Instant, format_instant, span_text
+from ojs_aws.services.workers.liveness import silence_ms
+from ojs_aws.services.workers.service import slots_of
+
+if TYPE_CHECKING:
+    from ojs_aws.ports import WorkerInfo
+
+
+def next_in_line(workers: Sequence[WorkerInfo], now: Instant) -> Reason:
+    """Return the reason of a job that has just become the next of its queue.
+
+    Workers that hang are not known to do so before they have missed three heartbeats, and those
+    that are full say so: neither takes it now.
+
+    :param workers: those of its queue that send heartbeats, and take new jobs.
+    """
+    text = "It is the next of its queue"
+    if workers and all(_is_late(each, now) for each in workers):
+        last = max(each.last_seen for each in workers)
+        until = max(each.last_seen + silence_ms(each) for each in workers)
+        late: dict[str, JsonValue] = {
+            "workers": [each.id for each in workers],
+            "last_seen": format_instant(last),
+        }
+        text += (
+            f", but its workers may hang: the last heartbeat was {span_text(now - last)} ago. "
+            f"Without another one they count as dead in {span_text(until - now)}."
+        )
+        return Reason(ReasonCode.READY, text, data=late, hint="ojs-aws workers list")
+    if workers and all(0 < slots_of(each) <= each.active_jobs for each in workers):
+        places = sum(map(slots_of, workers))
+        taken = f"all {places} places" if places > 1 else "the only place"
+        text += f", and {taken} of its workers {'are' if places > 1 else 'is'} taken."
+        return Reason(ReasonCode.READY, text, data={"places": places})
+    return Reason(ReasonCode.READY, f"{text}, and any worker can take it.")
+
+
+def _is_late(worker: WorkerInfo, now: Instant) -> bool:
+    """Return whether a worker has missed a heartbeat, with half an interval to spare."""
+    return now - worker.last_seen > silence_ms(worker) / 2

@@ -1,0 +1,410 @@
+"""``ojs-aws preflight``: each thing that AWS would refuse, and the way out, before a deployment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from ojs_aws.account_limits import DISCOVERY_S, LEAST_UNRESERVED
+from ojs_aws.adapters.account import Account
+from ojs_aws.cli.issuers import Answer, ask_issuer
+from ojs_aws.cli.planned_stacks import PlannedStacks, planned_stacks
+from ojs_aws.cli.preflight import Result, checked
+from ojs_aws.topology import OWNER_TAG
+from tests.commands import run_command
+
+REGION = "eu-west-1"
+NUMBER = "123456789012"
+ISSUER = "https://issuer.example.com/"
+DOCUMENT = {"issuer": ISSUER, "jwks_uri": "https://issuer.example.com/keys"}
+
+
+def refused(code: str) -> ClientError:
+    """An answer of AWS that refuses a call."""
+    return ClientError({"Error": {"Code": code, "Message": "no"}}, "Any")
+
+
+class Cloud:
+    """The calls of Lambda and CloudFormation that moto lacks.
+
+    :ivar limit: the account's executions.
+    :ivar unreserved: those that no function has set aside.
+    :ivar owners: the stacks of queues, by their names.
+    :ivar reserved: executions set aside, by functions of the stack ``Ojs``.
+    """
+
+    def __init__(self) -> None:
+        self.limit = 1000
+        self.unreserved = 1000
+        self.owners: dict[str, str] = {}
+        self.reserved: dict[str, int] = {}
+        self.is_denied = False
+
+    def get_account_settings(self) -> Any:
+        if self.is_denied:
+            raise refused("AccessDeniedException")
+        limits = {
+            "ConcurrentExecutions": self.limit,
+            "UnreservedConcurrentExecutions": self.unreserved,
+        }
+        return {"AccountLimit": limits}
+
+    def get_function_concurrency(self, FunctionName: str) -> Any:  # noqa: N803 - AWS's name
+        count = self.reserved[FunctionName]
+        return {"ReservedConcurrentExecutions": count} if count else {}
+
+    def list_stack_resources(self, StackName: str, **more: str) -> Any:  # noqa: N803 - AWS's name
+        if StackName != "Ojs" or not self.reserved:
+            raise refused("ValidationError")
+        names = [*self.reserved]
+        at = int(more.get("NextToken", "0"))
+        found = {"ResourceType": "AWS::Lambda::Function", "PhysicalResourceId": names[at]}
+        other = {"ResourceType": "AWS::SQS::Queue", "PhysicalResourceId": "https://sqs/1/q"}
+        page: dict[str, Any] = {"StackResourceSummaries": [found, other]}
+        return page if at + 1 == len(names) else {**page, "NextToken": str(at + 1)}
+
+    def describe_stack_resources(self, PhysicalResourceId: str) -> Any:  # noqa: N803 - AWS's name
+        owner = self.owners.get(PhysicalResourceId.rpartition("/")[2])
+        if owner is None:
+            raise refused("ValidationError")
+        return {"StackResources": [{"StackName": owner}]}
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An account: moto's, and what moto lacks."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        yield Cloud()
+
+
+def account(cloud: Cloud, region: str = REGION) -> Account:
+    """The account that is looked at."""
+    found: Any = cloud
+    identity: Any = boto3.client("sts", region_name=region)
+    sqs = boto3.client("sqs", region_name=region)
+    return Account(region=region, identity=identity, functions=found, sqs=sqs, stacks=found)
+
+
+def planned(account: str = "", **resources: Any) -> PlannedStacks:
+    """A stack of these resources: their types without ``AWS::``, by logical id."""
+    template = {
+        "Resources": {
+            name: {"Type": f"AWS::{each['kind']}", "Properties": each["has"]}
+            for name, each in resources.items()
+        }
+    }
+    return PlannedStacks(account=account, region="", names=["Ojs"], templates=[template])
+
+
+def of(kind: str, **properties: Any) -> dict[str, Any]:
+    """A resource of a template."""
+    return {"kind": kind, "has": properties}
+
+
+def well(_: str) -> Answer:
+    """The answer of an issuer that is as it should be."""
+    return Answer(seconds=0.2, status=200, body=json.dumps(DOCUMENT).encode())
+
+
+def results(
+    plan: PlannedStacks,
+    cloud: Cloud,
+    check: str,
+    ask: Callable[[str], Answer] = well,
+    region: str = REGION,
+) -> list[Result]:
+    """What a check of this name finds."""
+    return [each for each in checked(plan, account(cloud, region), ask) if each.check == check]
+
+
+def result(*arguments: Any, **more: Any) -> Result:
+    """The one thing that a check of this name finds."""
+    (found,) = results(*arguments, **more)
+    return found
+
+
+def test_the_account_and_the_region_are_named(cloud: Cloud) -> None:
+    """And another account than the stack's is a problem."""
+    found = result(planned(), cloud, "account")
+    assert found.is_ok
+    assert found.text == f"{NUMBER}, {REGION}"
+    assert result(planned(account=NUMBER), cloud, "account").is_ok
+    assert "999999999999" in result(planned(account="999999999999"), cloud, "account").way_out
+
+
+def test_a_url_in_a_region_without_urls_is_a_problem(cloud: Cloud) -> None:
+    """The way out is the gateway; where none is planned, any region is right."""
+    plan = planned(Url=of("Lambda::Url"))
+    found = result(plan, cloud, "function URLs", region="eu-central-2")
+    assert "job_endpoint=False" in found.way_out
+    assert result(plan, cloud, "function URLs").is_ok
+    assert result(planned(), cloud, "function URLs", region="eu-central-2").is_ok
+
+
+def warm(executions: int, reserved: int = 0) -> PlannedStacks:
+    """A function whose executions are provisioned, or set aside, or both."""
+    more = {"ReservedConcurrentExecutions": reserved} if reserved else {}
+    provisioned = {"ProvisionedConcurrentExecutions": executions}
+    return planned(
+        Api=of("Lambda::Function", **more),
+        Live=of(
+            "Lambda::Alias", FunctionName={"Ref": "Api"}, ProvisionedConcurrencyConfig=provisioned
+        ),
+    )
+
+
+def test_a_new_account_can_provision_no_execution(cloud: Cloud) -> None:
+    """Lambda leaves all of its ten to functions without a reservation."""
+    cloud.limit = cloud.unreserved = 10
+    found = result(warm(1), cloud, "reserved executions")
+    assert "1 are planned, of 0" in found.text
+    assert "L-B99A9384" in found.way_out
+    assert "job_endpoint_concurrency" in found.way_out
+    assert result(planned(), cloud, "reserved executions").is_ok
+
+
+@pytest.mark.parametrize(("asked", "is_ok"), [(899, True), (900, True), (901, False)])
+def test_a_hundred_executions_stay_without_a_reservation(
+    cloud: Cloud, asked: int, is_ok: bool
+) -> None:
+    """What other functions have set aside counts, too."""
+    cloud.limit, cloud.unreserved = 2000, 900 + LEAST_UNRESERVED
+    assert result(warm(asked), cloud, "reserved executions").is_ok is is_ok
+
+
+def test_provisioned_executions_of_a_reservation_count_once(cloud: Cloud) -> None:
+    """They are taken out of what is set aside for the function."""
+    cloud.unreserved = 5 + LEAST_UNRESERVED
+    assert result(warm(3, reserved=5), cloud, "reserved executions").is_ok
+    assert not result(warm(3, reserved=6), cloud, "reserved executions").is_ok
+
+
+def test_a_stack_that_is_deployed_keeps_what_it_has_set_aside(cloud: Cloud) -> None:
+    """An upgrade does not take it a second time; functions on each page are counted."""
+    cloud.unreserved = LEAST_UNRESERVED
+    assert not result(warm(0, reserved=50), cloud, "reserved executions").is_ok
+    cloud.reserved = {"none": 0, "some": 20, "more": 30}
+    assert result(warm(0, reserved=50), cloud, "reserved executions").is_ok
+    assert not result(warm(0, reserved=51), cloud, "reserved executions").is_ok
+
+
+def triggers(*most: int | None) -> PlannedStacks:
+    """Triggers of workers, and those of the stream and of cron jobs, which have no bound here."""
+    tags = [{"Key": OWNER_TAG, "Value": "ojs__"}]
+    scaled = [{"ScalingConfig": {"MaximumConcurrency": each}} if each else {} for each in most]
+    named: dict[str, Any] = {
+        f"T{at}": of("Lambda::EventSourceMapping", Tags=tags, **each)
+        for at, each in enumerate(scaled)
+    }
+    return planned(Own=of("Lambda::EventSourceMapping"), **named)
+
+
+@pytest.mark.parametrize(
+    ("most", "is_ok"), [((100,), True), ((100, 109), True), ((100, 110), False), ((None,), False)]
+)
+def test_workers_that_may_take_all_executions_are_a_problem(
+    cloud: Cloud, most: tuple[int | None, ...], is_ok: bool
+) -> None:
+    """The API's functions share the limit; the default of a worker is more than a new one."""
+    cloud.limit = 210
+    found = result(triggers(*most), cloud, "workers")
+    assert found.is_ok is is_ok
+    assert is_ok or "max_concurrency" in found.way_out
+
+
+@pytest.mark.parametrize(("limit", "is_ok"), [(10, False), (799, False), (800, True)])
+def test_an_alarm_above_the_limit_never_rings(cloud: Cloud, limit: int, is_ok: bool) -> None:
+    """It would ring at 800 of ten executions."""
+    cloud.limit = limit
+    plan = planned(
+        Near=of("CloudWatch::Alarm", MetricName="ConcurrentExecutions", Threshold=800),
+        Other=of("CloudWatch::Alarm", MetricName="Errors", Threshold=3000),
+    )
+    found = result(plan, cloud, "concurrency alarm")
+    assert found.is_ok is is_ok
+    assert is_ok or f"concurrency_alarm to {limit * 4 // 5}" in found.way_out
+
+
+def tokens(issuer: object = ISSUER) -> PlannedStacks:
+    """An authorizer of tokens, and one that is a function."""
+    jwt = {"Audience": ["ojs"], "Issuer": issuer}
+    return planned(
+        Tokens=of("ApiGatewayV2::Authorizer", JwtConfiguration=jwt),
+        Keys=of("ApiGatewayV2::Authorizer", AuthorizerType="REQUEST"),
+    )
+
+
+def test_an_issuer_that_answers_in_time_is_as_it_should_be(cloud: Cloud) -> None:
+    """It is asked for the document at its well-known place."""
+    asked = []
+
+    def ask(url: str) -> Answer:
+        asked.append(url)
+        return well(url)
+
+    assert result(tokens(), cloud, "issuer", ask).is_ok
+    assert asked == ["https://issuer.example.com/.well-known/openid-configuration"]
+    assert results(planned(), cloud, "issuer") == []
+    assert results(tokens({"Ref": "Pool"}), cloud, "issuer") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(seconds=DISCOVERY_S + 0.1, status=200, body=b"{}"), "after 1.6 s"),
+        (Answer(seconds=0.1), "answered nothing"),
+        (Answer(seconds=0.1, status=404), "HTTP 404"),
+        (Answer(seconds=0.1, status=200, body=b"<html>"), "without keys"),
+        (Answer(seconds=0.1, status=200, body=b'["a"]'), "without keys"),
+        (Answer(seconds=0.1, status=200, body=b'{"issuer": "x"}'), "without keys"),
+        (
+            Answer(
+                seconds=0.1,
+                status=200,
+                body=json.dumps({**DOCUMENT, "issuer": ISSUER[:-1]}).encode(),
+            ),
+            "calls itself https://issuer.example.com",
+        ),
+    ],
+)
+def test_an_issuer_that_a_deployment_would_fail_at_is_a_problem(
+    cloud: Cloud, answer: Answer, said: str
+) -> None:
+    """Too slow, not there, without keys, or of another name than its tokens."""
+    found = result(tokens(), cloud, "issuer", lambda _: answer)
+    assert said in found.text
+    assert found.way_out
+
+
+def test_an_issuer_may_take_exactly_as_long_as_it_is_allowed(cloud: Cloud) -> None:
+    """One and a half seconds."""
+    body = json.dumps(DOCUMENT).encode()
+    answer = Answer(seconds=DISCOVERY_S, status=200, body=body)
+    assert result(tokens(), cloud, "issuer", lambda _: answer).is_ok
+
+
+def test_the_time_of_an_issuer_is_that_of_its_whole_answer() -> None:
+    """By the clock; an issuer that nobody reaches has no status."""
+    times = iter([10.0, 11.25, 20.0, 20.5])
+    clock = times.__next__
+
+    def unreachable(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("no", request=request)
+
+    answering = httpx.MockTransport(lambda _: httpx.Response(200, json=DOCUMENT))
+    found = ask_issuer(ISSUER, transport=answering, clock=clock)
+    assert (found.seconds, found.status) == (1.25, 200)
+    assert json.loads(found.body) == DOCUMENT
+    none = ask_issuer(ISSUER, transport=httpx.MockTransport(unreachable), clock=clock)
+    assert none == Answer(seconds=0.5)
+
+
+def test_names_of_queues_that_others_have_are_a_problem(cloud: Cloud) -> None:
+    """Another stack's, or nobody's; those of the stack itself and free ones are none."""
+    sqs = boto3.client("sqs", region_name=REGION)
+    for name in ("ojs__mine", "ojs__other", "ojs__late"):
+        sqs.create_queue(QueueName=name)
+    cloud.owners = {"ojs__mine": "Ojs", "ojs__other": "Shop"}
+    own: dict[str, Any] = {
+        "Mine": of("SQS::Queue", QueueName="ojs__mine"),
+        "Free": of("SQS::Queue", QueueName="ojs__free"),
+        "Unnamed": of("SQS::Queue"),
+    }
+    found = result(planned(**own), cloud, "names")
+    assert found.is_ok
+    assert found.text.startswith("2 names")
+    taken = results(
+        planned(
+            **own,
+            Other=of("SQS::Queue", QueueName="ojs__other"),
+            Late=of("SQS::Queue", QueueName="ojs__late"),
+        ),
+        cloud,
+        "names",
+    )
+    assert [each.text for each in taken] == [
+        "the queue ojs__other is there, and belongs to Shop",
+        "the queue ojs__late is there, and belongs to no stack",
+    ]
+    assert all("adopted_queues" in each.way_out for each in taken)
+
+
+def test_what_the_credentials_may_not_ask_is_a_problem_and_the_rest_goes_on(cloud: Cloud) -> None:
+    """It names the rights; names are checked all the same."""
+    cloud.is_denied = True
+    found = result(triggers(100), cloud, "executions")
+    assert "AccessDeniedException" in found.text
+    assert "lambda:GetAccountSettings" in found.way_out
+    assert result(triggers(100), cloud, "names").is_ok
+
+
+def assembly(folder: Path, environment: str, *resources: str) -> Path:
+    """A cloud assembly with one stack, ``Ojs``, that has resources of these types."""
+    template = {"Resources": {f"R{at}": {"Type": kind} for at, kind in enumerate(resources)}}
+    (folder / "Ojs.template.json").write_text(json.dumps(template))
+    artifact = {
+        "type": "aws:cloudformation:stack",
+        "environment": environment,
+        "properties": {"templateFile": "Ojs.template.json", "stackName": "Ojs"},
+    }
+    artifacts = {"Ojs.assets": {"type": "cdk:asset-manifest"}, "OjsStack": artifact}
+    (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
+    return folder
+
+
+def test_an_assembly_says_where_its_stacks_go(tmp_path: Path) -> None:
+    """As far as synthesis knew; stages are assemblies inside."""
+    (whole,) = planned_stacks(assembly(tmp_path, "aws://unknown-account/unknown-region"))
+    assert (whole.account, whole.region, whole.names) == ("", "", ["Ojs"])
+    (placed,) = planned_stacks(assembly(tmp_path, f"aws://{NUMBER}/{REGION}", "AWS::Lambda::Url"))
+    assert (placed.account, placed.region) == (NUMBER, REGION)
+    assert any(placed.of("AWS::Lambda::Url"))
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    stage = {"type": "cdk:cloud-assembly", "properties": {"directoryName": "../"}}
+    (outer / "manifest.json").write_text(json.dumps({"artifacts": {"Stage": stage}}))
+    assert planned_stacks(outer)[0].names == ["Ojs"]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, cloud: Cloud, *arguments: str) -> Any:
+    """Run the command over the account."""
+
+    def found(_: str | None, region: str | None) -> Account:
+        return account(cloud, region or "us-east-1")
+
+    monkeypatch.setattr("ojs_aws.bootstrap.account_of", found)
+    monkeypatch.setenv("COLUMNS", "200")
+    return run_command("preflight", *arguments)
+
+
+def test_the_command_prints_each_check_and_ends_with_1_on_a_problem(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cloud: Cloud
+) -> None:
+    """In the region of the stack, else of the environment; 0 where all is ok, 2 without a stack."""
+    monkeypatch.setenv("AWS_REGION", "ca-west-1")
+    folder = str(assembly(tmp_path, "aws://unknown-account/unknown-region", "AWS::Lambda::Url"))
+    bad = run(monkeypatch, cloud, folder)
+    assert bad.exit_code == 1
+    assert "problem" in bad.stdout
+    assert "the region ca-west-1 has none" in bad.stdout
+    folder = str(assembly(tmp_path, f"aws://{NUMBER}/{REGION}", "AWS::Lambda::Url"))
+    good = run(monkeypatch, cloud, folder, "--json")
+    assert good.exit_code == 0, good.output
+    said = json.loads(good.stdout)
+    assert said["ok"] is True
+    assert {each["check"] for each in said["checks"]} >= {"account", "function URLs", "names"}
+    assert all(each["ok"] for each in said["checks"])
+    none = run(monkeypatch, cloud, str(tmp_path / "nothing"))
+    assert none.exit_code == 2
+    assert "cdk synth" in none.stderr

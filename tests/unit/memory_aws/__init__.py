@@ -1,0 +1,1 @@
+"""The adapters, without a table."""

@@ -1,0 +1,93 @@
+"""A backlog that grows is found by what comes in and goes out, within a minute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.ports import WorkerReport
+from ojs_aws.ports.queues import LastTick
+from ojs_aws.services.system.finding import Finding
+from tests.job_steps import fetched, pushed
+from tests.simulation.world import World, count_changes
+
+
+@pytest.fixture
+def world() -> World:
+    """A queue with a worker, at the beginning of a minute."""
+    world = World()
+    count_changes(world)
+    world.clock.advance(ms=60_000 - world.clock.now() % 60_000)
+    return world
+
+
+def found(world: World) -> list[Finding]:
+    """Which backlogs grow, after what was due in the meantime."""
+    about = '{"queues":["default"]}'
+    world.backend.workers.heartbeat("w", [], None, WorkerReport(about=about))
+    world.registry.remember_tick(LastTick(world.clock.now(), 0))
+    findings = world.backend.findings().findings
+    return [each for each in findings if each.code == "backlog_grows"]
+
+
+def flow(world: World, came: int, began: int, **attributes: Any) -> None:
+    """Let so many jobs come in a minute, and so many begin."""
+    for number in range(came):
+        pushed(world.backend, args=[number], **attributes)
+    for _ in range(began):
+        (job,) = fetched(world.backend)
+        world.backend.jobs.ack(job.id, "w", None)
+    world.clock.advance(s=30)
+
+
+def test_a_backlog_that_grows_is_found_within_a_minute(world: World) -> None:
+    """With what comes, what begins, and how long it takes at this pace."""
+    flow(world, came=100, began=6)
+    (finding,) = found(world)
+    assert finding.message == (
+        "The backlog of queue 'default' grows: 67 jobs a minute come, 4 begin. 94 are available; "
+        "at this pace the last of them begins in about 23 min 30 s."
+    )
+    assert finding.data == {
+        "queue": "default",
+        "available": 94,
+        "enqueued_per_minute": 67,
+        "started_per_minute": 4,
+        "wait_ms": 1_410_000,
+    }
+    assert finding.hint.endswith("ojs-aws queues show default")
+
+
+def test_a_backlog_of_which_nothing_begins_is_found(world: World) -> None:
+    """Nobody knows how long that takes."""
+    flow(world, came=60, began=0)
+    (finding,) = found(world)
+    assert finding.message.endswith("40 jobs a minute come, and none has begun. 60 are available.")
+    assert "wait_ms" not in finding.data
+
+
+@pytest.mark.parametrize(("came", "began"), [(59, 0), (100, 41), (80, 20)])
+def test_a_backlog_that_soon_has_begun_is_no_finding(world: World, came: int, began: int) -> None:
+    """Or that hardly grows."""
+    flow(world, came=came, began=began)
+    assert found(world) == []
+
+
+def test_jobs_for_later_and_in_paused_queues_are_no_growing_backlog(world: World) -> None:
+    """The pause is a finding of its own."""
+    flow(world, came=90, began=0, scheduled_at="+P7D")
+    assert found(world) == []
+    world.clock.advance(s=120)
+    flow(world, came=90, began=0)
+    assert found(world)
+    world.backend.queues.service.pause("default")
+    assert found(world) == []
+
+
+def test_a_backlog_that_grew_some_minutes_ago_is_no_finding(world: World) -> None:
+    """Whether it shrinks is seen by what comes now."""
+    flow(world, came=100, began=1)
+    assert found(world)
+    world.clock.advance(s=120)
+    assert found(world) == []

@@ -1,0 +1,54 @@
+"""Jobs that were discarded because no worker knew their type are found."""
+
+from __future__ import annotations
+
+import pytest
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.services.events import Commit, events_of
+from ojs_aws.services.system.finding import Finding
+from tests.job_steps import fetched, pushed
+from tests.simulation.world import World
+
+
+def discard(world: World, kind: str, error_type: str = "NoHandlerRegistered") -> str:
+    """Push a job, whose worker discards it."""
+    pushed(world.backend, kind)
+    (before,) = fetched(world.backend, worker_id="w")
+    error: dict[str, JsonValue] = {
+        "type": error_type,
+        "code": "handler_error",
+        "message": f"No handler is registered for '{kind}'.",
+        "retryable": False,
+    }
+    after = world.backend.jobs.fail(before.id, "w", parse_object(encode(error)))
+    world.backend.failures.record(events_of(before, after, Commit(world.clock.now())))
+    return before.id
+
+
+def found(world: World) -> list[Finding]:
+    """What needs attention because of them."""
+    return [each for each in world.backend.findings().findings if each.code == "handlers_missing"]
+
+
+def test_jobs_that_no_worker_knew_are_one_finding(world: World) -> None:
+    """With their types, and what starts one again; until that was done."""
+    ids = [discard(world, "report.new"), discard(world, "report.newer")]
+    world.clock.advance(s=60)
+    (finding,) = found(world)
+    assert finding.message.startswith("2 jobs were discarded in the last ")
+    assert finding.message.endswith("the last one 1 min ago. Among them: report.new, report.newer.")
+    assert finding.hint == f"Deploy a worker with the handler, then: ojs-aws jobs retry {ids[0]}"
+    assert finding.data["types"] == ["report.new", "report.newer"]
+    assert (finding.data["count"], finding.data["queue"]) == (2, "default")
+    for job_id in ids:
+        world.backend.dead_letters.service.retry(job_id)
+    assert found(world) == []
+
+
+@pytest.mark.parametrize("kind", ["ValueError", "worker_death"])
+def test_jobs_that_failed_otherwise_are_no_such_finding(world: World, kind: str) -> None:
+    """And nothing is read of them."""
+    discard(world, "report.new", kind)
+    assert found(world) == []

@@ -1,0 +1,105 @@
+"""What one heartbeat may name, whose jobs it reads, and whose it extends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.access import ANYBODY, Caller
+from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT
+from ojs_aws.services.workers.heartbeat import MAX_JOBS, MAX_WORKER_ID
+from tests.contract.test_job_store import a_job
+from tests.job_steps import active, fetched, pushed
+from tests.simulation.world import World
+
+MANY = [a_job(number).id for number in range(MAX_JOBS + 1)]
+
+
+@pytest.mark.parametrize(
+    ("worker_id", "job_ids", "field"),
+    [
+        ("w", MANY[:MAX_JOBS], ""),
+        ("w", MANY, "active_jobs"),
+        ("w" * MAX_WORKER_ID, [], ""),
+        ("w" * (MAX_WORKER_ID + 1), [], "worker_id"),
+        ("", [], "worker_id"),
+        (None, MANY[:1], ""),
+        (None, [], "worker_id"),
+    ],
+)
+def test_a_heartbeat_names_a_worker_or_jobs_up_to_their_bounds(
+    world: World, worker_id: str | None, job_ids: list[str], field: str
+) -> None:
+    if not field:
+        assert world.backend.workers.heartbeat(worker_id, job_ids).lost == tuple(job_ids)
+        return
+    with pytest.raises(InvalidRequestError) as error:
+        world.backend.workers.heartbeat(worker_id, job_ids)
+    assert error.value.details["field"] == field
+
+
+def calls_of(world: World, *args: Any) -> list[str]:
+    before = len(world.faults.calls)
+    world.backend.workers.heartbeat(*args)
+    return world.faults.calls[before:]
+
+
+@pytest.mark.parametrize(
+    ("worker_id", "caller", "is_read"),
+    [
+        ("w", ANYBODY, False),
+        (None, ANYBODY, True),
+        ("w", Caller(queues=("default",)), True),
+    ],
+)
+def test_jobs_are_read_where_only_they_say_if_they_may_be_extended(
+    world: World, worker_id: str | None, caller: Caller, is_read: bool
+) -> None:
+    job = active(world.backend)
+    world.clock.advance(s=5)
+    assert ("load" in calls_of(world, worker_id, [job.id], None, None, caller)) is is_read
+
+
+def test_several_jobs_are_read_in_one_call(world: World) -> None:
+    for _ in range(2):
+        pushed(world.backend)
+    jobs = [job.id for job in fetched(world.backend, count=2, worker_id="w")]
+    calls = calls_of(world, None, [*jobs, jobs[0]])
+    assert (calls.count("load_many"), calls.count("load")) == (1, 0)
+
+
+@pytest.mark.parametrize("queues", [("default",), ("other",)])
+def test_a_job_outside_the_callers_bounds_is_lost_to_it(
+    world: World, queues: tuple[str, ...]
+) -> None:
+    job = active(world.backend)
+    beat = world.backend.workers.heartbeat("w", [job.id], None, None, Caller(queues=queues))
+    assert (job.id in beat.extended) is (queues == ("default",))
+    assert (job.id in beat.lost) is (queues == ("other",))
+
+
+@pytest.mark.parametrize("has_message", [True, False])
+def test_only_a_message_that_there_is_is_hidden_for_longer(world: World, has_message: bool) -> None:
+    pushed(world.backend)
+    if not has_message:
+        world.messages.queues["default"].clear()
+    (job,) = fetched(world.backend)
+    world.clock.advance(s=5)
+    assert ("hide" in calls_of(world, "w", [job.id])) is has_message
+
+
+def test_a_lambda_worker_reads_its_job_where_there_is_nothing_to_extend(world: World) -> None:
+    """It may have been cancelled; one with something to extend is written at once."""
+    job = active(world.backend, timeout_s=30)
+    heartbeat = world.backend.workers.heartbeat
+    before = len(world.faults.calls)
+    beat, after = heartbeat.extend("w", job.id, None, which=ANY_ATTEMPT, start=job)
+    assert "load" in world.faults.calls[before:]
+    world.clock.advance(s=1)
+    before = len(world.faults.calls)
+    heartbeat.extend("w", job.id, None, which=ANY_ATTEMPT, start=after)
+    assert "load" not in world.faults.calls[before:]
+    beat, after = heartbeat.extend("w", a_job(77).id, None, which=ANY_ATTEMPT, start=None)
+    assert (beat.lost, after) == ((a_job(77).id,), None)

@@ -1,0 +1,70 @@
+"""What one write of a workflow takes over, enqueues and reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.workflows.progress import StepState
+from ojs_aws.domain.workflows.workflow import Ended, Workflow
+from ojs_aws.ports import Workflows
+from ojs_aws.services.workflows.job_end import JobEnd
+from ojs_aws.services.workflows.write import WorkflowWrite
+from tests.simulation.world import World
+from tests.unit.services.workflows.test_advance import create, given_to, job
+
+CHAIN = {"type": "chain", "id": "w", "steps": [job("a"), job("b"), job("c")]}
+
+
+@dataclass
+class Results:
+    """The results that are stored."""
+
+    stored: Mapping[int, RawJson] = field(default_factory=dict)
+    reads: int = 0
+
+    def results(self, _workflow_id: str) -> Mapping[int, RawJson]:
+        self.reads += 1
+        return self.stored
+
+
+def write_of(world: World, before: Workflow, results: Results) -> WorkflowWrite:
+    """A write of a workflow as it was read."""
+    plan = world.backend.workflows.advance.plan(before)
+    push = world.backend.jobs.push
+    return WorkflowWrite(cast("Workflows", results), push, before, plan)
+
+
+def ended(world: World, index: int) -> JobEnd:
+    """A job that completed; its result is its number."""
+    at = world.clock.now()
+    return JobEnd(Ended(index=index, state=StepState.COMPLETED, at=at), RawJson(str(index)))
+
+
+def test_stored_results_are_read_only_for_what_this_write_does_not_bring(world: World) -> None:
+    """The second step has the first one's, which ended just now; the third has both."""
+    first = create(world, CHAIN).view.workflow
+    write, results = write_of(world, first, Results()), Results({1: RawJson("1")})
+    second = write.make([ended(world, 1)], None)
+    assert [given_to(each) for each in write.jobs] == [{"0": 1}]
+    assert cast("Results", write.workflows).reads == 0
+    later = write_of(world, second, results)
+    later.make([ended(world, 2)], None)
+    assert [given_to(each) for each in later.jobs] == [{"0": 1, "1": 2}]
+    assert results.reads == 1
+
+
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_what_brings_nothing_new_is_the_same_workflow(world: World, is_repeated: bool) -> None:
+    """So that nobody writes it."""
+    before = create(world, CHAIN).view.workflow
+    if is_repeated:
+        before = write_of(world, before, Results()).make([ended(world, 1)], None)
+    write = write_of(world, before, Results())
+    news = [ended(world, 1)] if is_repeated else []
+    assert write.make(news, None) is before
+    assert (write.jobs, write.results) == ([], {})
