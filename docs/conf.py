@@ -33,6 +33,8 @@ myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "signature"
+# Shown by its name: `type[...]` would refer to one of the members that are named `type`.
+autodoc_type_aliases = {"OneOrMoreErrors": "OneOrMoreErrors"}
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 autodoc_default_options = {"members": True, "show-inheritance": False}
