@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.adapters.dynamodb.values import string
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.events import Event
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.testing.clock import FakeClock
 from ojs_aws.transport.events.stream_reader import MAX_ENDED, SUSPICIOUS_MS
 from ojs_aws.transport.events.stream_retries import LONGEST_OUTAGE_MS
-from tests.aws import EmbeddedAws, embedded
+from tests.aws import EmbeddedAws, changes_of, embedded, machine_ms
 from tests.functions.shard import Context, Killed, Shard
 from tests.functions.test_stream_calls import Record, lives
 
@@ -145,7 +152,7 @@ def test_a_defect_that_raises_is_set_aside_like_one_that_kills(
     """An error that no stage expects ends the invocation; the pause bounds how many there are."""
     changes = records(20)
 
-    def break_on(_: object, found: list[Any]) -> None:
+    def break_on(_: object, found: list[Any], __: object) -> None:
         if any(each.number == "00033" for each in found):
             raise RuntimeError("a defect")
 
@@ -155,6 +162,33 @@ def test_a_defect_that_raises_is_set_aside_like_one_that_kills(
     shard.read(most=200)
     assert shard.counted == [1]
     assert numbers(aws, "events#aside") == ["00033"]
+
+
+def test_calls_to_sqs_that_hang_end_no_invocation(aws: EmbeddedAws) -> None:
+    """Messages of seven queues are left: each call would take 18 s, and there are 60."""
+    settings = replace(aws.settings, stream_deletes_messages=True, queues=())
+    clock = FakeClock(Instant(machine_ms()))
+    backend = build_backend(settings, aws.clients, clock=clock, both=in_turn)
+    stream = changes_of(aws)
+    for queue in "abcdefg":
+        job = Job("a.b", [], queue=queue)
+        backend.jobs.push(job)
+        (held,) = backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
+        backend.jobs.ack(held.id, "w", None)
+    changes, done = stream()
+    done()
+    shard = Shard(replace(aws, settings=settings), changes, clock)
+    hung: list[str] = []
+
+    def hang(model: Any, **_: Any) -> None:
+        hung.append(model.name)
+        shard.clock.advance(s=18)
+        raise EndpointConnectionError(endpoint_url="sqs")
+
+    aws.clients.sqs.meta.events.register("before-call.sqs", hang)
+    shard.read()
+    assert 1 < len(hung) < 7
+    assert len(published(aws)) == 7 * 3
 
 
 def test_slow_hooks_leave_the_rest_of_a_batch_to_the_next_invocation(aws: EmbeddedAws) -> None:

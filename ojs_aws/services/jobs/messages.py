@@ -8,7 +8,7 @@ here, whatever their cause, are logged and never undo or deny what has been comm
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -146,11 +146,18 @@ class JobMessages:
         if job.reservation and job.reservation.message_handle:
             self.discard(job.queue, [job.reservation.message_handle])
 
-    def delete_left(self, jobs: Iterable[JobRecord], now: Instant) -> None:
+    def delete_left(
+        self,
+        jobs: Iterable[JobRecord],
+        now: Instant,
+        has_time: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Delete the messages of jobs that were completed a while ago, by their reservations.
 
         Another worker may have received a message whose reservation ends about now, for another
         job, and SQS may still delete it by its old handle. So this leaves such messages alone.
+
+        :param has_time: whether the messages of another queue may be deleted.
         """
         by_queue: dict[str, list[str]] = {}
         for job in jobs:
@@ -158,6 +165,8 @@ class JobMessages:
             if held and held.message_handle and now + STILL_HELD_MS <= held.due_at:
                 by_queue.setdefault(job.queue, []).append(held.message_handle)
         for queue, handles in by_queue.items():
+            if not has_time():
+                return
             self.discard(queue, handles)
 
     def discard(self, queue: str, handles: Sequence[str]) -> None:

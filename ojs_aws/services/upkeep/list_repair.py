@@ -100,16 +100,17 @@ class ListRepair:
         """Return the jobs that the list of their queue does not have."""
         instants = [_completed(job) for job in jobs]
         between = Between(min(instants), max(instants))
-        there: set[tuple[str, int]] = set()
+        left = {(job.id, _completed(job)): job for job in jobs}
         cursor, is_begun = "", False
-        while cursor or not is_begun:
+        while left and (cursor or not is_begun):
             is_begun = True
             page = self.store.listed(
                 queue, JobList.COMPLETED, PAGE, cursor=cursor, newest_first=False, between=between
             )
-            there.update((row.id, row.due) for row in page.jobs)
+            for row in page.jobs:
+                left.pop((row.id, row.due), None)
             cursor = page.cursor
-        return [job for job in jobs if (job.id, _completed(job)) not in there]
+        return [*left.values()]
 
     # ------------------------------------------------------------------ workflows
     def _workflow(self, workflow: Workflow, *, is_dry: bool) -> ListRepairReport:

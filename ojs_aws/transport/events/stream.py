@@ -179,9 +179,9 @@ class StreamConsumer:
         self._publication.call_hooks(changes, failed, time)
         self._then.forget(changes, failed, time)
         self._then.list_completed(changes, failed, time)
-        self._then.delete_messages(changes)
-        self._then.wake(changes)
-        self._then.count_jobs(changes)
+        self._then.delete_messages(changes, time)
+        self._then.wake(changes, time)
+        self._then.count_jobs(changes, time)
         self._then.follow(changes, failed, time)
         is_refused = any(trouble and trouble.is_refused for trouble in failed.values())
         self._give_up(changes, failed)
@@ -189,8 +189,10 @@ class StreamConsumer:
         first = next((each for each in map(number_of, records) if each in failed), None)
         passed = itertools.takewhile(lambda number: number != first, map(number_of, records))
         known = frozenset(passed)
-        self._then.tally(changes, known)
-        self._then.note_tick(changes, known)
+        if time.has():
+            self._then.tally(changes, known)
+        if time.has():
+            self._then.note_tick(changes, known)
         return BatchOutcome(first, is_refused=is_refused)
 
     def _publish_metrics(self, published: Sequence[Change], name: str) -> None:

@@ -1,7 +1,7 @@
 """Does what follows a committed change beside its events: messages, counters, workflows, cron.
 
 Each can be repeated. What fails is tried again with its record, unless something else makes up for
-it anyhow.
+it anyhow. No call begins once an invocation has no time for one that hangs.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Consequences:
         else:
             listed.update(each.number for each in found)
 
-    def delete_messages(self, changes: Sequence[Change]) -> None:
+    def delete_messages(self, changes: Sequence[Change], time: InvocationTime) -> None:
         """Delete the messages of completed jobs, ten in a call; each record once in this process.
 
         One that is not deleted comes back when its reservation ends, and is found to be stray.
@@ -112,25 +112,31 @@ class Consequences:
         deleted = self.memory.deleted
         found = [each for each in changes if each.holding and each.number not in deleted]
         self.backend.job_messages.delete_left(
-            [each.holding for each in found if each.holding], self.backend.clock.now()
+            [each.holding for each in found if each.holding], self.backend.clock.now(), time.has
         )
         deleted.update(each.number for each in found)
 
-    def wake(self, changes: Sequence[Change]) -> None:
+    def wake(self, changes: Sequence[Change], time: InvocationTime) -> None:
         """Let the next run of a cron job begin; the tick would do so within a minute."""
         for name in dict.fromkeys(change.job_messages for change in changes if change.job_messages):
+            if not time.has():
+                return
             try:
                 self.backend.ports.alarms().set(name, 0)
             except OjsError:
                 self.logger.warning("Could not wake a cron job", extra={"cron_name": name})
 
-    def count_jobs(self, changes: Sequence[Change]) -> None:
-        """Count jobs that came and went in bounded queues; each record once in this process."""
+    def count_jobs(self, changes: Sequence[Change], time: InvocationTime) -> None:
+        """Count jobs that came and went in bounded queues; each record once in this process.
+
+        The tick recounts what could not be counted, or had no time.
+        """
         counted = self.memory.counted
         found = [each for each in changes if each.jobs and each.number not in counted]
         try:
-            self.backend.queues.backpressure.follow([each.jobs for each in found if each.jobs])
-        except OjsError:  # the tick recounts
+            if time.has():
+                self.backend.queues.backpressure.follow([each.jobs for each in found if each.jobs])
+        except OjsError:
             self.logger.warning("Could not count the jobs of queues", exc_info=True)
         counted.update(each.number for each in found)
 

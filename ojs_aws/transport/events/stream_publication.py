@@ -45,11 +45,14 @@ class Publication:
         pending = [each for each in changes if any(e.id not in logged for e in each.events)]
         if not pending:
             return
-        try:
-            self._append([event for change in pending for event in change.events])
-        except Exception:  # a single event may be the reason
-            self._logger.warning("Could not log a batch at once", exc_info=True)
-            self._log_one_by_one(pending, failed, time)
+        if time.has():
+            try:
+                self._append([event for change in pending for event in change.events])
+            except Exception:  # a single event may be the reason
+                self._logger.warning("Could not log a batch at once", exc_info=True)
+            else:
+                return
+        self._log_one_by_one(pending, failed, time)
 
     def _log_one_by_one(
         self, pending: Sequence[Change], failed: Failed, time: InvocationTime
@@ -57,7 +60,7 @@ class Publication:
         held: set[str] = set()
         for change in pending:
             if change.subject in held or len(held) >= OUTAGE or not time.has():
-                failed[change.number] = None
+                failed.setdefault(change.number, None)
                 continue
             try:
                 self._append(change.events)

@@ -193,6 +193,18 @@ def test_a_left_message_is_deleted_while_nobody_else_can_have_it(
     assert world.faults.calls == deleted
 
 
+def test_left_messages_are_deleted_only_while_there_is_time(world: World) -> None:
+    """Those of each queue need a call."""
+    held = replace(a_reservation(handle="h"), expires_at=Instant(NOW + STILL_HELD_MS))
+    jobs = [
+        a_job(state=JobState.COMPLETED, completed_at=NOW, reservation=held, queue=queue)
+        for queue in ("a", "b", "c")
+    ]
+    left = iter([True, True, False])
+    messages_of(world).delete_left(jobs, NOW, lambda: next(left))
+    assert world.faults.calls == ["delete", "delete"]
+
+
 @pytest.mark.parametrize(
     ("limit", "places", "wakes"),
     [

@@ -87,6 +87,13 @@ def test_where_all_are_listed_nothing_is_written() -> None:
     assert lists.listings == []
 
 
+def test_a_list_is_read_no_further_once_all_jobs_are_found() -> None:
+    """It may have millions of rows, of which only those of the chunk are kept."""
+    lists = Lists([completed(1), completed(2), completed(3)])
+    assert repaired(lists, completed(1)).listed == 0
+    assert len(lists.ranges) == 1
+
+
 def test_each_queue_has_its_own_list() -> None:
     lists = Lists()
     other = completed(2, Instant(LONG_AGO + 5), queue="other")
