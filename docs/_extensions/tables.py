@@ -31,7 +31,7 @@ class Routes(SphinxDirective):
 
         features: dict[str, list[Route]] = {}
         for route in ROUTES:
-            features.setdefault(route.home.partition(".")[0], []).append(route)
+            features.setdefault(route.module.partition(".")[0], []).append(route)
         lines: list[str] = []
         for feature, routes in features.items():
             title = _TITLES.get(feature, feature.replace("_", " ").capitalize())

@@ -130,7 +130,7 @@ def answer_type(route: Route) -> Any:
 def _declared(module: str) -> Mapping[str, Any]:
     """Return what the features' modules of this name declare."""
     found: dict[str, Any] = {}
-    for feature in dict.fromkeys(route.home.partition(".")[0] for route in ROUTES):
+    for feature in dict.fromkeys(route.module.partition(".")[0] for route in ROUTES):
         name = f"{__package__}.{feature}.{module}"
         if importlib.util.find_spec(name):
             found |= vars(importlib.import_module(name))

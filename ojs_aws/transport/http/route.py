@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -25,17 +25,23 @@ class Group(StrEnum):
     """Only where callers have API keys."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Route:
-    """Declares one operation. Its handler declares the type of the answer.
+    """Declares one operation: a row of its feature's table. Its handler declares the answer's type.
 
-    :ivar at: method and path, with its parameters as ``<name>``.
-    :ivar operation: operation id, and the name of its handler in its module.
+    The formatter leaves the tables alone, so that a row stays together: the endpoint and who may
+    call it, then what it does and what is special about it.
+
+    :ivar endpoint: method and path below ``base``, with its parameters as ``<name>``.
+    :ivar operation: operation id.
     :ivar access: what it asks of its caller.
-    :ivar home: the module below this package that has the handler. A cold start imports the one of
-        the group's main operations, and no other.
+    :ivar module: the module below this package that has the handler. A cold start imports the one
+        of the group's main operations, and no other.
+    :ivar handler: name of the handler in its module; empty where it is the operation's. An alias
+        with another method names the handler of the operation that it stands for.
+    :ivar base: what the paths begin with.
     :ivar has_admin_path: whether the admin API has the operation too, at the same path.
-    :ivar more_paths: its other aliases; documents or clients name them.
+    :ivar more_paths: its other aliases below ``base``; documents or clients name them.
     :ivar request: name of the body's model in a module ``bodies``; empty where a body is ignored.
     :ivar query: names of the query parameters, described in ``queries.py``.
     :ivar statuses: successful statuses, the usual one first.
@@ -49,12 +55,15 @@ class Route:
         because nothing that it changes does.
     """
 
-    at: str
+    endpoint: str
     operation: str
-    group: Group
     access: Access
-    home: str
     summary: str
+    _: KW_ONLY
+    group: Group
+    module: str
+    handler: str = ""
+    base: str = BASE
     has_admin_path: bool = False
     more_paths: tuple[str, ...] = ()
     request: str = ""
@@ -69,7 +78,7 @@ class Route:
     @property
     def method(self) -> str:
         """Return the method."""
-        return self.at.partition(" ")[0]
+        return self.endpoint.partition(" ")[0]
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -79,13 +88,13 @@ class Route:
     @property
     def path(self) -> str:
         """Return the path that the client uses."""
-        return self.at.partition(" ")[2]
+        return self.base + self.endpoint.partition(" ")[2]
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """Return the other paths that mean the same."""
         admin = (self.path.replace(BASE, f"{BASE}/admin", 1),) if self.has_admin_path else ()
-        return (*admin, *self.more_paths)
+        return (*admin, *(self.base + path for path in self.more_paths))
 
     @property
     def paths(self) -> tuple[str, ...]:

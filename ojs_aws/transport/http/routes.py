@@ -1,4 +1,4 @@
-"""Collects the route table: every HTTP operation once, by feature.
+"""Collects the route table: every HTTP operation once, as a row of its feature's table.
 
 From it come the resolvers of the functions, the answers to unknown routes and wrong methods, and
 the OpenAPI document. It is data: handlers and models are named, and imported by who needs them.
@@ -170,5 +170,5 @@ def handler_of(route: Route) -> Handler:
 
     :raises AttributeError: there is none.
     """
-    module = importlib.import_module(f"{__package__}.{route.home}")
-    return cast("Handler", getattr(module, route.operation))
+    module = importlib.import_module(f"{__package__}.{route.module}")
+    return cast("Handler", getattr(module, route.handler or route.operation))

@@ -5,26 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import Group, Route
 
+# fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
-        at=f"GET {BASE}/admin/api-keys",
-        operation="list_api_keys",
-        group=Group.API_KEYS,
-        access=ADMINISTERS,
-        home="api_keys.handlers",
-        summary="List the API keys, without their secrets",
-        query=("limit", "cursor"),
-    ),
-    Route(
-        at=f"POST {BASE}/admin/api-keys/<key_id>/revoke",
-        operation="revoke_api_key",
-        group=Group.API_KEYS,
-        access=ADMINISTERS,
-        home="api_keys.handlers",
-        repeatable=True,
-        summary="Revoke an API key",
-        errors=(409,),
-    ),
+    Route("GET /admin/api-keys", "list_api_keys", ADMINISTERS,
+        "List the API keys, without their secrets", group=Group.API_KEYS,
+        module="api_keys.handlers", query=("limit", "cursor")),
+    Route("POST /admin/api-keys/<key_id>/revoke", "revoke_api_key", ADMINISTERS,
+        "Revoke an API key", group=Group.API_KEYS, module="api_keys.handlers", errors=(409,),
+        repeatable=True),
 )

@@ -11,47 +11,22 @@ from ojs_aws.transport.http.access import (
     ENQUEUES,
     OPERATES_OWN,
 )
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import Group, Route
 
-_operator = functools.partial(Route, group=Group.OPERATOR, home="bulk.handlers")
+_operator = functools.partial(Route, group=Group.OPERATOR, module="bulk.handlers")
 
+# fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
-        at=f"POST {BASE}/jobs/bulk",
-        operation="bulk_enqueue",
-        group=Group.PRODUCER,
-        access=ENQUEUES,
-        home="bulk.handlers",
-        summary="Enqueue many jobs, each by itself, or all or none",
-        request="BulkEnqueueBody",
-        statuses=(201, 207),
-        errors=(404, 409),
-    ),
-    _operator(
-        at=f"POST {BASE}/jobs/bulk/cancel",
-        operation="bulk_cancel",
-        access=CANCELS_OWN,
-        summary="Cancel many jobs that are not active",
-        request="BulkChangeBody",
-        statuses=(200, 207),
-        errors=(409,),
-    ),
-    _operator(
-        at=f"POST {BASE}/jobs/bulk/retry",
-        operation="bulk_retry",
-        access=OPERATES_OWN,
-        summary="Make many discarded or retryable jobs available",
-        request="BulkChangeBody",
-        statuses=(200, 207),
-        errors=(409,),
-    ),
-    _operator(
-        at=f"POST {BASE}/jobs/bulk/delete",
-        operation="bulk_delete",
-        access=ADMINISTERS_OWN,
-        summary="Delete many jobs that have ended, for good",
-        request="BulkChangeBody",
-        statuses=(200, 207),
-        errors=(409,),
-    ),
+    Route("POST /jobs/bulk", "bulk_enqueue", ENQUEUES,
+        "Enqueue many jobs, each by itself, or all or none", group=Group.PRODUCER,
+        module="bulk.handlers", request="BulkEnqueueBody", statuses=(201, 207), errors=(404, 409)),
+    _operator("POST /jobs/bulk/cancel", "bulk_cancel", CANCELS_OWN,
+        "Cancel many jobs that are not active", request="BulkChangeBody", statuses=(200, 207),
+        errors=(409,)),
+    _operator("POST /jobs/bulk/retry", "bulk_retry", OPERATES_OWN,
+        "Make many discarded or retryable jobs available", request="BulkChangeBody",
+        statuses=(200, 207), errors=(409,)),
+    _operator("POST /jobs/bulk/delete", "bulk_delete", ADMINISTERS_OWN,
+        "Delete many jobs that have ended, for good", request="BulkChangeBody", statuses=(200, 207),
+        errors=(409,)),
 )

@@ -13,57 +13,27 @@ from ojs_aws.transport.http.access import (
     INSPECTS_OWN,
     OPERATES,
 )
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import Group, Route
 
-_operator = functools.partial(Route, group=Group.OPERATOR, home="clients.handlers")
+_operator = functools.partial(Route, group=Group.OPERATOR, module="clients.handlers")
 
+# fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
-    _operator(
-        at=f"GET {BASE}/jobs/<job_id>/retries",
-        operation="list_retries",
-        access=INSPECTS_JOB,
-        summary="List the attempts of a job that failed, and its retry policy",
-    ),
-    _operator(
-        at=f"POST {BASE}/queues/<queue>/purge",
-        has_admin_path=True,
-        operation="purge_jobs",
-        access=EMPTIES_QUEUE,
-        summary="Purge up to a thousand jobs of a queue; the path confirms it",
-        request="QueuePurgeBody",
-    ),
-    _operator(
-        at=f"POST {BASE}/admin/workers/directive",
-        operation="direct_workers",
-        access=OPERATES,
-        repeatable=True,
-        summary="Quiet, terminate or resume the workers of a queue, with a label, or all of them",
-        request="DirectiveBody",
-    ),
-    _operator(
-        at=f"POST {BASE}/dead-letter/purge",
-        has_admin_path=True,
-        operation="purge_old_dead_letters",
-        access=ADMINISTERS_OWN,
-        summary="Remove up to a thousand dead letters; the path confirms it",
-        query=("older_than",),
-    ),
-    _operator(
-        at=f"GET {BASE}/cron/<name>/history",
-        more_paths=(f"{BASE}/crons/<name>/history",),
-        operation="list_cron_runs",
-        access=INSPECTS_OWN,
-        summary="List the latest runs of a cron job, the newest first",
-        query=("limit",),
-    ),
-    Route(
-        at=f"POST {BASE}/workflows/<workflow_id>/cancel",
-        operation="post_workflow_cancel",
-        group=Group.PRODUCER,
-        access=CANCELS_OWN,
-        home="workflows.handlers",
-        repeatable=True,
-        summary="Cancel a workflow, as DELETE does",
-        errors=(409,),
-    ),
+    _operator("GET /jobs/<job_id>/retries", "list_retries", INSPECTS_JOB,
+        "List the attempts of a job that failed, and its retry policy"),
+    _operator("POST /queues/<queue>/purge", "purge_jobs", EMPTIES_QUEUE,
+        "Purge up to a thousand jobs of a queue; the path confirms it", has_admin_path=True,
+        request="QueuePurgeBody"),
+    _operator("POST /admin/workers/directive", "direct_workers", OPERATES,
+        "Quiet, terminate or resume the workers of a queue, with a label, or all of them",
+        request="DirectiveBody", repeatable=True),
+    _operator("POST /dead-letter/purge", "purge_old_dead_letters", ADMINISTERS_OWN,
+        "Remove up to a thousand dead letters; the path confirms it", has_admin_path=True,
+        query=("older_than",)),
+    _operator("GET /cron/<name>/history", "list_cron_runs", INSPECTS_OWN,
+        "List the latest runs of a cron job, the newest first",
+        more_paths=("/crons/<name>/history",), query=("limit",)),
+    Route("POST /workflows/<workflow_id>/cancel", "post_workflow_cancel", CANCELS_OWN,
+        "Cancel a workflow, as DELETE does", group=Group.PRODUCER, module="workflows.handlers",
+        handler="cancel_workflow", errors=(409,), repeatable=True),
 )

@@ -6,73 +6,29 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import INSPECTS_OWN, OPERATES_NAMED, OPERATES_OWN
-from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
+from ojs_aws.transport.http.route import PAGED, Group, Route
 
-_operator = functools.partial(Route, group=Group.OPERATOR, home="cron.handlers")
+_operator = functools.partial(Route, group=Group.OPERATOR, module="cron.handlers")
 
+# fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
-    _operator(
-        at=f"POST {BASE}/cron",
-        operation="register_cron",
-        access=OPERATES_NAMED,
-        repeatable=True,
-        summary="Register a cron job, or change the one of this name",
-        request="CronBody",
-        statuses=(201, 200),
-        errors=(404, 409),
-    ),
-    _operator(
-        at=f"GET {BASE}/cron",
-        more_paths=(f"{BASE}/crons",),
-        operation="list_crons",
-        access=INSPECTS_OWN,
-        summary="List the cron jobs",
-        query=(*PAGED, "enabled"),
-    ),
-    _operator(
-        at=f"GET {BASE}/cron/<name>",
-        more_paths=(f"{BASE}/crons/<name>",),
-        operation="get_cron",
-        access=INSPECTS_OWN,
-        summary="Read a cron job",
-    ),
-    _operator(
-        at=f"PATCH {BASE}/cron/<name>",
-        more_paths=(f"{BASE}/crons/<name>",),
-        operation="change_cron",
-        access=OPERATES_OWN,
-        repeatable=True,
-        summary="Enable or disable a cron job, or change its named members",
-        request="CronChangeBody",
-        errors=(409,),
-    ),
-    _operator(
-        at=f"DELETE {BASE}/cron/<name>",
-        more_paths=(f"{BASE}/crons/<name>",),
-        operation="delete_cron",
-        is_recorded=True,
-        access=OPERATES_OWN,
-        summary="Remove a cron job; jobs that it has enqueued stay",
-    ),
-    _operator(
-        at=f"POST {BASE}/cron/<name>/pause",
-        operation="pause_cron",
-        access=OPERATES_OWN,
-        repeatable=True,
-        summary="Disable a cron job",
-    ),
-    _operator(
-        at=f"POST {BASE}/cron/<name>/resume",
-        operation="resume_cron",
-        access=OPERATES_OWN,
-        repeatable=True,
-        summary="Enable a cron job",
-    ),
-    _operator(
-        at=f"POST {BASE}/cron/<name>/trigger",
-        operation="trigger_cron",
-        access=OPERATES_OWN,
-        summary="Run a cron job now; its overlap policy applies",
-        statuses=(201, 200),
-    ),
+    _operator("POST /cron", "register_cron", OPERATES_NAMED,
+        "Register a cron job, or change the one of this name", request="CronBody",
+        statuses=(201, 200), errors=(404, 409), repeatable=True),
+    _operator("GET /cron", "list_crons", INSPECTS_OWN,
+        "List the cron jobs", more_paths=("/crons",), query=(*PAGED, "enabled")),
+    _operator("GET /cron/<name>", "get_cron", INSPECTS_OWN,
+        "Read a cron job", more_paths=("/crons/<name>",)),
+    _operator("PATCH /cron/<name>", "change_cron", OPERATES_OWN,
+        "Enable or disable a cron job, or change its named members", more_paths=("/crons/<name>",),
+        request="CronChangeBody", errors=(409,), repeatable=True),
+    _operator("DELETE /cron/<name>", "delete_cron", OPERATES_OWN,
+        "Remove a cron job; jobs that it has enqueued stay", more_paths=("/crons/<name>",),
+        is_recorded=True),
+    _operator("POST /cron/<name>/pause", "pause_cron", OPERATES_OWN,
+        "Disable a cron job", repeatable=True),
+    _operator("POST /cron/<name>/resume", "resume_cron", OPERATES_OWN,
+        "Enable a cron job", repeatable=True),
+    _operator("POST /cron/<name>/trigger", "trigger_cron", OPERATES_OWN,
+        "Run a cron job now; its overlap policy applies", statuses=(201, 200)),
 )

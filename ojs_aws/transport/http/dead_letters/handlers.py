@@ -119,9 +119,6 @@ def delete_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
     return Answer(_change(call, BulkAction.DELETE, values, "deleted"))
 
 
-purge_dead_letters = delete_dead_letters
-
-
 def _change(
     call: Call, action: BulkAction, values: Values, done: Literal["retried", "deleted"]
 ) -> answers.BulkAnswer:

@@ -149,13 +149,6 @@ def _reason(reason: Reason) -> answers.WhyReason:
     return shown
 
 
-def cancel_job(call: Call) -> Answer[answers.JobAnswer]:
-    """Cancel a job, like CANCEL (section 7.3)."""
-    change = call.backend.jobs.cancel(call.job_id, call.actor)
-    previous = {"previous_state": encode(str(change.before.state))}
-    return Answer(job_answer(changed_job(change.after), previous))
-
-
 def retry_job(call: Call) -> Answer[answers.JobAnswer]:
     """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
     job = changed_job(call.backend.dead_letters.service.retry(call.job_id, by=call.actor))

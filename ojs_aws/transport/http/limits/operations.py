@@ -6,58 +6,26 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS_OWN
-from ojs_aws.transport.http.route import BASE, Group, Route
+from ojs_aws.transport.http.route import Group, Route
 
-_operator = functools.partial(Route, group=Group.OPERATOR, home="limits.handlers")
+_operator = functools.partial(Route, group=Group.OPERATOR, module="limits.handlers")
 
+# fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
-    _operator(
-        at=f"PUT {BASE}/queues/<queue>/rate-limit",
-        has_admin_path=True,
-        operation="limit_queue",
-        is_recorded=True,
-        access=ADMINISTERS,
-        summary="Limit how the jobs of a queue begin",
-        request="RateLimitBody",
-    ),
-    _operator(
-        at=f"DELETE {BASE}/queues/<queue>/rate-limit",
-        has_admin_path=True,
-        operation="unlimit_queue",
-        is_recorded=True,
-        access=ADMINISTERS,
-        repeatable=True,
-        summary="Remove the limit of a queue",
-    ),
-    _operator(
-        at=f"GET {BASE}/rate-limits",
-        operation="list_rate_limits",
-        access=INSPECTS_OWN,
-        summary="List the limits with their counters",
-        query=("limit", "cursor", "page", "per_page"),
-    ),
-    _operator(
-        at=f"GET {BASE}/rate-limits/<key>",
-        operation="get_rate_limit",
-        access=INSPECTS_OWN,
-        summary="Read a limit with its counters",
-    ),
-    _operator(
-        at=f"PUT {BASE}/rate-limits/<key>",
-        more_paths=(f"{BASE}/rate-limits/<key>/override",),
-        operation="override_rate_limit",
-        is_recorded=True,
-        access=ADMINISTERS,
-        summary="Set the limits of a key, a queue or a job type",
-        request="RateLimitOverrideBody",
-    ),
-    _operator(
-        at=f"DELETE {BASE}/rate-limits/<key>",
-        more_paths=(f"{BASE}/rate-limits/<key>/override",),
-        operation="lift_rate_limit",
-        is_recorded=True,
-        access=ADMINISTERS,
-        repeatable=True,
-        summary="Remove the limits that were set for a key",
-    ),
+    _operator("PUT /queues/<queue>/rate-limit", "limit_queue", ADMINISTERS,
+        "Limit how the jobs of a queue begin", has_admin_path=True, request="RateLimitBody",
+        is_recorded=True),
+    _operator("DELETE /queues/<queue>/rate-limit", "unlimit_queue", ADMINISTERS,
+        "Remove the limit of a queue", has_admin_path=True, repeatable=True, is_recorded=True),
+    _operator("GET /rate-limits", "list_rate_limits", INSPECTS_OWN,
+        "List the limits with their counters", query=("limit", "cursor", "page", "per_page")),
+    _operator("GET /rate-limits/<key>", "get_rate_limit", INSPECTS_OWN,
+        "Read a limit with its counters"),
+    _operator("PUT /rate-limits/<key>", "override_rate_limit", ADMINISTERS,
+        "Set the limits of a key, a queue or a job type",
+        more_paths=("/rate-limits/<key>/override",), request="RateLimitOverrideBody",
+        is_recorded=True),
+    _operator("DELETE /rate-limits/<key>", "lift_rate_limit", ADMINISTERS,
+        "Remove the limits that were set for a key", more_paths=("/rate-limits/<key>/override",),
+        repeatable=True, is_recorded=True),
 )

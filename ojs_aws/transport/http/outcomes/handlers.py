@@ -50,9 +50,6 @@ def report_progress(call: Call) -> Answer[answers.ProgressAnswer]:
     return _report(call, call.job_id)
 
 
-post_progress = report_progress
-
-
 def report_progress_of(call: Call) -> Answer[answers.ProgressAnswer]:
     """Record progress of the job that the body names."""
     return _report(call, "")

@@ -175,9 +175,6 @@ def change_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     return Answer(shapes.configured_queue(configured))
 
 
-patch_queue_config = change_queue_config
-
-
 def drain_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     """Let a queue take no new jobs."""
     drained = call.backend.queues.config.drain(call.named("queue"), call.actor)

@@ -6,68 +6,29 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS_TYPES
-from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
+from ojs_aws.transport.http.route import PAGED, Group, Route
 
 _operator = functools.partial(
-    Route, group=Group.OPERATOR, home="schemas.handlers", has_admin_path=True
+    Route, group=Group.OPERATOR, module="schemas.handlers", has_admin_path=True
 )
 
+# fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
-    _operator(
-        at=f"GET {BASE}/schemas",
-        operation="list_schemas",
-        access=INSPECTS_TYPES,
-        summary="List the schemas of job types",
-        query=PAGED,
-    ),
-    _operator(
-        at=f"POST {BASE}/schemas",
-        operation="register_schema",
-        access=ADMINISTERS,
-        summary="Register a schema of a job type",
-        request="SchemaBody",
-        statuses=(201,),
-        errors=(409,),
-    ),
-    _operator(
-        at=f"GET {BASE}/schemas/<name>",
-        operation="get_schema",
-        access=INSPECTS_TYPES,
-        summary="Read the schema of a URI, or of a type's latest version",
-    ),
-    _operator(
-        at=f"DELETE {BASE}/schemas/<name>",
-        operation="delete_schema",
-        is_recorded=True,
-        access=ADMINISTERS,
-        summary="Remove the schema of a URI",
-    ),
-    _operator(
-        at=f"GET {BASE}/schemas/<type>/versions",
-        operation="list_schema_versions",
-        access=INSPECTS_TYPES,
-        summary="List the versions of a type's schema, the newest first",
-    ),
-    _operator(
-        at=f"GET {BASE}/schemas/<type>/<version>",
-        operation="get_schema_version",
-        access=INSPECTS_TYPES,
-        summary="Read the schema of one version",
-    ),
-    _operator(
-        at=f"PUT {BASE}/schemas/<type>/<version>",
-        operation="put_schema",
-        access=ADMINISTERS,
-        summary="Register the schema of one version; the same schema again changes nothing",
-        request="SchemaPutBody",
-        statuses=(201, 200),
-        errors=(409,),
-    ),
-    _operator(
-        at=f"DELETE {BASE}/schemas/<type>/<version>",
-        operation="delete_schema_version",
-        is_recorded=True,
-        access=ADMINISTERS,
-        summary="Remove the schema of one version",
-    ),
+    _operator("GET /schemas", "list_schemas", INSPECTS_TYPES,
+        "List the schemas of job types", query=PAGED),
+    _operator("POST /schemas", "register_schema", ADMINISTERS,
+        "Register a schema of a job type", request="SchemaBody", statuses=(201,), errors=(409,)),
+    _operator("GET /schemas/<name>", "get_schema", INSPECTS_TYPES,
+        "Read the schema of a URI, or of a type's latest version"),
+    _operator("DELETE /schemas/<name>", "delete_schema", ADMINISTERS,
+        "Remove the schema of a URI", is_recorded=True),
+    _operator("GET /schemas/<type>/versions", "list_schema_versions", INSPECTS_TYPES,
+        "List the versions of a type's schema, the newest first"),
+    _operator("GET /schemas/<type>/<version>", "get_schema_version", INSPECTS_TYPES,
+        "Read the schema of one version"),
+    _operator("PUT /schemas/<type>/<version>", "put_schema", ADMINISTERS,
+        "Register the schema of one version; the same schema again changes nothing",
+        request="SchemaPutBody", statuses=(201, 200), errors=(409,)),
+    _operator("DELETE /schemas/<type>/<version>", "delete_schema_version", ADMINISTERS,
+        "Remove the schema of one version", is_recorded=True),
 )

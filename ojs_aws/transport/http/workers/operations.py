@@ -6,89 +6,35 @@ import functools
 from typing import Final
 
 from ojs_aws.transport.http.access import COUNTS_QUEUES, OPERATES, WORKS
-from ojs_aws.transport.http.route import BASE, PAGED, Group, Route
+from ojs_aws.transport.http.route import PAGED, Group, Route
 
-_operator = functools.partial(Route, group=Group.OPERATOR, home="workers.handlers")
+_operator = functools.partial(Route, group=Group.OPERATOR, module="workers.handlers")
 
+# fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
-        at=f"GET {BASE}/workers/<worker_id>/health",
-        operation="get_worker_health",
-        group=Group.WORKER_API,
-        access=WORKS,
-        home="workers.handlers",
-        summary="Answer 200 if a worker takes jobs, or 503 while it drains",
-    ),
-    _operator(
-        at=f"GET {BASE}/admin/workers",
-        operation="list_workers",
-        access=COUNTS_QUEUES,
-        summary="List the workers that send heartbeats",
-        query=PAGED,
-    ),
-    _operator(
-        at=f"GET {BASE}/admin/workers/<worker_id>",
-        operation="get_worker",
-        access=COUNTS_QUEUES,
-        summary="Read a worker",
-    ),
-    _operator(
-        at=f"DELETE {BASE}/admin/workers/<worker_id>",
-        operation="deregister_worker",
-        is_recorded=True,
-        access=OPERATES,
-        summary="Remove a worker that missed its heartbeats",
-        errors=(409,),
-    ),
-    _operator(
-        at=f"POST {BASE}/admin/workers/<worker_id>/quiet",
-        operation="quiet_worker",
-        access=OPERATES,
-        repeatable=True,
-        summary="Ask a worker, with its next heartbeat, to fetch no more jobs",
-        errors=(409,),
-    ),
-    _operator(
-        at=f"POST {BASE}/admin/workers/<worker_id>/terminate",
-        operation="terminate_worker",
-        access=OPERATES,
-        repeatable=True,
-        summary="Ask a worker, with its next heartbeat, to end within its grace period",
-        errors=(409,),
-    ),
-    _operator(
-        at=f"POST {BASE}/admin/workers/<worker_id>/resume",
-        operation="resume_worker",
-        access=OPERATES,
-        repeatable=True,
-        summary="Ask a worker, with its next heartbeat, to fetch again",
-        errors=(409,),
-    ),
-    _operator(
-        at=f"POST {BASE}/admin/workers/quiet",
-        operation="quiet_workers",
-        access=OPERATES,
-        repeatable=True,
-        summary="Quiet the workers of a queue, with a label, or all of them",
-        request="SelectionBody",
-        is_body_optional=True,
-    ),
-    _operator(
-        at=f"POST {BASE}/admin/workers/terminate",
-        operation="terminate_workers",
-        access=OPERATES,
-        repeatable=True,
-        summary="Terminate the workers of a queue, with a label, or all of them",
-        request="SelectionBody",
-        is_body_optional=True,
-    ),
-    _operator(
-        at=f"POST {BASE}/admin/workers/resume",
-        operation="resume_workers",
-        access=OPERATES,
-        repeatable=True,
-        summary="Resume the workers of a queue, with a label, or all of them",
-        request="SelectionBody",
-        is_body_optional=True,
-    ),
+    Route("GET /workers/<worker_id>/health", "get_worker_health", WORKS,
+        "Answer 200 if a worker takes jobs, or 503 while it drains", group=Group.WORKER_API,
+        module="workers.handlers"),
+    _operator("GET /admin/workers", "list_workers", COUNTS_QUEUES,
+        "List the workers that send heartbeats", query=PAGED),
+    _operator("GET /admin/workers/<worker_id>", "get_worker", COUNTS_QUEUES, "Read a worker"),
+    _operator("DELETE /admin/workers/<worker_id>", "deregister_worker", OPERATES,
+        "Remove a worker that missed its heartbeats", errors=(409,), is_recorded=True),
+    _operator("POST /admin/workers/<worker_id>/quiet", "quiet_worker", OPERATES,
+        "Ask a worker, with its next heartbeat, to fetch no more jobs", errors=(409,),
+        repeatable=True),
+    _operator("POST /admin/workers/<worker_id>/terminate", "terminate_worker", OPERATES,
+        "Ask a worker, with its next heartbeat, to end within its grace period", errors=(409,),
+        repeatable=True),
+    _operator("POST /admin/workers/<worker_id>/resume", "resume_worker", OPERATES,
+        "Ask a worker, with its next heartbeat, to fetch again", errors=(409,), repeatable=True),
+    _operator("POST /admin/workers/quiet", "quiet_workers", OPERATES,
+        "Quiet the workers of a queue, with a label, or all of them", request="SelectionBody",
+        is_body_optional=True, repeatable=True),
+    _operator("POST /admin/workers/terminate", "terminate_workers", OPERATES,
+        "Terminate the workers of a queue, with a label, or all of them", request="SelectionBody",
+        is_body_optional=True, repeatable=True),
+    _operator("POST /admin/workers/resume", "resume_workers", OPERATES,
+        "Resume the workers of a queue, with a label, or all of them", request="SelectionBody",
+        is_body_optional=True, repeatable=True),
 )

@@ -48,9 +48,6 @@ def cancel_workflow(call: Call) -> Answer[WorkflowAnswer]:
     return Answer(workflow_answer(view, is_cancelled=True))
 
 
-post_workflow_cancel = cancel_workflow
-
-
 def list_workflows(call: Call) -> Answer[WorkflowsAnswer]:
     """Return the workflows without their steps, newest first; those whose jobs the caller sees."""
     query = call.request.query
