@@ -45,7 +45,7 @@ from ojs_aws.cdk import (
     Target,
     WarmStart,
 )
-from ojs_aws.cdk.bundle import Machine
+from ojs_aws.cdk.bundle import Machine, default_target
 from ojs_aws.topology import OLD_QUEUE_SEPARATOR, QUEUE_SEPARATOR
 
 MAX_CACHE_S: Final = 3600
@@ -86,9 +86,8 @@ def make_app(app: App | None = None) -> App:
         value = app.node.try_get_context(name)
         return default if value is None else str(value)
 
-    architecture = _one_of(
-        get_args(Machine), "architecture", said("architecture", Target().machine)
-    )
+    target = default_target()
+    architecture = _one_of(get_args(Machine), "architecture", said("architecture", target.machine))
     removal = _one_of(_REMOVALS, "removal", said("removal", "retain"))
     extensions = None
     if code_dir := said("extensions", ""):
@@ -112,7 +111,7 @@ def make_app(app: App | None = None) -> App:
             "allow_undeclared_queues", said("allow_undeclared_queues", "true")
         ),
         has_demo=_switch("demo", said("demo", "true")),
-        target=Target(cast("Machine", architecture), said("python", Target().python)),
+        target=Target(cast("Machine", architecture), said("python", target.python)),
         access=_access(said),
         cors_origins=_listed(said("cors_origins", "")),
         job_endpoint=_job_endpoint(said("job_endpoint", "")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from aws_cdk import CfnOutput, Environment, Stack
+from aws_cdk import Environment, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
@@ -52,11 +52,12 @@ class OjsStack(Stack):
         env = Environment(region=region) if region else None
         super().__init__(scope, id_, env=env, description="Open Job Spec backend (ojs-aws)")
         demo_queues = [DEMO_QUEUE] if props.has_demo else []
-        self.backend = backend = JobBackend(
+        self.backend = JobBackend(
             self,
             "Backend",
             replace(
                 props,
+                output_prefix="",
                 queues=list(dict.fromkeys([*props.queues, *demo_queues])),
                 alarm_topic=self._alarm_topic(props),
                 encryption_key=kms.Key.from_key_arn(self, "Key", props.encryption_key_arn)
@@ -65,23 +66,6 @@ class OjsStack(Stack):
             ),
         )
         self.demo = self._demo_worker() if props.has_demo else None
-        outputs = {
-            "ApiUrl": backend.api.url,
-            "TableName": backend.table.table.table_name,
-            "QueueUrlPrefix": backend.queues.url_prefix,
-            "QueuePrefix": backend.queues.prefix,
-            "BucketName": backend.bucket.bucket_name,
-            "EventBusName": backend.event_bus.event_bus_name,
-            "DeadLetterQueueUrl": backend.queues.dead_letters.queue_url,
-        }
-        if backend.job_endpoint is not None:
-            outputs["JobEndpointUrl"] = backend.job_endpoint.url
-        if backend.export is not None:
-            outputs["ExportBucketName"] = backend.export.bucket.bucket_name
-        if backend.page is not None:
-            outputs["DashboardUrl"] = backend.api.url
-        for name, value in outputs.items():
-            CfnOutput(self, name, value=value)
 
     def _alarm_topic(self, props: OjsStackProps) -> sns.ITopic | None:
         """Return the topic of alarms: one that exists, or a new one that sends mail."""

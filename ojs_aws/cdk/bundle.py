@@ -19,10 +19,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from ojs_aws.cdk.bundle_store import stored_once
 
@@ -75,18 +75,24 @@ class BundlingError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Names what a bundle runs on.
+    """Names the processor and the Python that functions run on.
 
-    :ivar machine: the Lambda architecture; Graviton is cheaper for the same work.
+    ``Target()`` is AWS's cheapest: Graviton. ``Target.HOST`` is this machine and its Python, for an
+    emulator that runs functions as its own processes. Code for another target fails there at its
+    first import, and the API answers ``Internal Server Error``.
+
+    :ivar machine: the Lambda architecture, ``arm64`` or ``x86_64``.
     :ivar python: the Python version of the Lambda runtime, such as ``3.13``.
     """
+
+    HOST: ClassVar[Target]
 
     machine: Machine = "arm64"
     python: str = "3.13"
 
     @classmethod
     def host(cls) -> Target:
-        """Return this machine and its Python, for emulators that run functions as its processes."""
+        """Return this machine and its Python; ``Target.HOST`` is the same."""
         is_arm = platform.machine().lower() in {"arm64", "aarch64"}
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return cls("arm64" if is_arm else "x86_64", version)
@@ -95,6 +101,22 @@ class Target:
     def is_host(self) -> bool:
         """Return True if this very interpreter can run the bundle."""
         return sys.platform == "linux" and self == Target.host()
+
+    def __str__(self) -> str:
+        """Describe it as people say it."""
+        return f"{self.machine} and Python {self.python}"
+
+
+Target.HOST = Target.host()
+
+
+def default_target(environ: Mapping[str, str] | None = None) -> Target:
+    """Return what functions run on where nobody chooses.
+
+    This machine while ``AWS_ENDPOINT_URL`` is set: it names an emulator. Else ``Target()``.
+    """
+    is_emulated = bool((os.environ if environ is None else environ).get("AWS_ENDPOINT_URL"))
+    return Target.HOST if is_emulated else Target()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

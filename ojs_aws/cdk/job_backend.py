@@ -20,6 +20,7 @@ from ojs_aws.cdk.api.job_endpoint import (
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
 from ojs_aws.cdk.cron_alarms import CronAlarms, CronAlarmsProps
+from ojs_aws.cdk.foreign_target import warn_of_other_target
 from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
     JobBackendProps,
@@ -32,6 +33,7 @@ from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardP
 from ojs_aws.cdk.resources.documents import documents_bucket
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
+from ojs_aws.cdk.stack_outputs import add_outputs
 from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
 from ojs_aws.cdk.stack_size import StackSize
 from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
@@ -41,6 +43,9 @@ from ojs_aws.transport.http.routes import Group
 
 class JobBackend(Construct):
     """Define table, queues, bucket, bus, functions and API of one Open Job Spec backend.
+
+    The stack gets outputs: the URL of the API, the names of table, queues, bucket and bus, and
+    ``NextCommand``, a line for a shell that makes the first call.
 
     :ivar table: the table of jobs.
     :ivar queues: the SQS queues.
@@ -135,6 +140,8 @@ class JobBackend(Construct):
         self.job_endpoint = self._job_endpoint(made)
         self.page = self._page()
         self._watch()
+        add_outputs(self)
+        warn_of_other_target(self, props.target)
         StackSize(self)
 
     def _http_api(self) -> OjsHttpApi:

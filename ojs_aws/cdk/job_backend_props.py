@@ -15,7 +15,7 @@ from aws_cdk import aws_sns as sns
 from ojs_aws.cdk.api.access import Access, ApiKeys
 from ojs_aws.cdk.api.dashboard_sign_in import OidcSignIn
 from ojs_aws.cdk.backend_extensions import BackendExtensions
-from ojs_aws.cdk.bundle import Target
+from ojs_aws.cdk.bundle import Target, default_target
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.resources.job_table import RestoredTable
 from ojs_aws.cdk.warm_start import WarmStart
@@ -37,7 +37,8 @@ class JobBackendProps:
         may touch the declared queues only.
     :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
     :ivar extensions: enqueue middleware and hooks of your own, with the code they are in.
-    :ivar target: architecture and Python version of the functions.
+    :ivar target: architecture and Python version of the functions. By default arm64 and Python
+        3.13; this machine's own while ``AWS_ENDPOINT_URL`` is set, which names an emulator.
     :ivar access: who may call the API; by default those with API keys.
     :ivar public_status: answer health and manifest without credentials.
     :ivar cors_origins: origins whose pages may use the API; none by default, and ``*`` never.
@@ -85,6 +86,8 @@ class JobBackendProps:
     :ivar web_dashboard_sign_in: the issuer where operators sign in to that page; None: they paste
         a key or token.
     :ivar has_dashboard: make a CloudWatch dashboard, which costs $3 a month.
+    :ivar output_prefix: begins the names of the stack's outputs; None: the id of the construct,
+        as in ``BackendApiUrl``.
     """
 
     queue_prefix: str = "ojs"
@@ -94,7 +97,7 @@ class JobBackendProps:
     allow_undeclared_queues: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
     extensions: BackendExtensions | None = None
-    target: Target = field(default_factory=Target)
+    target: Target = field(default_factory=default_target)
     access: Access = field(default_factory=ApiKeys)
     public_status: bool = True
     cors_origins: Sequence[str] = ()
@@ -127,6 +130,7 @@ class JobBackendProps:
     has_web_dashboard: bool = False
     web_dashboard_sign_in: OidcSignIn | None = None
     has_dashboard: bool = False
+    output_prefix: str | None = None
 
 
 def check_queue_alarms(props: JobBackendProps) -> None:

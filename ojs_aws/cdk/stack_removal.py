@@ -11,7 +11,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
-from ojs_aws.cdk.bundle import Target, backend_bundle
+from ojs_aws.cdk.bundle import Target, backend_bundle, default_target
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.resources.job_queues import JobQueues
 from ojs_aws.topology import OWNER_TAG
@@ -36,7 +36,7 @@ class StackRemovalProps:
 
     bucket: s3.IBucket
     queues: JobQueues
-    target: Target = field(default_factory=Target)
+    target: Target = field(default_factory=default_target)
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from ojs_aws.cdk.bundle import Target, page_bundle
+from ojs_aws.cdk.bundle import Target, default_target, page_bundle
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.resources.findings import accept
 from ojs_aws.dashboard.page_function import SIGN_IN
@@ -34,7 +34,7 @@ class DashboardPageProps:
 
     api: gateway.HttpApi
     sign_in: SignIn | None = None
-    target: Target = field(default_factory=Target)
+    target: Target = field(default_factory=default_target)
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
 
