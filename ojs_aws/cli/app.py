@@ -13,28 +13,23 @@ except ModuleNotFoundError as missing:  # pragma: no cover - depends on the inst
     raise SystemExit(f"The command needs an extra: pip install 'ojs-aws[{extra}]'") from missing
 
 from ojs_aws.cli import (
-    cost,
     cron,
     dashboard,
     dead_letters,
-    doctor,
     enqueue,
-    errors,
     events,
     job_views,
     jobs,
     keys,
     limits,
     monitor,
-    preflight,
     queues,
-    readiness,
-    restore,
     run,
     workers,
     workflows,
 )
-from ojs_aws.cli.options import flow_help, hide_types_of_flags
+from ojs_aws.cli.deployment import cost, doctor, preflight, readiness, restore
+from ojs_aws.cli.terminal.options import flow_help, hide_types_of_flags
 
 hide_types_of_flags()
 
@@ -52,7 +47,7 @@ for _group in (jobs, queues, limits, workers, cron, workflows, dead_letters, key
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
 job_views.register(app)
-errors.register(app)
+events.register_errors(app)
 events.register(app)
 monitor.register(app)
 dashboard.register(app)
@@ -184,7 +179,7 @@ def middleware(
 
     Example: ojs-aws middleware jobs:worker
     """
-    from ojs_aws.cli.middleware import show_middleware
+    from ojs_aws.cli.run import show_middleware
 
     show_middleware(path, as_json=as_json)
 

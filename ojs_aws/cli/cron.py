@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import Yes, arguments_of, when_text
-from ojs_aws.cli.session import Session, command
+from ojs_aws.cli.terminal.options import Yes, arguments_of, when_text
+from ojs_aws.cli.terminal.session import Session, command
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.cron import CronJob

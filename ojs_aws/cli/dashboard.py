@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.session import DEFAULT_URL, ApiKey, ExitCode, Url
+from ojs_aws.cli.terminal.session import DEFAULT_URL, ApiKey, ExitCode, Url
 
 if TYPE_CHECKING:
     from ojs_aws.cli.dashboard_server import DashboardServer

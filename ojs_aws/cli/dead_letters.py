@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, Unpack
 
 import typer
 
-from ojs_aws.cli.bulk_outcome import left_text, outcome_members
-from ojs_aws.cli.failures import show_job_with_failures
 from ojs_aws.cli.job_views import error_text
 from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
-from ojs_aws.cli.list_totals import more_text, total_members
-from ojs_aws.cli.options import JobId, json_of, moment, when_text
-from ojs_aws.cli.output import flat
-from ojs_aws.cli.session import ExitCode, Session, command, listed, misuse, pages
+from ojs_aws.cli.terminal.job_reports import (
+    left_text,
+    more_text,
+    outcome_members,
+    show_job_with_failures,
+    total_members,
+)
+from ojs_aws.cli.terminal.options import JobId, json_of, moment, when_text
+from ojs_aws.cli.terminal.output import flat
+from ojs_aws.cli.terminal.session import ExitCode, Session, command, listed, misuse, pages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.dead_letters import BulkResult, DeadLetterFilter

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from ojs_aws.cli.failures import show_job_with_failures
-from ojs_aws.cli.options import JobId, arguments_of, pair_of
-from ojs_aws.cli.session import Session, command, misuse
+from ojs_aws.cli.terminal.job_reports import show_job_with_failures
+from ojs_aws.cli.terminal.options import JobId, arguments_of, pair_of
+from ojs_aws.cli.terminal.session import Session, command, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job

@@ -1,15 +1,16 @@
-"""Implements ``ojs-aws events`` and ``ojs-aws stats``: what happens, and what exists."""
+"""Implements ``ojs-aws events``, ``stats`` and ``errors``: what happens, and how jobs fail."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import moment, rates_of
-from ojs_aws.cli.session import Session, command
+from ojs_aws.cli.terminal.options import age_text, moment, rates_of
+from ojs_aws.cli.terminal.session import Session, command
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.events import EventFilter
@@ -114,3 +115,45 @@ def _numbers(session: Session, numbers: Mapping[str, JsonValue]) -> None:
     session.out.table({**numbers}, ("", ""), rows, title=f"{numbers.get('computed_at')}")
     if numbers.get("is_exact") is False:
         session.out.hint("Jobs are counted by their changes; the numbers may be off by a few.")
+
+
+def register_errors(app: typer.Typer) -> None:
+    """Add the command to the root."""
+    command(
+        app,
+        "errors",
+        epilog="Examples:\n\nojs-aws errors\n\nojs-aws errors --queue billing --since 24h",
+    )(errors)
+
+
+async def errors(
+    session: Session,
+    queue: Annotated[str, typer.Option("--queue", "-q", help="Only this queue.")] = "",
+    since: Annotated[
+        str, typer.Option(help="RFC 3339, or how long ago: 2h, P1D. At most a week.")
+    ] = "1h",
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many groups.")] = 20,
+) -> None:
+    """Show how jobs failed, by error: how often at least, since when, and one of the jobs.
+
+    Errors are a group if their messages differ only in numbers, ids and quoted texts; the message
+    shown is that of the last one. Failures are counted by the hour, so --since is rounded down.
+    """
+    report = await session.client.system.errors(queue=queue, since=moment(since), limit=limit)
+    session.out.items(
+        asdict(report),
+        {
+            "Job": lambda each: each.job_ids[-1],
+            "At least": "count",
+            "Last": lambda each: f"{age_text(each.last_seen)} ago",
+            "Queues": lambda each: ", ".join(each.queues),
+            "Error": lambda each: f"{each.type}: {each.example or each.message}",
+        },
+        report.groups,
+        nothing="No failures.",
+    )
+    session.out.hint(f"Counted since {report.since}, the beginning of an hour.")
+    if report.ungrouped:
+        session.out.hint(f"At least {report.ungrouped} failures belong to no group.")
+    if report.has_more:
+        session.out.hint("There are more groups: see --limit, or a later --since.")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.bulk_outcome import MAX_NAMED, left_text, outcome_members
-from ojs_aws.cli.options import DryRun, JobId, Yes, counted, moment
-from ojs_aws.cli.session import ExitCode, Session, command, each_named, misuse
+from ojs_aws.cli.terminal.job_reports import MAX_NAMED, left_text, outcome_members
+from ojs_aws.cli.terminal.options import DryRun, JobId, Yes, counted, moment
+from ojs_aws.cli.terminal.session import ExitCode, Session, command, each_named, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobBulkResult, JobEntry, JobFilter

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import code_of, misuse
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import code_of, misuse
 from ojs_aws.domain.access import Scope
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.session import Session, command, listed, misuse
+from ojs_aws.cli.terminal.session import Session, command, listed, misuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

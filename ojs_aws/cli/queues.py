@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.options import DryRun, Yes, age_text, moment, pair_of, rates_of, spread_text
-from ojs_aws.cli.output import Columns
-from ojs_aws.cli.session import Session, command, misuse, pages
+from ojs_aws.cli.terminal.options import (
+    DryRun,
+    Yes,
+    age_text,
+    moment,
+    pair_of,
+    rates_of,
+    spread_text,
+)
+from ojs_aws.cli.terminal.output import Columns
+from ojs_aws.cli.terminal.session import Session, command, misuse, pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

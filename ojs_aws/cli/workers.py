@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.options import age_text, when_text, with_ages
-from ojs_aws.cli.session import Session, command, each_named, misuse, pages
+from ojs_aws.cli.terminal.options import age_text, when_text, with_ages
+from ojs_aws.cli.terminal.session import Session, command, each_named, misuse, pages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workers import DirectedWorkers, WorkerEntry

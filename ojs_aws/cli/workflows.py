@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.session import Session, command, listed
+from ojs_aws.cli.terminal.session import Session, command, listed
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workflows import WorkflowStatus

@@ -9,9 +9,8 @@ from aws_cdk import App
 
 from infra.app import make_app
 from ojs_aws.adapters.account import Account, Concurrency
-from ojs_aws.cli.issuers import Answer
-from ojs_aws.cli.planned_stacks import planned_stacks
-from ojs_aws.cli.preflight import checked
+from ojs_aws.cli.deployment.plans import Answer, planned_stacks
+from ojs_aws.cli.deployment.preflight import checked
 from tests.infra.conftest import NO_BUNDLING
 
 

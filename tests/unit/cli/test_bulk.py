@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.cli.jobs import Consent
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World

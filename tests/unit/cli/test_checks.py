@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_aws.cli.readiness import _template
-from ojs_aws.cli.session import ExitCode, connect
+from ojs_aws.cli.deployment.readiness import _template
+from ojs_aws.cli.terminal.session import ExitCode, connect
 from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.job import JobState
@@ -70,7 +70,7 @@ def test_doctor_probes_the_stream_and_leaves_nothing_behind(
     cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here nobody reads the table's changes."""
-    monkeypatch.setattr("ojs_aws.cli.doctor.PROBE_S", 0.0)
+    monkeypatch.setattr("ojs_aws.cli.deployment.doctor.PROBE_S", 0.0)
     ran = cli.run("doctor", "--probe", "--json")
     assert ran.json["findings"][-1]["verdict"] == "bad"
     assert {job.state for job in world.store.jobs.values()} == {"cancelled"}

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from ojs_aws._version import __version__
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.session import ExitCode
 from tests.commands import run_command
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli

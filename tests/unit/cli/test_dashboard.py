@@ -16,7 +16,7 @@ import pytest
 
 from ojs_aws.cli.dashboard import region_of
 from ojs_aws.cli.dashboard_server import DashboardServer, Upstream
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.client import SigV4
 from ojs_aws.client.transports.credentials import ApiKey, Credentials
 from tests.commands import run_command

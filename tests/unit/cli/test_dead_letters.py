@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.cli.jobs import Consent
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.client.areas.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli

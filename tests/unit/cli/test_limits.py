@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.session import ExitCode
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.jobs import enqueue

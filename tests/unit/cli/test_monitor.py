@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.ports import WorkerReport

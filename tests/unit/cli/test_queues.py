@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.session import ExitCode
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.jobs import enqueue

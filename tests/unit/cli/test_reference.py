@@ -12,7 +12,7 @@ import pytest
 
 from ojs_aws.cli.app import app
 from ojs_aws.cli.reference import in_document, reference
-from ojs_aws.cli.session import ExitCode
+from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.pricing import ASSUMPTIONS
 from tests.unit.cli.conftest import Cli
 

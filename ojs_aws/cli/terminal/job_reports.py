@@ -1,4 +1,4 @@
-"""Prints the failed attempts of a job: what failed, when, and where in the code."""
+"""Reports about jobs: failed attempts, totals of lists, and what a bulk change left."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from ojs_aws.cli.options import age_text, with_ages
+from ojs_aws.cli.terminal.options import age_text, counted, with_ages
 
 if TYPE_CHECKING:
-    from ojs_aws.cli.output import Output
+    from ojs_aws.cli.terminal.output import Output
     from ojs_aws.domain.errors import JsonValue
 
 FIRST: Final = 5
 LAST: Final = 15
 """Frames of a traceback that are shown; what is between the first and the last is left out."""
-
 CAUSED_BY: Final = "caused by "
 MEMBER: Final = "with "
 """Before the error of the frames that follow: a cause, or a member of a group."""
-
 _CAUSE: Final = "The above exception was the direct cause of the following exception:"
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _FRAME: Final = re.compile(r"(?P<file>.+?):(?P<line>\d+) in (?P<name>[\w<>.]+)(?:: (?P<code>.*))?")
@@ -29,6 +27,8 @@ _NOTE: Final = re.compile(r"\(\d+ frames .* left out\)")
 _SHOWN: Final = frozenset(
     {"type", "message", "code", "backtrace", "attempt", "occurred_at", "timestamp"}
 )
+MAX_NAMED: Final = 20
+"""Jobs that are named."""
 
 
 def show_failures(out: Output, job: Mapping[str, JsonValue]) -> None:
@@ -105,3 +105,75 @@ def _section(title: str, frames: Sequence[str]) -> Iterator[str]:
         calls[FIRST:-LAST] = [note]
     yield from calls
     yield title
+
+
+class ListPage(Protocol):
+    """Is a page of a list, as the client returns it."""
+
+    @property
+    def cursor(self) -> str:
+        """Return where the next page starts; empty on the last one."""
+
+    @property
+    def total(self) -> int:
+        """Return how many match."""
+
+    @property
+    def total_is(self) -> str:
+        """Return how sure that is."""
+
+
+def total_members(shown: int, read: Sequence[ListPage]) -> dict[str, JsonValue]:
+    """Return the total of a list for JSON, and how sure it is.
+
+    :param shown: entries that were read, over all pages.
+    :param read: the pages.
+    """
+    total, kind = _total(shown, read)
+    return {"total": total, "total_is": kind, "total_is_exact": kind == "exact"}
+
+
+def more_text(thing: str, shown: int, read: Sequence[ListPage]) -> str:
+    """Return what to say of the rest of a list; empty if there is none.
+
+    :param thing: what is listed, in the singular.
+    """
+    if not read[-1].cursor:
+        return ""
+    total, kind = _total(shown, read)
+    least = {"exact": "of", "estimate": "of about"}.get(kind, "of at least")
+    about = f" {least} {total}" if total > shown else ", and there may be more"
+    return f"{counted(shown, thing)}{about}; show more with --limit."
+
+
+def _total(shown: int, read: Sequence[ListPage]) -> tuple[int, str]:
+    if not read[-1].cursor:
+        return shown, "exact"
+    first = read[0]
+    if first.total < shown:
+        return shown, "estimate" if first.total_is == "estimate" else "at_least"
+    return first.total, first.total_is
+
+
+def left_text(failed: Sequence[tuple[str, str]], thing: str, unmatched: int) -> str:
+    """Return lines about the jobs that could not be changed; the first ones are named.
+
+    :param failed: the id of each, and why.
+    :param thing: what they are called.
+    :param unmatched: how many were counted, and matched no longer when they were to be changed.
+    """
+    lines = [f"{counted(unmatched, thing)} no longer matched."] if unmatched > 0 else []
+    if failed:
+        lines.append(f"{counted(len(failed), thing)} could not be changed:")
+    lines += [f"  {each}: {why}" for each, why in failed[:MAX_NAMED]]
+    if len(failed) > MAX_NAMED:
+        lines.append(f"  and {len(failed) - MAX_NAMED} more")
+    return "".join(f"\n{each}" for each in lines)
+
+
+def outcome_members(
+    action: str, done: int, failed: Sequence[tuple[str, str]]
+) -> dict[str, JsonValue]:
+    """Return for scripts how many jobs were changed, and the same about the others."""
+    errors: list[JsonValue] = [{"job_id": each, "error": why} for each, why in failed[:MAX_NAMED]]
+    return {"action": action, "succeeded": done, "failed": len(failed), "errors": errors}

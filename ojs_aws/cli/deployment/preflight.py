@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ojs_aws.account_limits import LEAST_UNRESERVED, LIMIT_HINT, NO_FUNCTION_URLS, NO_URL_HINT
-from ojs_aws.cli.issuers import Answer, ask_issuer, check_issuer
+from ojs_aws.cli.deployment.plans import (
+    Answer,
+    PlannedStacks,
+    ask_issuer,
+    check_issuer,
+    planned_stacks,
+)
 from ojs_aws.cli.keys import AsJson, EndpointUrl
-from ojs_aws.cli.output import Output
-from ojs_aws.cli.planned_stacks import PlannedStacks, planned_stacks
-from ojs_aws.cli.session import ExitCode, code_of, misuse
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import ExitCode, code_of, misuse
 from ojs_aws.topology import OWNER_TAG
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from ojs_aws.cli.options import with_groups
-from ojs_aws.cli.output import Output
+from ojs_aws.cli.terminal.options import with_groups
+from ojs_aws.cli.terminal.output import Output
 from ojs_aws.pricing import (
     ALTERNATIVES,
     ASSUMPTIONS,

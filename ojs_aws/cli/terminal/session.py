@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar
 
 import typer
 
-from ojs_aws.cli.options import declare, option, with_groups
-from ojs_aws.cli.output import Output
+from ojs_aws.cli.terminal.options import declare, option, with_groups
+from ojs_aws.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.session import ExitCode, Session, code_of, command
+from ojs_aws.cli.terminal.session import ExitCode, Session, code_of, command
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.system import Finding as ServerFinding

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ojs_aws.cli.reload import watched_text
-from ojs_aws.cli.watched_files import FileSearch, changed_between, times_of
+from ojs_aws.cli.reload import FileSearch, changed_between, times_of, watched_text
 
 
 def write(root: Path, *names: str, text: str = "x = 1") -> None:

@@ -1,19 +1,34 @@
-"""Reads what a CDK app is about to deploy from its cloud assembly, the folder ``cdk.out``."""
+"""Reads what ``ojs-aws preflight`` judges: planned stacks, and the issuer of tokens."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.account_limits import DISCOVERY_S
+
+if TYPE_CHECKING:
+    import httpx
 
 _STACK: Final = "aws:cloudformation:stack"
 _ENVIRONMENT: Final = re.compile(r"aws://(?P<account>[^/]+)/(?P<region>.+)")
 _UNKNOWN: Final = "unknown-"
 """Begins an account or region that is chosen by the credentials of who deploys."""
+DISCOVERY: Final = "/.well-known/openid-configuration"
+_OK: Final = 200
+_SLOW: Final = (
+    "API Gateway waits no longer while it is deployed: make the issuer faster, or keep it warm "
+    "until then."
+)
+_WRONG: Final = (
+    "Is it the issuer's URL (jwt_issuer), as its tokens name it, and can the internet reach it?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +111,64 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"{path} is no JSON object.")
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Holds what an issuer answered.
+
+    :ivar seconds: until the whole answer was there.
+    :ivar status: 0, where there was none.
+    """
+
+    seconds: float
+    status: int = 0
+    body: bytes = b""
+
+
+def ask_issuer(
+    url: str,
+    *,
+    transport: httpx.BaseTransport | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Answer:
+    """Get a discovery document; what takes longer than API Gateway waits is given up soon.
+
+    :param transport: sends the request; by default over the network.
+    """
+    import httpx
+
+    begun = clock()
+    try:
+        with httpx.Client(transport=transport, timeout=2 * DISCOVERY_S) as client:
+            answer = client.get(url)
+    except httpx.HTTPError:
+        return Answer(seconds=clock() - begun)
+    return Answer(seconds=clock() - begun, status=answer.status_code, body=answer.content)
+
+
+def check_issuer(issuer: str, ask: Callable[[str], Answer]) -> tuple[str, str]:
+    """Return what an issuer answers, and the way out of a problem; empty, if there is none.
+
+    It is measured from this machine, and API Gateway asks from the region of the stack.
+
+    :param ask: gets the discovery document from its URL.
+    """
+    answer = ask(issuer.rstrip("/") + DISCOVERY)
+    took = f"{issuer} answered after {answer.seconds:.1f} s"
+    if answer.seconds > DISCOVERY_S:
+        return f"{took}; {DISCOVERY_S} s are allowed", _SLOW
+    if answer.status != _OK:
+        what = f"HTTP {answer.status}" if answer.status else "nothing"
+        return f"{issuer} answered {what} for its discovery document", _WRONG
+    try:
+        document = json.loads(answer.body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or not document.get("jwks_uri"):
+        return f"{issuer} has a discovery document without keys (jwks_uri)", _WRONG
+    named = document.get("issuer")
+    if named != issuer:
+        hint = "Write it exactly so, slashes included: the gateway refuses tokens of another name."
+        return f"{issuer} calls itself {named}", hint
+    return took, ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
-from ojs_aws.cli.tables import drawn, printable
+from ojs_aws.cli.terminal.tables import drawn, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

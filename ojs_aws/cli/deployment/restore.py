@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.keys import AsJson, EndpointUrl, Table, with_aws
-from ojs_aws.cli.options import moment
-from ojs_aws.cli.output import Output
-from ojs_aws.cli.session import ExitCode, Session, command, misuse
+from ojs_aws.cli.terminal.options import moment
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import ExitCode, Session, command, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients

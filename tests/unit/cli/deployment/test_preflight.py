@@ -15,9 +15,8 @@ from moto import mock_aws
 
 from ojs_aws.account_limits import DISCOVERY_S, LEAST_UNRESERVED
 from ojs_aws.adapters.account import Account
-from ojs_aws.cli.issuers import Answer, ask_issuer
-from ojs_aws.cli.planned_stacks import PlannedStacks, planned_stacks
-from ojs_aws.cli.preflight import Result, checked
+from ojs_aws.cli.deployment.plans import Answer, PlannedStacks, ask_issuer, planned_stacks
+from ojs_aws.cli.deployment.preflight import Result, checked
 from ojs_aws.topology import OWNER_TAG
 from tests.commands import run_command
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ojs_aws.cli.doctor import Check, Finding, Verdict, found_by, judged, report
-from ojs_aws.cli.session import ExitCode, Session, code_of, command
+from ojs_aws.cli.deployment.doctor import Check, Finding, Verdict, found_by, judged, report
+from ojs_aws.cli.terminal.session import ExitCode, Session, code_of, command
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue

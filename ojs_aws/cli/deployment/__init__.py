@@ -1,0 +1,1 @@
+"""Implements the commands that check, price and restore a deployment."""

@@ -1,0 +1,1 @@
+"""Reads what people write at a terminal, and prints what commands answer."""
