@@ -24,7 +24,8 @@ INDEX: Final = "index.html"
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "font-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'"
 )
 """The page runs its own script alone, asks its own server alone, and is shown in no other page."""
@@ -34,6 +35,7 @@ _TYPES: Final[Mapping[str, str]] = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
+    ".woff2": "font/woff2",
 }
 
 _HASHED: Final = re.compile(r"assets/.+-[A-Z0-9]{8}\.\w+", re.ASCII)

@@ -153,6 +153,31 @@ class Tab:
         dialog.wait_for(state="detached")
         return command.partition(" --url ")[0]
 
+    def choose(self, menu: str, item: str, *, within: Any = None) -> None:
+        """Open a menu, of the view or of a part of it, and choose an item."""
+        (within or self.page).get_by_role("button", name=menu).first.click()
+        self.page.get_by_role("button", name=item).last.click()
+
+    def show_all_findings(self) -> None:
+        """Open the findings that the overview folds, if there are any."""
+        self.page.locator(".attention").wait_for()
+        more = self.page.get_by_role("button", name=re.compile("^Show .* more$"))
+        if more.count() > 0:
+            more.click()
+
+    def filter(self, **fields: str) -> None:
+        """Open the filter, fill in fields by their labels, and show what fits."""
+        self.page.get_by_role("button", name="Filter", exact=True).click()
+        form = self.page.get_by_role("form", name="Filter")
+        for label, text in fields.items():
+            form.get_by_label(label.replace("_", " "), exact=True).fill(text)
+        form.get_by_role("button", name="Show").click()
+
+    def search(self, text: str) -> None:
+        """Open the search, and write a text into it."""
+        self.page.get_by_role("button", name="Search or paste").click()
+        self.page.get_by_role("searchbox").fill(text)
+
     def lose_second_answer(self, url: str, button: str, typed: str) -> None:
         """Confirm a change of several requests, of which the server does the second unheard."""
         sent: list[str] = []

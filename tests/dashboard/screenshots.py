@@ -47,7 +47,7 @@ def main() -> None:
 
 def _take(tab: Tab, path: Path, view: str, heading: str) -> None:
     page = tab.open(view, heading)
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     page.mouse.move(0, 0)
     path.parent.mkdir(exist_ok=True)
     page.screenshot(path=str(path))

@@ -30,7 +30,7 @@ def test_a_job_shows_its_arguments_first_and_equal_failures_once(
     page.get_by_text("1 to 2, each with the same error").wait_for()
     headings = page.get_by_role("heading", level=2).all_inner_texts()
     assert headings.index("Arguments") < headings.index("Timeline")
-    assert page.locator(".timeline .note").count() == 2
+    assert page.locator(".timeline .failure").count() == 2
     tab.says("Time limit of an attempt")
     page.get_by_text("Each of them").click()
     rows = page.locator(".timeline details li")
@@ -88,7 +88,7 @@ def test_copies_of_cancelled_jobs_are_enqueued_once(tab: Tab, api: httpx.Client)
     for says in ("Enqueued 2 copies.", "Enqueued 0 copies. 2 jobs had a copy already."):
         for job_id in ids:
             page.get_by_role("checkbox", name=f"Choose {job_id}").set_checked(True)
-        page.get_by_role("button", name="Enqueue copies").click()
+        tab.choose("More for the chosen jobs", "Enqueue copies")
         tab.confirm("Enqueue copies")
         tab.says(says)
     jobs = api.get("admin/jobs", params={"queue": "copied", "state": "available"}).json()["items"]
@@ -114,11 +114,10 @@ def test_a_type_without_matches_offers_those_that_begin_so(tab: Tab, api: httpx.
     job_id = push(api, "prefixed", type="thumbnail.make")
     page = tab.open("jobs?queue=prefixed&type=thumb", "Jobs")
     tab.says("No job matches.")
-    assert page.get_by_role("button", name="all …").count() == 0
+    assert page.get_by_role("button", name="Act on all").count() == 0
     page.get_by_role("link", name="Types that begin with thumb").click()
     page.get_by_role("link", name=job_id).wait_for()
-    page.get_by_label("Created since").fill("2h")
-    page.get_by_role("button", name="Show").click()
+    tab.filter(Created_since="2h")
     page.wait_for_url("**since=20*")
     page.get_by_role("link", name=job_id).wait_for()
 
@@ -130,6 +129,7 @@ def test_heartbeats_are_shown_to_who_asks_for_them(tab: Tab, api: httpx.Client) 
     page = tab.open("events", "Events")
     page.locator("tbody tr", has_text="worker.started").filter(has_text="w-pulse").wait_for()
     assert page.locator("tbody tr", has_text="worker.heartbeat").count() == 0
+    page.get_by_role("button", name="Filter", exact=True).click()
     page.get_by_label("heartbeats and progress").check()
     page.get_by_role("button", name="Show").click()
     page.locator("tbody tr", has_text="worker.heartbeat").first.wait_for()
@@ -143,10 +143,10 @@ def test_a_small_screen_shows_actions_and_folds_the_menu(tab: Tab, api: httpx.Cl
     tab.open("workers", "Workers")
     assert page.get_by_role("link", name="Dead letters").count() == 0
     row = page.get_by_role("region", name="Workers").locator("tr", has_text="w-small")
-    box = row.get_by_role("button", name="Terminate").bounding_box()
+    box = row.get_by_role("button", name="More for").bounding_box()
     assert box is not None
     assert box["x"] + box["width"] <= 360
-    page.get_by_role("button", name="Workers").first.click()
+    page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("link", name="Dead letters").click()
     page.get_by_role("heading", name="Dead letters", level=1).wait_for()
     assert page.get_by_role("link", name="Dead letters").count() == 0

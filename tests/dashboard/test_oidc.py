@@ -120,10 +120,10 @@ def test_the_issuer_leads_back_to_the_view_that_was_open(
     page = tab.open("jobs?queue=nobody&state=available")
     sign_in(tab)
     page.get_by_role("heading", name="Jobs", level=1).wait_for()
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     assert page.url == f"{tab.address}/#/jobs?queue=nobody&state=available"
     page.reload()
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     assert issuer.grants() == ["authorization_code"]
     assert deployment.refused == 0
     codes = [url for url in tab.requests if url.startswith(tab.address) and "code=" in url]
@@ -200,7 +200,7 @@ def test_a_token_is_renewed_before_it_expires(tab: Tab, issuer: Issuer) -> None:
     page.get_by_role("columnheader", name="Queue").wait_for()
     page.get_by_role("button", name="Refresh").click()
     page.wait_for_timeout(300)
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     assert issuer.grants()[:2] == ["authorization_code", "refresh_token"]
     assert page.get_by_role("dialog").count() == 0
     assert len(issuer.refresh) == 1

@@ -35,9 +35,9 @@ def test_client_data_is_shown_exactly_as_it_was_sent(tab: Tab, api: httpx.Client
     job_id = push_exact(api, "exact")
     page = tab.open(f"jobs/{job_id}", "exact.data")
     section = page.locator("section", has=page.get_by_role("heading", name="Arguments"))
-    section.get_by_role("button", name="Indent").click()
+    section.get_by_role("button", name="As sent", exact=True).click()
     assert section.locator("pre").inner_text() == ARGS
-    section.get_by_role("button", name="Indent").click()
+    section.get_by_role("button", name="Indented").click()
     assert json.loads(section.locator("pre").inner_text()) == json.loads(ARGS)
     assert page.locator("main img, main script").count() == 0
 
@@ -119,7 +119,7 @@ def test_a_job_id_in_the_search_box_opens_the_job(tab: Tab, api: httpx.Client) -
     """Also one that is pasted anywhere else."""
     first, second = push(api, "searched"), push(api, "searched")
     page = tab.open("", "Overview")
-    page.get_by_role("searchbox").fill(f" {first} ")
+    tab.search(f" {first} ")
     page.get_by_text(first).first.wait_for()
     paste = """id => { const data = new DataTransfer(); data.setData("text", id);
         document.body.dispatchEvent(new ClipboardEvent("paste",
@@ -175,9 +175,9 @@ def test_a_view_fits_a_narrow_screen(browser: Any, server: str, view: str, headi
     )
     tab = Tab(context.new_page(), server)
     page = tab.open(view, heading)
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 17, 20)"
     tab.check()
     context.close()
 
@@ -202,7 +202,7 @@ def test_times_switch_between_local_and_utc(tab: Tab, api: httpx.Client) -> None
     """The choice stays after a reload."""
     job_id = push(api, "times")
     page = tab.open(f"jobs/{job_id}", "report.build")
-    page.get_by_role("button", name="UTC").click()
+    page.get_by_role("button", name="Times:").click()
     page.locator(".timeline time", has_text="UTC").first.wait_for()
     page.reload()
     page.locator(".timeline time", has_text="UTC").first.wait_for()
@@ -236,7 +236,7 @@ def test_updates_stop_after_30_minutes_without_input(tab: Tab) -> None:
     page = tab.page
     page.clock.install()
     tab.open("queues", "Queues")
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     page.clock.fast_forward(31 * 60_000)
     page.clock.run_for(20_000)
     tab.says("Updates stopped after 30 minutes without input.")
@@ -244,4 +244,4 @@ def test_updates_stop_after_30_minutes_without_input(tab: Tab) -> None:
     page.clock.run_for(120_000)
     assert len(tab.requests) == asked
     page.get_by_role("button", name="Go on").click()
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()

@@ -51,7 +51,7 @@ def test_no_view_has_two_requests_under_way(tab: Tab, api: httpx.Client) -> None
     single = [(f"jobs/{job_id}", "report.build"), ("queues/polled", "Queue polled")]
     for view, heading in (*VIEWS, *single):
         tab.open(view, heading)
-        page.get_by_text("Updated ").wait_for()
+        page.get_by_text("Live · ").wait_for()
         button = page.get_by_role("button", name="Refresh")
         for _ in range(3):
             button.click()
@@ -65,7 +65,7 @@ def test_an_open_overview_asks_as_often_as_its_price_says(tab: Tab) -> None:
     page.clock.install()
     with page.expect_response("**/admin/stats/history*"):
         tab.open("", "Overview")
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     for _ in range(ROUNDS - 1):
         page.clock.run_for(9_000)
         before = len(asked_of_api(tab))

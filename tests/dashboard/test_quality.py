@@ -35,7 +35,7 @@ def test_axe_finds_nothing_in_any_view(tab: Tab, api: httpx.Client) -> None:
         pytest.skip("axe-core is not installed; `make dashboard` does that")
     for view, heading in (*VIEWS, *furnish(api)):
         page = tab.open(view, heading)
-        page.get_by_text("Updated ").wait_for()
+        page.get_by_text("Live · ").wait_for()
         check_with_axe(page)
 
 
@@ -45,6 +45,7 @@ def test_axe_finds_nothing_in_the_question_before_a_change(tab: Tab, api: httpx.
         pytest.skip("axe-core is not installed; `make dashboard` does that")
     push(api, "asked")
     page = tab.open("queues/asked", "Queue asked")
+    tab.choose("More actions", "Purge jobs")
     page.get_by_role("checkbox", name="available").check()
     page.get_by_role("button", name="Count and purge").click()
     tab.says("Jobs that match now: 1")
@@ -93,8 +94,9 @@ def test_findings_lead_to_what_needs_attention(tab: Tab, api: httpx.Client) -> N
     api.post("queues/found/pause").raise_for_status()
     page = tab.open("", "Overview")
     finding = page.locator(".findings li", has_text="The queue 'found' has been paused")
-    finding.get_by_text("ojs-aws queues resume found").wait_for()
-    finding.get_by_role("link", name="Queue found").click()
+    tab.show_all_findings()
+    finding.get_by_title("ojs-aws queues resume found").wait_for()
+    finding.get_by_role("link", name="See the queue").click()
     page.get_by_role("heading", name="Queue found", level=1).wait_for()
     page.get_by_role("button", name="Resume").click()
     tab.confirm("Resume")

@@ -57,7 +57,7 @@ def test_the_focus_stays_on_the_heading_while_a_view_loads(tab: Tab, api: httpx.
     for view, heading in (("workers", "Workers"), (f"jobs/{job_id}", "report.build")):
         page.evaluate("view => { location.hash = `/${view}`; }", view)
         page.get_by_role("heading", name=heading, level=1).wait_for()
-        page.get_by_text("Updated ").wait_for()
+        page.get_by_text("Live · ").wait_for()
         page.get_by_text("Loading …").wait_for(state="detached")
         page.wait_for_function(ON_HEADING)
 
@@ -112,14 +112,14 @@ def test_times_follow_the_server_and_not_the_browsers_clock(tab: Tab, api: httpx
     page = tab.page
     page.clock.install(time=dt.datetime.now(dt.UTC) + dt.timedelta(hours=5))
     tab.open(f"jobs/{job_id}", "report.build")
-    page.get_by_text("Updated ").wait_for()
+    page.get_by_text("Live · ").wait_for()
     page.clock.run_for(1_100)
-    shown = page.get_by_text("Updated ").locator("time").inner_text()
+    shown = page.get_by_text("Live · ").locator("time").inner_text()
     assert "h" not in shown
     assert "min" not in shown
     created = page.locator(".timeline time").first
     assert "h" not in (created.get_attribute("title") or created.inner_text()).partition(" UTC")[2]
-    page.get_by_role("button", name="UTC").click()
+    page.get_by_role("button", name="Times:").click()
     instant = api.get(f"jobs/{job_id}").json()["job"]["created_at"]
     assert instant[:10] in page.locator(".timeline").inner_text()
 

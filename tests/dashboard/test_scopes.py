@@ -125,6 +125,7 @@ def test_a_key_changes_what_its_scope_allows(
                 page.get_by_role("button", name="Resume")
             ).click()
             done |= {"pause"} if is_done(tab, "Pause", "Resume") else set()
+            tab.choose("More actions", "Purge jobs")
             page.get_by_role("checkbox", name="discarded").check()
             page.get_by_role("button", name="Count and purge").click()
             done |= {"purge"} if is_done(tab, "Purge", typed=QUEUE) else set()

@@ -81,7 +81,7 @@ def test_a_key_that_may_only_read_sees_every_view(closed_tab: Tab, keys: dict[st
     for view, heading in VIEWS:
         if view != "api-keys":
             page = closed_tab.open(view, heading)
-            page.get_by_text("Updated ").wait_for()
+            page.get_by_text("Live · ").wait_for()
             assert page.get_by_role("alert").count() == 0
     closed_tab.says("local read-only")
 
@@ -162,7 +162,7 @@ def test_the_command_line_shows_the_page_with_its_own_key(
     httpx.post(f"{address}/ojs/v1/jobs", json=job, headers=producer).raise_for_status()
     tab = Tab(closed_tab.page, own_dashboard)
     page = tab.open("queues/own-key", "Queue own-key")
-    page.get_by_role("button", name="Drain").click()
+    tab.choose("More actions", "Drain")
     command = page.get_by_role("dialog").get_by_label("Command line").inner_text()
     assert command == f"ojs-aws queues drain own-key --url {address}"
     tab.confirm("Drain")

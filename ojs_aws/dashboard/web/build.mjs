@@ -8,17 +8,43 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
+import subsetFont from "subset-font";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const target = resolve(process.argv[2] ?? join(here, "..", "static"));
 const assets = join(target, "assets");
-const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "oauth4webapi"];
+const BUNDLED = [
+  "@fontsource-variable/inter", "@fontsource-variable/jetbrains-mono", "@preact/signals", "@preact/signals-core", "lucide", "oauth4webapi", "preact", "uplot",
+];
+
+const LETTERS = [...Array(95).keys()].map((index) => String.fromCharCode(32 + index)).join("");
+/** The page's own texts need no other letters; those of jobs may, and come from the system's font. */
+const FONTS = {
+  inter: { letters: `${LETTERS}…–·×’`, weights: { min: 400, max: 650 }, features: ["tnum"] },
+  "jetbrains-mono": { letters: `${LETTERS}…–·`, weights: 400, features: [] },
+};
+
+// Makes `url("font:inter")` the letters of that font that the page needs.
+const fonts = {
+  name: "fonts",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^font:/ }, ({ path }) => ({ path: `${path.slice(5)}.woff2`, namespace: "fonts" }));
+    onLoad({ filter: /.*/, namespace: "fonts" }, async ({ path }) => {
+      const name = basename(path, ".woff2");
+      const whole = readFileSync(join(here, "node_modules", "@fontsource-variable", name, "files", `${name}-latin-wght-normal.woff2`));
+      const { letters, weights, features } = FONTS[name];
+      return { contents: await subsetFont(whole, letters, { targetFormat: "woff2", keepFeatures: features, variationAxes: { wght: weights } }), loader: "file" };
+    });
+  },
+};
 
 const built = await build({
   absWorkingDir: here,
   entryPoints: { app: "src/main.tsx", style: "src/style.css" },
   entryNames: "[name]-[hash]",
+  assetNames: "[name]-[hash]",
   outdir: assets,
+  plugins: [fonts],
   chunkNames: "[name]-[hash]",
   bundle: true,
   charset: "utf8",
@@ -51,8 +77,10 @@ removeOthers(assets);
 
 function write(path, content) {
   const packed = `${path}.gz`;
-  wanted.add(path).add(packed);
+  wanted.add(path);
   writeFileSync(path, content);
+  if (path.endsWith(".woff2")) return; // it is packed already
+  wanted.add(packed);
   if (!existsSync(packed) || !gunzipSync(readFileSync(packed)).equals(content)) {
     writeFileSync(packed, gzipSync(content, { level: 9 }));
   }
@@ -61,7 +89,7 @@ function write(path, content) {
 // Names each package in the page with its version and licence, and fails when another one got in. Equal texts stand once.
 function licences() {
   const inputs = Object.keys(built.metafile.inputs).map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]);
-  const found = [...new Set(inputs.filter(Boolean))].sort();
+  const found = [...new Set([...inputs.filter(Boolean), ...Object.keys(FONTS).map((name) => `@fontsource-variable/${name}`)])].sort();
   const unknown = found.filter((name) => !BUNDLED.includes(name));
   if (unknown.length > 0) throw new Error(`Bundled without a licence in the list: ${unknown.join(", ")}`);
   const namesOf = new Map();

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "./icons";
 import { Code, ErrorNote, JobLink, atLeast } from "./parts";
 import { refresh } from "./polling";
 
@@ -74,23 +75,27 @@ interface ActionButtonOptions {
   readonly label?: string;
   readonly isSmall?: boolean;
   readonly isDisabled?: boolean;
+  readonly isMain?: boolean;
+  readonly icon?: IconName;
 }
 
-export function ActionButton({ action, label, isSmall = true, isDisabled = false }: ActionButtonOptions) {
+export function ActionButton({ action, label, isSmall = true, isDisabled = false, isMain = false, icon }: ActionButtonOptions) {
   const shown = label ?? action().verb;
-  return <button type="button" class={isSmall ? "small" : ""} disabled={isDisabled} onClick={() => ask(action())}>{shown}</button>;
+  const kind = [isSmall && "small", isMain && "main"].filter(Boolean).join(" ");
+  return <button type="button" class={kind} disabled={isDisabled} onClick={() => ask(action())}>{icon && <Icon name={icon} />}{shown}</button>;
 }
 
-/** What was done last; it stays in sight however far somebody has scrolled. */
+/** What was done last; it stays in sight, wherever somebody has scrolled. */
 export function Done() {
   const { text, isPartial, left = [] } = done.value;
   return (
-    <div class={isPartial ? "done partial" : "done"}>
+    <div class={`done ${isPartial ? "partial st-retryable" : "st-completed"}${text ? "" : " silent"}`}>
+      {text && <Icon name={isPartial ? "warning" : "completed"} />}
       <div role="status">
         {text}
         {left.length > 0 && <ul>{left.map(({ job_id: id, error }) => <li key={id}><JobLink id={id} /> {error}</li>)}</ul>}
       </div>
-      {text && <button type="button" class="small" onClick={() => noteDone("")}>Close</button>}
+      {text && <button type="button" class="icon-button" aria-label="Close" onClick={() => noteDone("")}><Icon name="close" /></button>}
     </div>
   );
 }
@@ -151,7 +156,7 @@ function Question({ action }: { action: Action }) {
   return (
     <dialog ref={dialog} aria-labelledby="question" onCancel={(event) => { event.preventDefault(); stop(); }} onClose={stop}>
       <form onSubmit={(event) => void act(event)}>
-        <h2 id="question">{action.title}</h2>
+        <h2 id="question" class={action.typed ? "st-discarded" : ""}>{action.typed && <Icon name="warning" />}{action.title}</h2>
         <p>{action.explanation}</p>
         {action.dryRun && <p role="status"><strong>{count ? `Jobs that match now: ${atLeast(count.number, count.isExact)}` : !error && counting}</strong></p>}
         {action.dryRun && !count && !error && <p><button type="button" class="small" onClick={() => { isCounted.current = true; }}>Stop counting</button></p>}
@@ -174,13 +179,13 @@ function Question({ action }: { action: Action }) {
             <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
           </label>
         )}
-        <p class="quiet">The same on the command line:</p>
+        <p class="quiet label">The same on the command line:</p>
         <Code text={typeof action.command === "string" ? action.command : action.command(value)} label="Command line" />
         <p role="status">{progress}</p>
         <ErrorNote error={error} />
-        <div class="buttons">
+        <div class="buttons foot">
           <button type="button" onClick={stop}>{isRunning ? "Stop" : "Back"}</button>
-          <button type="submit" class="main" disabled={!isReady}>{action.verb}</button>
+          <button type="submit" class={action.typed ? "danger" : "main"} disabled={!isReady}>{action.verb}</button>
         </div>
       </form>
     </dialog>

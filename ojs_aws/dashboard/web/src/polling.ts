@@ -5,12 +5,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api";
 import { noteAsked } from "./steady";
 import { serverNow } from "./times";
+import { readMenu } from "./totals";
 
 const IDLE_MS = 30 * 60_000;
 const LONGEST_MS = 120_000;
 
 export const isIdle = signal(false);
 export const updatedAt = signal("");
+
+/** Since when no update has come; empty while they do. */
+export const failedSince = signal("");
 
 let lastInput = Date.now();
 let current: Loop | null = null;
@@ -51,6 +55,8 @@ class Loop {
   constructor(
     private readonly load: (isAsked: boolean) => Promise<void>,
     private readonly everyMs: number,
+    /** Runs after a load that nobody asked for, in the same turn. */
+    private readonly after: () => Promise<void>,
   ) {}
 
   wake(isAsked: boolean): void {
@@ -79,8 +85,11 @@ class Loop {
       await this.load(isAsked);
       this.failures = 0;
       updatedAt.value = new Date(serverNow()).toISOString();
+      failedSince.value = "";
+      if (!isAsked && !this.isStopped) await this.after();
     } catch (error) {
       this.failures += 1;
+      failedSince.value ||= new Date(serverNow()).toISOString();
       waitMs = backoffMs(error, this.failures, this.everyMs);
     }
     this.isRunning = false;
@@ -132,7 +141,7 @@ export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise
         if (!isGone) show({ data, error, key });
         throw error;
       }
-    }, everyS * 1000);
+    }, everyS * 1000, readMenu);
     current = loop;
     loop.wake(false);
     return () => {

@@ -27,6 +27,7 @@ export function failureRate(rates: Throughput): number {
 /** What the overview says of a queue, from its totals. */
 export interface QueuePace {
   readonly name: string;
+  readonly paused: boolean;
   readonly counts: Counts;
   readonly oldest_available_at?: string;
   readonly throughput: Throughput;
@@ -74,6 +75,10 @@ export interface JobRow {
   readonly error?: { readonly type?: string; readonly message?: string };
   readonly worker_id?: string;
   readonly started_at?: string;
+  readonly enqueued_at?: string;
+  readonly scheduled_at?: string;
+  readonly next_attempt_at?: string;
+  readonly completed_at?: string;
   readonly dead_letter?: boolean;
 }
 
@@ -87,4 +92,22 @@ export interface Failure {
   readonly code?: string;
   readonly message?: string;
   readonly backtrace?: string | readonly unknown[];
+}
+
+/** What was done in a period. */
+export interface Period {
+  readonly timestamp: string;
+  readonly enqueued: number;
+  readonly completed: number;
+  /** For good; those that are repeated are `retried`. */
+  readonly failed: number;
+  readonly retried: number;
+  readonly cancelled: number;
+  readonly latency_ms: Spread;
+  readonly duration_ms: Spread;
+}
+
+/** Return by how many jobs a queue grows in a minute; below zero it shrinks. */
+export function growth(rates: Throughput): number {
+  return Math.round((rates.enqueued_per_minute - rates.processed_per_minute) * 10) / 10;
 }

@@ -1,58 +1,18 @@
-// The frame around each view: menu, search, switches, and the line that says how fresh everything is.
+// The frame around each view: menu, environment, top bar.
 
-import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ComponentType } from "preact";
 import { ActionDialog, Done, noteDone } from "./action";
 import { address, link, open } from "./address";
-import { Time } from "./parts";
-import { isIdle, refresh, updatedAt } from "./polling";
+import { ENVIRONMENT } from "./environment";
+import { Icon, Sprite } from "./icons";
+import { shortCount, viewName } from "./parts";
+import { Palette, isSearching } from "./palette";
 import { SignIn, SignOutButton } from "./sign_in";
-import { keepZone, zone } from "./times";
-import { ApiKeys } from "./pages/api_keys";
-import { Cron } from "./pages/cron";
-import { CronJob } from "./pages/cron_job";
-import { DeadLetters } from "./pages/dead_letters";
-import { Errors } from "./pages/errors";
-import { Events } from "./pages/events";
-import { Job } from "./pages/job";
-import { Jobs } from "./pages/jobs";
-import { Limits } from "./pages/limits";
-import { Overview } from "./pages/overview";
-import { Queue } from "./pages/queue";
-import { Queues } from "./pages/queues";
-import { Schema } from "./pages/schema";
-import { Schemas } from "./pages/schemas";
-import { Settings } from "./pages/settings";
-import { Workers } from "./pages/workers";
-import { Workflow } from "./pages/workflow";
-import { Workflows } from "./pages/workflows";
+import { Live, ThemeSwitch, ZoneSwitch } from "./switches";
+import { menu } from "./totals";
+import { GROUPS, VIEWS, type View } from "./views";
 
-interface View {
-  readonly path: string;
-  readonly name: string;
-  readonly page: ComponentType;
-  /** The view of one thing, whose id follows in the path. */
-  readonly one?: ComponentType<{ id: string }>;
-}
-
-const VIEWS: readonly View[] = [
-  { path: "", name: "Overview", page: Overview },
-  { path: "queues", name: "Queues", page: Queues, one: Queue },
-  { path: "jobs", name: "Jobs", page: Jobs, one: Job },
-  { path: "errors", name: "Errors", page: Errors },
-  { path: "dead-letters", name: "Dead letters", page: DeadLetters },
-  { path: "workers", name: "Workers", page: Workers },
-  { path: "cron", name: "Cron", page: Cron, one: CronJob },
-  { path: "workflows", name: "Workflows", page: Workflows, one: Workflow },
-  { path: "limits", name: "Limits", page: Limits },
-  { path: "schemas", name: "Schemas", page: Schemas, one: Schema },
-  { path: "events", name: "Events", page: Events },
-  { path: "api-keys", name: "API keys", page: ApiKeys },
-  { path: "settings", name: "Settings", page: Settings },
-];
-
-const JOB_ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
+export const JOB_ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 
 export function Shell() {
   useEffect(() => {
@@ -61,50 +21,139 @@ export function Shell() {
       const id = event.clipboardData?.getData("text").match(JOB_ID)?.[0];
       if (!isTyping && id) open(["jobs", id.toLowerCase()]);
     };
+    const key = (event: KeyboardEvent): void => {
+      const isTyping = (event.target as Element).closest("input, textarea, select, dialog");
+      const isMeant = (event.key === "/" && !isTyping) || (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey));
+      if (!isMeant || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      isSearching.value = true;
+    };
     document.addEventListener("paste", paste);
-    return () => document.removeEventListener("paste", paste);
+    document.addEventListener("keydown", key);
+    return () => {
+      document.removeEventListener("paste", paste);
+      document.removeEventListener("keydown", key);
+    };
   }, []);
   return (
     <>
+      <Sprite />
       <a class="skip" href="#heading" onClick={(event) => { event.preventDefault(); document.getElementById("heading")?.focus(); }}>
         Skip to the content
       </a>
-      <header>
-        <Menu />
-        <Search />
-        <div class="switches">
-          <ZoneSwitch />
-          <ThemeSwitch />
-          <SignOutButton />
-        </div>
-      </header>
-      <main>
-        <CurrentView />
-      </main>
-      <footer>
-        <Freshness />
-      </footer>
+      <div class={`frame env-${ENVIRONMENT.kind}`}>
+        <Side />
+        <header class="bar">
+          <Place />
+          <SearchButton />
+          <Live />
+          <EnvironmentMark />
+          <div class="switches">
+            <ZoneSwitch />
+            <ThemeSwitch />
+          </div>
+        </header>
+        <main>
+          <CurrentView />
+          <Done />
+        </main>
+        <Tabs />
+      </div>
       <ActionDialog />
+      <Palette />
       <SignIn />
     </>
   );
 }
 
-function Menu() {
+function Logo() {
+  return (
+    <svg class="logo" viewBox="0 0 22 22" aria-hidden="true">
+      <rect class="base" width="22" height="22" rx="5" />
+      <rect class="top" x="9" y="5" width="8.5" height="3" rx="1.5" />
+      <rect class="line" x="5" y="9.5" width="9" height="3" rx="1.5" />
+      <rect class="line" x="5" y="14" width="5.5" height="3" rx="1.5" />
+    </svg>
+  );
+}
+
+function EnvironmentMark() {
+  return <span class="environment" title={`${ENVIRONMENT.name} ${ENVIRONMENT.place}`}><strong>{ENVIRONMENT.name}</strong><span class="place">{ENVIRONMENT.place}</span></span>;
+}
+
+function Side() {
+  const present = address.value.parts[0] ?? "";
+  return (
+    <aside class="side" aria-label="Menu">
+      <p class="brand"><Logo /><strong>ojs-aws</strong></p>
+      <EnvironmentMark />
+      <nav aria-label="Views">
+        {GROUPS.map((group) => (
+          <div key={group} class="group">
+            {group && <p class="group-name" aria-hidden="true">{group}</p>}
+            <ul aria-label={group || undefined}>
+              {VIEWS.filter((view) => view.group === group).map((view) => <Entry key={view.path} view={view} isPresent={view.path === present} />)}
+            </ul>
+          </div>
+        ))}
+      </nav>
+      <p class="who"><SignOutButton /></p>
+    </aside>
+  );
+}
+
+function Entry({ view, isPresent }: { view: View; isPresent: boolean }) {
+  const count = menu.value.counts[view.path];
+  const isAlarmed = menu.value.alarms.has(view.path);
+  return (
+    <li class={isPresent ? "present" : ""} title={view.name}>
+      <a href={link(view.path ? [view.path] : [])} aria-current={isPresent ? "page" : undefined}><Icon name={view.icon} /><span class="word">{view.name}</span></a>
+      {(count !== undefined || isAlarmed) && (
+        <span class={isAlarmed ? "badge alarmed" : "badge"}>
+          {isAlarmed && <><Icon name="alert" /><span class="unseen">needs attention</span></>}<span class="word">{count !== undefined && shortCount(count)}</span>
+        </span>
+      )}
+    </li>
+  );
+}
+
+/** Where one is: the view, and the thing in it. */
+function Place() {
+  const [path = "", id] = address.value.parts;
+  const view = VIEWS.find((each) => each.path === path);
+  return (
+    <div class="path">
+      {id === undefined ? <Logo /> : <a class="icon-button back" href={link([path])} aria-label={`Back to ${view?.name ?? "the list"}`}><Icon name="back" /></a>}
+      {id !== undefined && view && <span class="above"><a href={link([path])}>{view.name}</a> <span aria-hidden="true">/</span></span>}
+      <strong>{id === undefined ? view?.name : viewName.value}</strong>
+    </div>
+  );
+}
+
+function SearchButton() {
+  return (
+    <button type="button" class="search" onClick={() => { isSearching.value = true; }}>
+      <Icon name="search" /><span class="word">Search or paste a job id</span><kbd aria-hidden="true">Ctrl K</kbd>
+    </button>
+  );
+}
+
+const TABS = ["", "jobs", "errors", "queues"];
+
+/** The menu of a phone. */
+function Tabs() {
   const present = address.value.parts[0] ?? "";
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [address.value]);
+  const item = (view: View) => (
+    <li key={view.path}><a href={link(view.path ? [view.path] : [])} aria-current={view.path === present ? "page" : undefined}><Icon name={view.icon} />{view.name}</a></li>
+  );
   return (
-    <nav aria-label="Views" class={isOpen ? "open" : ""}>
-      <button type="button" class="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <span aria-hidden="true">☰</span> {VIEWS.find((each) => each.path === present)?.name ?? "Menu"}
-      </button>
+    <nav class="tabs" aria-label="Main views">
+      {isOpen && <div class="sheet"><ul>{VIEWS.filter((view) => !TABS.includes(view.path)).map(item)}</ul><div class="buttons"><ZoneSwitch /><ThemeSwitch /><SignOutButton /></div></div>}
       <ul>
-        {VIEWS.map((each) => (
-          <li key={each.path}>
-            <a href={link(each.path ? [each.path] : [])} aria-current={each.path === present ? "page" : undefined}>{each.name}</a>
-          </li>
-        ))}
+        {VIEWS.filter((view) => TABS.includes(view.path)).map(item)}
+        <li><button type="button" aria-expanded={isOpen} class={TABS.includes(present) ? "" : "present"} onClick={() => setOpen(!isOpen)}><Icon name="menu" />More</button></li>
       </ul>
     </nav>
   );
@@ -125,65 +174,5 @@ function CurrentView() {
   if (!view || (id !== undefined && !view.one)) return <p>There is no such view. <a href={link([])}>Overview</a></p>;
   const One = view.one;
   const Page = view.page;
-  return <><Done />{id !== undefined && One ? <One key={id} id={id} /> : <Page />}</>;
-}
-
-function Search() {
-  const [text, setText] = useState("");
-  const find = (wanted: string): void => {
-    const id = wanted.match(JOB_ID)?.[0];
-    setText("");
-    if (id) open(["jobs", id.toLowerCase()]);
-    else if (wanted.trim()) open(["jobs"], { type: wanted.trim() });
-  };
-  const input = (value: string): void => {
-    if (new RegExp(`^\\s*${JOB_ID.source}\\s*$`, "i").test(value)) find(value);
-    else setText(value);
-  };
-  return (
-    <form role="search" onSubmit={(event) => { event.preventDefault(); find(text); }}>
-      <label>
-        <span class="unseen">Job id or job type</span>
-        <input type="search" placeholder="Job id, type or mail.*" value={text} onInput={(event) => input(event.currentTarget.value)} />
-      </label>
-    </form>
-  );
-}
-
-function ZoneSwitch() {
-  const isUtc = zone.value === "utc";
-  return <button type="button" aria-pressed={isUtc} onClick={() => keepZone(isUtc ? "local" : "utc")}>UTC</button>;
-}
-
-const THEMES = ["auto", "light", "dark"] as const;
-const theme = signal(localStorage.getItem("ojs-theme") ?? "auto");
-
-function ThemeSwitch() {
-  useEffect(() => {
-    document.documentElement.dataset["theme"] = theme.value;
-  }, [theme.value]);
-  const choose = (chosen: string): void => {
-    theme.value = chosen;
-    localStorage.setItem("ojs-theme", chosen);
-  };
-  return (
-    <label>
-      <span class="unseen">Colours</span>
-      <select value={theme.value} onChange={(event) => choose(event.currentTarget.value)}>
-        {THEMES.map((each) => <option key={each} value={each}>{each}</option>)}
-      </select>
-    </label>
-  );
-}
-
-function Freshness() {
-  if (isIdle.value) {
-    return <p role="status">Updates stopped after 30 minutes without input. <button type="button" onClick={refresh}>Go on</button></p>;
-  }
-  return (
-    <p>
-      {updatedAt.value ? <>Updated <Time at={updatedAt.value} /></> : "Not loaded yet"}{" "}
-      <button type="button" class="small" onClick={refresh}>Refresh</button>
-    </p>
-  );
+  return id !== undefined && One ? <One key={id} id={id} /> : <Page />;
 }

@@ -8,6 +8,12 @@ export interface Column<T> {
   readonly name: string;
   readonly show: (row: T) => ComponentChildren;
   readonly isNumber?: boolean;
+  /** Where it stands: the name is first and stays in sight, as actions do; facts become a line on a phone. */
+  readonly kind?: "name" | "state" | "id" | "error" | "actions" | "check" | "fact" | "wide";
+  /** The width of the window below which it is left out: 1200 or 900 pixels. */
+  readonly from?: 1200 | 900;
+  /** What stands in its head instead of its name. */
+  readonly head?: ComponentChildren;
 }
 
 interface TableOptions<T> {
@@ -16,25 +22,35 @@ interface TableOptions<T> {
   readonly rows: readonly T[];
   readonly nameOf: (row: T) => string;
   /** What is said when there are no rows. */
-  readonly none: string;
+  readonly none: ComponentChildren;
+  /** True for a row that somebody has chosen. */
+  readonly isChosen?: (row: T) => boolean;
+}
+
+function classOf<T>(column: Column<T>): string {
+  return [column.isNumber && "number", column.kind && `c-${column.kind}`, column.from && `from-${column.from}`].filter(Boolean).join(" ");
 }
 
 /** A table that scrolls by itself where it is wider than the screen. */
-export function Table<T>({ label, columns, rows, nameOf, none }: TableOptions<T>) {
+export function Table<T>({ label, columns, rows, nameOf, none, isChosen = () => false }: TableOptions<T>) {
   const region = useRef<HTMLDivElement>(null);
   const [, release] = useReducer((count: number) => count + 1, 0);
   const shown = useSteadyRows(region.current, rows, nameOf);
-  if (shown.length === 0) return <p class="quiet">{none}</p>;
+  if (shown.length === 0) return typeof none === "string" ? <p class="empty quiet">{none}</p> : <>{none}</>;
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0} ref={region}>
       <table>
         <thead>
-          <tr>{columns.map((each) => <th key={each.name} scope="col" class={each.isNumber ? "number" : ""}>{each.name}</th>)}</tr>
+          <tr>
+            {columns.map((each) => (
+              <th key={each.name} scope="col" class={classOf(each)}>{each.head ?? (each.kind === "actions" ? <span class="unseen">{each.name}</span> : each.name)}</th>
+            ))}
+          </tr>
         </thead>
         <tbody onMouseLeave={() => release(null)} onFocusOut={() => release(null)}>
           {shown.map(({ row, isGone }) => (
-            <tr key={nameOf(row)} class={isGone ? "gone" : ""} title={isGone ? "No longer in this list" : undefined}>
-              {columns.map((each) => <td key={each.name} data-name={each.name} class={each.isNumber ? "number" : ""}>{each.show(row)}</td>)}
+            <tr key={nameOf(row)} class={`${isGone ? "gone" : ""}${isChosen(row) ? " chosen-row" : ""}`} title={isGone ? "No longer in this list" : undefined}>
+              {columns.map((each) => <td key={each.name} data-name={each.name} class={classOf(each)}>{each.show(row)}</td>)}
             </tr>
           ))}
         </tbody>

@@ -48,33 +48,49 @@ export function exactTime(instant: string, chosen: Zone): string {
   return `${day} ${time} ${sign}${two(Math.floor(Math.abs(offset) / 60))}:${two(Math.abs(offset) % 60)}`;
 }
 
+/** Return the time of day of an instant in milliseconds, in the chosen zone: `15:06`. */
+export function clock(ms: number): string {
+  return new Date(ms).toLocaleTimeString("sv-SE", { hour: "2-digit", minute: "2-digit", ...(zone.value === "utc" && { timeZone: "UTC" }) });
+}
+
 /** Return how far an instant is from another: `5 min ago`, `in 3 h`. */
 export function relativeTime(instant: string, atMs: number): string {
   const distance = Date.parse(instant) - atMs;
   if (Number.isNaN(distance)) return instant;
   if (Math.abs(distance) < 1500) return "now";
-  return distance < 0 ? `${duration(-distance)} ago` : `in ${duration(distance)}`;
+  return distance < 0 ? `${rough(-distance)} ago` : `in ${duration(Math.round(distance / 1000) * 1000)}`;
 }
 
-/** Return a length of time in its largest useful unit. */
+const LONG: readonly (readonly [string, number])[] = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
+
+/** Return a length of time in two units at most: `410 ms`, `5.6 s`, `1 min 32 s`, `6 d 14 h`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  const s = ms / 1000;
-  if (s < 10) return `${s.toFixed(1)} s`;
-  if (s < 120) return `${Math.round(s)} s`;
-  if (s < 7200) return `${Math.round(s / 60)} min`;
-  if (s < 172_800) return `${Math.round(s / 3600)} h`;
-  return `${Math.round(s / 86_400)} d`;
+  if (ms < 9950) return `${(ms / 1000).toFixed(1).replace(".0", "")} s`;
+  const first = LONG.findIndex(([, size]) => Math.round(ms / 1000) >= size);
+  const [unit, size] = LONG[first] ?? ["s", 1];
+  const [finer, small] = LONG[first + 1] ?? [unit, size];
+  const whole = Math.round(ms / 1000 / small) * small;
+  const rest = Math.round((whole % size) / small);
+  return `${Math.floor(whole / size)} ${unit}${size > small && rest > 0 ? ` ${rest} ${finer}` : ""}`;
+}
+
+/** Return an age or a distance in one unit: ages change slowly on the screen. */
+export function rough(ms: number): string {
+  const s = Math.round(ms / 1000);
+  if (s < 1) return "0 s";
+  const [unit, size] = LONG.find(([, each]) => s >= each) ?? ["s", 1];
+  return `${Math.floor(s / size)} ${unit}`;
 }
 
 /** Return a length of time that may not have been measured. */
 export function measured(ms: number | null | undefined): string {
-  return ms === null || ms === undefined ? "-" : duration(ms);
+  return ms === null || ms === undefined ? "–" : duration(ms);
 }
 
 /** Return percentiles of times as `40 ms, 1.2 s, 3.0 s`. */
 export function spreadText(times: Spread): string {
-  return [times.p50, times.p95, times.p99].every((ms) => ms === null) ? "-" : [times.p50, times.p95, times.p99].map(measured).join(", ");
+  return [times.p50, times.p95, times.p99].every((ms) => ms === null) ? "–" : [times.p50, times.p95, times.p99].map(measured).join(", ");
 }
 
 const AGE = /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)(?: ago)?$/;

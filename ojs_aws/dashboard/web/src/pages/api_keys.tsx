@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { PAGE, address, link } from "../address";
 import { call, callAt, read } from "../api";
-import { Code, Heading, State, Time } from "../parts";
+import { Code, Empty, Heading, State, Time } from "../parts";
 import { useData } from "../polling";
 import { Table } from "../table";
 
@@ -49,18 +49,18 @@ export function ApiKeys() {
         label="API keys"
         rows={data.api_keys}
         nameOf={(key) => key.id}
-        none="There are no API keys."
+        none={<Empty title="There are no API keys."><p>Without keys everybody who reaches the server may do everything, unless it asks for IAM or tokens.</p></Empty>}
         columns={[
-          { name: "Key", show: (key) => <span class="id">{key.id}</span> },
-          { name: "Name", show: (key) => key.name },
-          { name: "State", show: (key) => <State name={key.state} /> },
+          { name: "Name", kind: "name", show: (key) => key.name },
+          { name: "Key", from: 900, show: (key) => <span class="id">{key.id}</span> },
+          { name: "State", kind: "state", show: (key) => <State name={key.state} /> },
           { name: "Scopes", show: (key) => key.scopes.join(", ") },
           { name: "Queues", show: (key) => key.queues.join(", ") || "all" },
           { name: "Job types", show: (key) => key.types.join(", ") || "all" },
           { name: "Created", show: (key) => <Time at={key.created_at} /> },
           { name: "Expires", show: (key) => <Time at={key.expires_at} /> },
-          { name: "Old secret valid until", show: (key) => <Time at={key.secrets.find((secret) => secret.expires_at)?.expires_at} /> },
-          { name: "Change", show: (key) => key.state === "valid" && <ActionButton action={() => revoke(key)} /> },
+          { name: "Old secret valid until", from: 1200, show: (key) => <Time at={key.secrets.find((secret) => secret.expires_at)?.expires_at} /> },
+          { name: "Change", kind: "actions", show: (key) => key.state === "valid" && <ActionButton action={() => revoke(key)} /> },
         ]}
       />
       {data.next_cursor && <p><a href={link(["api-keys"], { cursor: data.next_cursor })}>Next keys</a></p>}

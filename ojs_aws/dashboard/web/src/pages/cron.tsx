@@ -4,11 +4,12 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Heading, JobLink, State, Time } from "../parts";
+import { Card, Code, Empty, Heading, JobLink, State, Time, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
+import { NextDay } from "./cron_day";
 
 export interface CronRow {
   readonly name: string;
@@ -38,22 +39,25 @@ export function Cron() {
   return (
     <>
       {heading}
+      <NextDay rows={data.items} />
+      <Card title={counted(data.items.length, "cron job")} note="the next to run first">
       <Table
         label="Cron jobs"
-        rows={data.items}
+        rows={nextFirst(data.items)}
         nameOf={(cron) => cron.name}
-        none="There are no cron jobs. ojs-aws cron register creates one."
+        none={<Empty title="There are no cron jobs."><p>This one runs each day at three, in Berlin:</p><Code text={ojsAws("cron", "register", "nightly", "0 3 * * *", "report.build", "--timezone", "Europe/Berlin")} label="A command that creates a cron job" /></Empty>}
         columns={[
-          { name: "Name", show: (cron) => <a href={link(["cron", cron.name])}>{cron.name}</a> },
-          { name: "Schedule", show: (cron) => <code>{cron.expression}</code> },
-          { name: "Type", show: (cron) => cron.type },
-          { name: "State", show: (cron) => <State name={cron.enabled ? "active" : "paused"} /> },
+          { name: "Name", kind: "name", show: (cron) => <a href={link(["cron", cron.name])}>{cron.name}</a> },
+          { name: "Schedule", kind: "fact", show: (cron) => <code>{cron.expression}</code> },
+          { name: "Enqueues", from: 900, show: (cron) => <div class="two">{cron.type}<div class="quiet">{cron.queue}</div></div> },
+          { name: "State", kind: "state", show: (cron) => <State name={cron.enabled ? "open" : "paused"} /> },
           { name: "Next run", show: (cron) => <NextRun cron={cron} /> },
-          { name: "Last run", show: (cron) => <><Time at={cron.last_run_at} /> {cron.last_occurrence?.outcome}</> },
-          { name: "Last job", show: (cron) => (cron.last_occurrence?.job_id ? <JobLink id={cron.last_occurrence.job_id} /> : "-") },
-          { name: "If one still runs", show: (cron) => cron.overlap_policy },
+          { name: "Last run", show: (cron) => <div class="two">{cron.last_occurrence?.outcome ?? "–"}<div class="quiet"><Time at={cron.last_run_at} /></div></div> },
+          { name: "Last job", from: 1200, show: (cron) => (cron.last_occurrence?.job_id ? <JobLink id={cron.last_occurrence.job_id} /> : "–") },
+          { name: "If one still runs", from: 1200, show: (cron) => cron.overlap_policy },
           {
             name: "Change",
+            kind: "actions",
             show: (cron) => (
               <div class="buttons">
                 <ActionButton action={() => cronTrigger(cron.name)} />
@@ -63,15 +67,21 @@ export function Cron() {
           },
         ]}
       />
+      </Card>
       {next && <p><a href={link(["cron"], { cursor: next })}>Next cron jobs</a></p>}
     </>
   );
 }
 
+function nextFirst(rows: readonly CronRow[]): readonly CronRow[] {
+  const at = (cron: CronRow): string => (cron.enabled && cron.next_run_at) || "~";
+  return [...rows].sort((one, other) => at(one).localeCompare(at(other)));
+}
+
 /** When a cron job runs next, relative and by the clocks of its own zone. */
 export function NextRun({ cron }: { cron: CronRow }) {
-  if (!cron.enabled || !cron.next_run_at) return <>-</>;
-  return <><Time at={cron.next_run_at} /><div class="quiet">{clockTime(cron.next_run_at, cron.timezone)} {cron.timezone}</div></>;
+  if (!cron.enabled || !cron.next_run_at) return <>–</>;
+  return <div class="two"><Time at={cron.next_run_at} /><div class="quiet">{clockTime(cron.next_run_at, cron.timezone)} {cron.timezone}</div></div>;
 }
 
 /** Return an instant as the clocks of a zone show it; empty for a zone that the browser does not know. */

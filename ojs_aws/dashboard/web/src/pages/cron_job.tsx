@@ -3,7 +3,7 @@
 import { ActionButton } from "../action";
 import { call, read } from "../api";
 import { at, readSource } from "../json_source";
-import { ExactTime, Facts, Heading, JobLink, QueueLink, State, Time } from "../parts";
+import { Card, ExactTime, Facts, Heading, JobLink, QueueLink, State, Time } from "../parts";
 import { useData } from "../polling";
 import { Table } from "../table";
 import { between } from "../times";
@@ -30,20 +30,17 @@ const RUNS = 50;
 export function CronJob({ id }: { id: string }) {
   const loaded = useData(() => load(id), 15, `cron ${id}`);
   const { data } = loaded;
-  if (!data) return <Heading text={`Cron job ${id}`} of={loaded} />;
+  if (!data) return <Heading text={`Cron job ${id}`} kind="Cron job" of={loaded} />;
   const { cron } = data;
   return (
     <>
-      <Heading text={`Cron job ${id}`} of={loaded}>
-        <div class="buttons">
-          <ActionButton isSmall={false} action={() => cronTrigger(id)} />
-          <ActionButton isSmall={false} action={() => cronChange(id, !cron.enabled)} />
-        </div>
+      <Heading text={`Cron job ${id}`} kind="Cron job" of={loaded} beside={<State name={cron.enabled ? "open" : "paused"} />}>
+        <ActionButton isSmall={false} isMain action={() => cronTrigger(id)} />
+        <ActionButton isSmall={false} action={() => cronChange(id, !cron.enabled)} />
       </Heading>
       {cron.description && <p>{cron.description}</p>}
-      <Facts
+      <section class="card facts-card"><Facts
         facts={[
-          ["State", <State name={cron.enabled ? "active" : "paused"} />],
           ["Schedule", <><code>{cron.expression}</code> in {cron.timezone}</>],
           ["Next run", <NextRun cron={cron} />],
           ["Runs so far", cron.run_count],
@@ -51,9 +48,9 @@ export function CronJob({ id }: { id: string }) {
           ["Type", cron.type],
           ["Queue", <QueueLink name={cron.queue} />],
         ]}
-      />
+      /></section>
       <NextRuns cron={cron} runs={cron.next_runs ?? []} />
-      <h2>Runs of the last week</h2>
+      <Card title="Runs of the last week">
       <Table
         label="Runs"
         rows={data.runs}
@@ -61,13 +58,14 @@ export function CronJob({ id }: { id: string }) {
         none="It has not run in the last week."
         columns={[
           { name: "Due", show: (run) => <Time at={run.scheduled_at} /> },
-          { name: "State", show: (run) => <State name={run.state} /> },
-          { name: "Job", show: (run) => (run.job_id ? <JobLink id={run.job_id} /> : "-") },
+          { name: "State", kind: "state", show: (run) => <State name={run.state} /> },
+          { name: "Job", show: (run) => (run.job_id ? <JobLink id={run.job_id} /> : "–") },
           { name: "Began", show: (run) => <Time at={run.started_at} /> },
-          { name: "Took", isNumber: true, show: (run) => between(run.started_at, run.completed_at) || "-" },
-          { name: "Why it did not run", show: (run) => run.reason ?? "-" },
+          { name: "Took", isNumber: true, show: (run) => between(run.started_at, run.completed_at) || "–" },
+          { name: "Why it did not run", show: (run) => run.reason ?? "–" },
         ]}
       />
+      </Card>
       <Value title="The job that it enqueues" text={data.template} />
     </>
   );
@@ -77,7 +75,7 @@ export function CronJob({ id }: { id: string }) {
 function NextRuns({ cron, runs }: { cron: CronRow; runs: readonly string[] }) {
   return (
     <>
-      <h2>Next runs</h2>
+      <Card title="Next runs">
       <Table
         label="Next runs"
         rows={runs}
@@ -89,6 +87,7 @@ function NextRuns({ cron, runs }: { cron: CronRow; runs: readonly string[] }) {
           { name: "In your zone", show: (at) => <ExactTime at={at} /> },
         ]}
       />
+      </Card>
     </>
   );
 }

@@ -5,7 +5,9 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link, open, queryText } from "../address";
 import { call, read, readIfAllowed } from "../api";
-import { Facts, Heading, JobLink, QueueLink, StaleNote, Time, Waiting, atLeast } from "../parts";
+import { Chips, FilterForm } from "../chips";
+import { Menu, copyCommand } from "../menu";
+import { Card, Empty, ErrorText, Heading, JobLink, QueueLink, StaleNote, Time, TypeLink, Waiting, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Failure, Pagination } from "../shapes";
@@ -29,7 +31,7 @@ interface Everything {
 
 type Filter = Readonly<Partial<Record<"queue" | "type" | "error_type", string>>>;
 
-const FILTER = [["queue", "Queue"], ["type", "Type"], ["error_type", "Error type"]] as const;
+const FILTER = [["queue", "Queue", "any"], ["type", "Type", "any"], ["error_type", "Error type", "any"]] as const;
 
 export function DeadLetters() {
   const query = address.value.query;
@@ -44,24 +46,43 @@ export function DeadLetters() {
   return (
     <>
       <Heading text="Dead letters" />
-      <FilterForm key={queryText(filter)} filter={filter} />
       {data ? <><StaleNote error={error} /><Found data={data} filter={filter} cursor={cursor} /></> : <Waiting error={error} />}
     </>
   );
 }
 
-function FilterForm({ filter }: { filter: Filter }) {
-  const [draft, setDraft] = useState(filter);
+function FilterChips({ filter }: { filter: Filter }) {
+  const set = FILTER.flatMap(([name, label]) => (filter[name] ? [[label, filter[name], link(["dead-letters"], { ...filter, [name]: undefined })] as const] : []));
   return (
-    <form class="filter" aria-label="Filter" onSubmit={(event) => { event.preventDefault(); open(["dead-letters"], { ...draft }); }}>
-      {FILTER.map(([name, label]) => (
-        <label key={name}>
-          {label}
-          <input value={draft[name] ?? ""} placeholder="any" spellcheck={false} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} />
-        </label>
-      ))}
-      <button type="submit" class="main">Show</button>
-    </form>
+    <div class="chips">
+      <Chips set={set} label="Filter by queue, type or error" form={(close) => <Form filter={filter} close={close} />} />
+      <div class="end">Newest first</div>
+    </div>
+  );
+}
+
+function Form({ filter, close }: { filter: Filter; close: () => void }) {
+  const [draft, setDraft] = useState(filter);
+  return <FilterForm fields={FILTER} draft={draft} change={setDraft} submit={() => { close(); open(["dead-letters"], { ...draft }); }} />;
+}
+
+/** The largest groups of dead letters, each a link to them. */
+function Facet({ title, name, counts }: { title: string; name: "queue" | "error_type"; counts: Counts }) {
+  const found = Object.entries(counts).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, 3);
+  const most = Math.max(1, ...found.map(([, count]) => count ?? 0));
+  return (
+    <Card title={title}>
+      {found.length === 0 && <p class="quiet">None.</p>}
+      <ul class="bars">
+        {found.map(([value, count = 0]) => (
+          <li key={value}>
+            <a href={link(["dead-letters"], { [name]: value })}>{value}</a>
+            <svg class="st-discarded" viewBox="0 0 72 6" preserveAspectRatio="none" aria-hidden="true"><rect class="base" width="72" height="6" /><rect width={(72 * count) / most} height="6" /></svg>
+            <span class="count">{count.toLocaleString("en")}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
   );
 }
 
@@ -70,33 +91,43 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
   const next = page.pagination.next_cursor;
   return (
     <>
-      {stats && <Facts
-        facts={[
-          ["Dead letters", atLeast(stats.total, stats.total_is_exact)],
-          ["Oldest", <Time at={stats.oldest_at} />],
-          ["Most frequent errors", most(stats.by_error_type)],
-          ["Most affected queues", most(stats.by_queue)],
-        ]}
-      />}
+      {stats && (
+        <div class="thirds">
+          <Card title={`${atLeast(stats.total, stats.total_is_exact)} dead letters`}>
+            <p>{stats.oldest_at ? <>The oldest failed <Time at={stats.oldest_at} />.</> : "Jobs that failed for good are kept here, if their retry policy says so."}</p>
+            <p class="quiet">To replay one cause at once, filter by it and choose <em>Act on all</em> among the <a href={link(["jobs"], { state: "discarded", queue: filter.queue, type: filter.type })}>discarded jobs</a>.</p>
+          </Card>
+          <Facet title="By error" name="error_type" counts={stats.by_error_type} />
+          <Facet title="By queue" name="queue" counts={stats.by_queue} />
+        </div>
+      )}
+      <FilterChips filter={filter} />
       <Table
         label="Dead letters"
         rows={page.jobs}
         nameOf={(job) => job.id}
-        none="There are no dead letters here."
+        none={<Empty title="There are no dead letters here."><p>A job becomes one if its last attempt fails, and its retry policy has <code>on_exhaustion: dead_letter</code>.</p></Empty>}
         columns={[
-          { name: "Job", show: (job) => <JobLink id={job.id} /> },
-          { name: "Type", show: (job) => job.type },
-          { name: "Queue", show: (job) => <QueueLink name={job.queue} /> },
-          { name: "Attempts", isNumber: true, show: (job) => job.total_attempts ?? "-" },
-          { name: "Discarded", show: (job) => <Time at={job.discarded_at} /> },
-          { name: "Error", show: (job) => [job.error?.type, job.error?.message].filter(Boolean).join(": ").slice(0, 100) },
+          { name: "Type", kind: "name", show: (job) => <TypeLink id={job.id} type={job.type} /> },
+          { name: "Id", kind: "id", show: (job) => <JobLink id={job.id} /> },
+          { name: "Queue", kind: "fact", show: (job) => <QueueLink name={job.queue} /> },
+          { name: "Error", kind: "error", show: (job) => <ErrorText error={job.error} /> },
+          { name: "Attempts", isNumber: true, from: 900, show: (job) => job.total_attempts ?? "–" },
+          { name: "Discarded", isNumber: true, show: (job) => <Time at={job.discarded_at} /> },
           {
             name: "Change",
+            kind: "actions",
             show: (job) => (
               <div class="buttons">
                 <ActionButton action={() => replay(job.id)} />
-                <ActionButton label="Edit …" action={() => editAndReplay(job.id)} />
-                <ActionButton action={() => deleteDeadLetter(job.id)} />
+                <Menu
+                  label={`More for ${job.id.slice(-6)}`}
+                  items={[
+                    { label: "Edit and replay …", icon: "edit", action: () => editAndReplay(job.id) },
+                    copyCommand(ojsAws("dead-letter", "retry", job.id)),
+                    { label: "Delete …", icon: "trash", action: () => deleteDeadLetter(job.id), isDangerous: true },
+                  ]}
+                />
               </div>
             ),
           },
@@ -108,11 +139,6 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
       </div>
     </>
   );
-}
-
-function most(counts: Counts): string {
-  const found = Object.entries(counts).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, 3);
-  return found.map(([name, count]) => `${name} (${count})`).join(", ") || "-";
 }
 
 function replay(id: string): Action {

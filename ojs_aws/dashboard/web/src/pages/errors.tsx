@@ -2,10 +2,13 @@
 
 import { address, link, open, queryText } from "../address";
 import { read } from "../api";
-import { Code, ExactTime, Heading, JobLink, QueueLink, StaleNote, Time, Waiting, atLeast, counted } from "../parts";
+import { shown } from "../bidi";
+import { Icon } from "../icons";
+import { Code, Empty, ExactTime, Heading, JobLink, StaleNote, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { Table } from "../table";
+import { noteCount } from "../totals";
 
 interface ErrorGroup {
   readonly type: string;
@@ -37,14 +40,12 @@ export function Errors() {
   return (
     <>
       <Heading text="Errors" />
-      <div class="filter">
-        <label>
-          Failed in
-          <select value={since} onChange={(event) => open(["errors"], { queue, since: event.currentTarget.value })}>
-            {PERIODS.map(([each, label]) => <option key={each} value={each}>{label}</option>)}
-          </select>
-        </label>
-        {queue && <p>In the queue <QueueLink name={queue} />. <a href={link(["errors"], { since })}>All queues</a></p>}
+      <div class="chips">
+        {queue && <span class="chip"><span>Queue <strong>{queue}</strong></span><a href={link(["errors"], { since })} aria-label="All queues"><Icon name="close" isSmall /></a></span>}
+        {data && <Summary found={data} />}
+        <div class="end segments" role="group" aria-label="Failed in">
+          {PERIODS.map(([each, label, short]) => <button key={each} type="button" class="small" aria-pressed={each === since} onClick={() => open(["errors"], { queue, since: each })}><span class="left-out">{label}: </span>{short}</button>)}
+        </div>
       </div>
       {data ? <><StaleNote error={error} /><Groups found={data} period={name} /></> : <Waiting error={error} />}
       <p class="quiet">The same on the command line:</p>
@@ -53,28 +54,34 @@ export function Errors() {
   );
 }
 
-function Groups({ found, period }: { found: ErrorGroups; period: string }) {
-  const shown = found.groups.reduce((sum, group) => sum + group.count, 0);
+function Summary({ found }: { found: ErrorGroups }) {
+  const all = found.groups.reduce((sum, group) => sum + group.count, 0);
   return (
-    <>
-      <p>
-        {atLeast(shown + found.ungrouped, found.is_exact)} failed attempts since <ExactTime at={found.since} />, the beginning of an hour.{" "}
+      <span class="quiet">
+        {counted(found.groups.length, "kind")} · {" "}
+        {atLeast(all + found.ungrouped, found.is_exact)} failed attempts since <ExactTime at={found.since} />, the beginning of an hour.{" "}
         {found.ungrouped > 0 && <>{counted(found.ungrouped, "failure")} belong to no group. </>}
         {found.has_more && "There are more groups."}
-      </p>
+      </span>
+  );
+}
+
+function Groups({ found, period }: { found: ErrorGroups; period: string }) {
+  noteCount("errors", found.groups.length);
+  return (
+    <>
       <Table
         label="Errors"
         rows={found.groups}
         nameOf={(group) => `${group.type} ${group.message}`}
-        none={`Nothing failed in ${period}.`}
+        none={<Empty title={`Nothing failed in ${period}.`}><p>Failed attempts are grouped here by their error, with jobs to look at. An error is whatever a handler raises.</p></Empty>}
         columns={[
           { name: "Failures", isNumber: true, show: (group) => group.count.toLocaleString("en") },
-          { name: "Error", show: (group) => <Message group={group} /> },
-          { name: "Last seen", show: (group) => <Time at={group.last_seen} /> },
-          { name: "First seen", show: (group) => <Time at={group.first_seen} /> },
+          { name: "Error", kind: "wide", show: (group) => <Message group={group} /> },
           { name: "Jobs with it in", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded", error: errorOf(group) })}>{each}</a></div>) },
-          { name: "For example", show: (group) => group.job_ids.map((id) => <div key={id} class="line"><JobLink id={id} /></div>) },
-          { name: "Dead letters", show: (group) => group.type && <a href={link(["dead-letters"], { error_type: group.type })}>of this type</a> },
+          { name: "Seen", isNumber: true, show: (group) => <div class="two"><Time at={group.last_seen} /><div class="quiet">since <Time at={group.first_seen} /></div></div> },
+          { name: "For example", from: 900, show: (group) => group.job_ids.map((id) => <div key={id} class="line"><JobLink id={id} /></div>) },
+          { name: "Dead letters", from: 1200, show: (group) => group.type && <a href={link(["dead-letters"], { error_type: group.type })}>of this type</a> },
         ]}
       />
     </>
@@ -85,9 +92,9 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
 function Message({ group }: { group: ErrorGroup }) {
   const example = group.example ?? group.message;
   return (
-    <div class="wide">
-      <strong>{group.type}</strong> {example}
-      {group.count > 1 && example !== group.message && <div class="quiet">and others like it: {group.message}</div>}
+    <div class="two">
+      <strong>{group.type}</strong> <span class="cut" title={shown(example)}>{shown(example)}</span>
+      {group.count > 1 && example !== group.message && <div class="quiet cut" title={shown(group.message)}>and others like it: {shown(group.message)}</div>}
     </div>
   );
 }

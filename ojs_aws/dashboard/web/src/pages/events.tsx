@@ -1,10 +1,13 @@
 // The lifecycle events as they come, the newest first.
 
 import { useRef, useState } from "preact/hooks";
-import { address, open, queryText } from "../address";
+import { address, link, open, queryText } from "../address";
 import { call } from "../api";
 import { type Source, at, readSource } from "../json_source";
-import { Code, Heading, JobLink, QueueLink, StaleNote, Time, Waiting } from "../parts";
+import { shown } from "../bidi";
+import { Chips, FilterForm } from "../chips";
+import { Icon } from "../icons";
+import { Code, Empty, Heading, JobLink, QueueLink, StaleNote, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { Table } from "../table";
@@ -86,11 +89,17 @@ function EventTail({ name, filter }: { name: string; filter: Filter }) {
   const words = FILTER.flatMap(([each]) => (filter[each] ? [`--${OPTIONS[each]}`, filter[each]] : []));
   return (
     <>
-      <Heading text="Events">
-        <button type="button" aria-pressed={isHeld} onClick={() => setHeld(!isHeld)}>Hold</button>
-      </Heading>
-      <FilterForm filter={filter} />
-      <p role="status" class="quiet">{isHeld ? `Held; ${missed < 0 ? `at least ${KEPT}` : missed} newer.` : "New events appear at the top."}</p>
+      <Heading text="Events" />
+      <div class="chips">
+        <Chips
+          set={FILTER.flatMap(([each, label]) => (filter[each] ? [[label, filter[each], link(["events"], { ...filter, [each]: undefined })] as const] : []))}
+          form={(close) => <Form filter={filter} close={close} />}
+        />
+        <div class="end">
+          <span role="status">{isHeld ? `Held; ${missed < 0 ? `at least ${KEPT}` : missed} newer.` : "New events appear at the top."}</span>
+          <button type="button" class="small" aria-pressed={isHeld} onClick={() => setHeld(!isHeld)}><Icon name="paused" isSmall />Hold</button>
+        </div>
+      </div>
       {data ? (
         <>
           <StaleNote error={error} />
@@ -107,24 +116,17 @@ function EventTail({ name, filter }: { name: string; filter: Filter }) {
 
 const OPTIONS = { types: "type", queue: "queue", job_id: "job" } as const;
 
-function FilterForm({ filter }: { filter: Filter }) {
+function Form({ filter, close }: { filter: Filter; close: () => void }) {
   const [draft, setDraft] = useState(filter);
   return (
-    <form class="filter" aria-label="Filter" onSubmit={(event) => { event.preventDefault(); open(["events"], { ...draft }); }}>
-      {FILTER.map(([name, label, hint]) => (
-        <label key={name}>
-          {label}
-          <input value={draft[name] ?? ""} placeholder={hint} spellcheck={false} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} />
-        </label>
-      ))}
+    <FilterForm fields={FILTER} draft={draft} change={setDraft} submit={() => { close(); open(["events"], { ...draft }); }}>
       <fieldset>
         <legend>Also show</legend>
         <label>
           <input type="checkbox" checked={draft.heartbeats === "true"} onChange={(event) => setDraft({ ...draft, heartbeats: event.currentTarget.checked ? "true" : "" })} /> heartbeats and progress
         </label>
       </fieldset>
-      <button type="submit" class="main">Show</button>
-    </form>
+    </FilterForm>
   );
 }
 
@@ -134,14 +136,14 @@ function EventTable({ rows }: { rows: readonly Row[] }) {
       label="Events"
       rows={rows}
       nameOf={({ event }) => event.id}
-      none="Nothing has happened yet."
+      none={<Empty title="Nothing has happened yet."><p>Each change of a job, a queue or a worker is an event. They appear here as they come.</p></Empty>}
       columns={[
-        { name: "When", show: ({ event }) => <Time at={event.time} /> },
-        { name: "Event", show: ({ event }) => event.type },
+        { name: "When", kind: "fact", show: ({ event }) => <Time at={event.time} /> },
+        { name: "Event", kind: "name", show: ({ event }) => event.type },
         { name: "About", show: ({ event }) => about(event) },
-        { name: "Job type", show: ({ event }) => textOf(event.data["job_type"]) },
-        { name: "Queue", show: ({ event }) => (typeof event.data["queue"] === "string" ? <QueueLink name={event.data["queue"]} /> : "-") },
-        { name: "Data", show: ({ text }) => <details><summary>as published</summary><pre tabIndex={0} aria-label="Data of the event">{text}</pre></details> },
+        { name: "Job type", from: 900, show: ({ event }) => textOf(event.data["job_type"]) },
+        { name: "Queue", show: ({ event }) => (typeof event.data["queue"] === "string" ? <QueueLink name={event.data["queue"]} /> : "–") },
+        { name: "Data", show: ({ text }) => <details><summary>as published</summary><pre tabIndex={0} aria-label="Data of the event">{shown(text)}</pre></details> },
       ]}
     />
   );
@@ -149,9 +151,9 @@ function EventTable({ rows }: { rows: readonly Row[] }) {
 
 function about(event: LogEvent) {
   const subject = event.subject ?? "";
-  return event.type.startsWith("job.") && JOB_ID.test(subject) ? <JobLink id={subject} /> : <span class="id">{subject || "-"}</span>;
+  return event.type.startsWith("job.") && JOB_ID.test(subject) ? <JobLink id={subject} /> : <span class="id">{subject || "–"}</span>;
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "-";
+  return typeof value === "string" ? value : "–";
 }

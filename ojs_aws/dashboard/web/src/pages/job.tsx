@@ -3,9 +3,12 @@
 import { ActionButton } from "../action";
 import { link } from "../address";
 import { call } from "../api";
+import { shown } from "../bidi";
 import { type Source, at, readSource } from "../json_source";
-import { CopyButton, Facts, Heading, QueueLink, State, Time } from "../parts";
+import { Menu, type MenuItem, copyCommand } from "../menu";
+import { Card, CopyIcon, Facts, Heading, Id, QueueLink, State, Time } from "../parts";
 import { useData } from "../polling";
+import { ojsAws } from "../quoting";
 import type { Failure, Spread } from "../shapes";
 import { between, duration, measured, now } from "../times";
 import { FailureText } from "./failure";
@@ -88,46 +91,66 @@ export function Job({ id }: { id: string }) {
   };
   const loaded = useData(load, 5, `job ${id}`);
   const { data } = loaded;
-  if (!data) return <Heading text={`Job ${id}`} of={loaded} />;
+  if (!data) return <Heading text={`Job ${id}`} kind="Job" of={loaded} />;
   const { job, source, progress, why, usual } = data;
   return (
     <>
-      <Heading text={job.type} of={loaded}>
-        <div class="buttons">
-          {job.state === "discarded" && <ActionButton isSmall={false} action={() => retryJob(id)} />}
-          {job.state === "discarded" && job.retry_policy?.on_exhaustion === "dead_letter" && <ActionButton isSmall={false} label="Edit and replay" action={() => editAndReplay(id)} />}
-          {job.state === "discarded" && job.retry_policy?.on_exhaustion === "dead_letter" && <ActionButton isSmall={false} action={() => deleteDeadLetter(id)} />}
-          {WAITING.includes(job.state) && <ActionButton isSmall={false} label="Change priority" action={() => prioritizeJob(id, job.priority)} />}
-          {!TERMINAL.includes(job.state) && <ActionButton isSmall={false} action={() => cancelJob(id)} />}
-        </div>
+      <Heading text={`Job ${job.type}`} kind="Job" of={loaded} beside={<><State name={job.state} /><Id id={job.id} /></>}>
+        <Actions job={job} />
       </Heading>
-      <Facts
-        facts={[
-          ["Id", <><span class="id">{job.id}</span> <CopyButton text={job.id} /></>],
-          ["State", <State name={job.state} />],
-          ["Queue", <QueueLink name={job.queue} />],
-          ["Attempt", `${job.attempt} of ${job.max_attempts}`],
-          ["Priority", job.priority],
-          ...(job.timeout_ms ? [["Time limit of an attempt", duration(job.timeout_ms)] as const] : []),
-          ["Created", <Time at={job.created_at} />],
-          ...optional("Due", job.scheduled_at),
-          ...optional("Next attempt", job.next_attempt_at),
-          ...optional("Expires", job.expires_at),
-          ...(job.workflow_id ? [["Workflow", <a class="id" href={link(["workflows", job.workflow_id])}>{job.workflow_id}</a>] as const] : []),
-          ...(unique(job) ? [["Unique", unique(job)] as const] : []),
-          ...(traceOf(job) ? [["Trace", <><span class="id">{traceOf(job)}</span> <CopyButton text={traceOf(job)} /></>] as const] : []),
-          ...(progress?.updated_at ? [["Progress", <>{progress.percentage} % {progress.message} (<Time at={progress.updated_at} />)</>] as const] : []),
-        ]}
-      />
-      {why && <JobWhy id={id} queue={job.queue} why={why} />}
-      {job.state === "active" && usual && <Usual job={job} usual={usual} />}
-      {job.error && <><h2>Latest error</h2><FailureText failure={job.error} /></>}
-      <JobArguments source={source} />
-      <h2>Timeline</h2>
-      <Timeline history={job.history} events={job.events?.items ?? []} />
-      {job.events?.has_more && <p class="quiet">The event log has more <a href={link(["events"], { job_id: id })}>events of this job</a>.</p>}
-      <JobData source={source} progress={progress?.data ?? "null"} />
-      <JobCopy source={source} />
+      <div class="with-rail">
+        <div>
+          {why && <JobWhy id={id} queue={job.queue} why={why} />}
+          {job.error && <FailureText failure={job.error} isMain />}
+          <JobArguments source={source} />
+          <Card title="Timeline">
+            <Timeline history={job.history} events={job.events?.items ?? []} />
+            {job.events?.has_more && <p class="quiet">The event log has more <a href={link(["events"], { job_id: id })}>events of this job</a>.</p>}
+          </Card>
+          <JobData source={source} progress={progress?.data ?? "null"} />
+          <JobCopy source={source} />
+        </div>
+        <aside class="rail" aria-label="Facts">
+          <section class="card">
+            <Facts
+              facts={[
+                ["Queue", <QueueLink name={job.queue} />],
+                ["Attempt", `${job.attempt} of ${job.max_attempts}`],
+                ["Priority", job.priority],
+                ...(job.timeout_ms ? [["Time limit", `${duration(job.timeout_ms)} an attempt`] as const] : []),
+                ["Created", <Time at={job.created_at} />],
+                ...optional("Due", job.scheduled_at),
+                ...optional("Next attempt", job.next_attempt_at),
+                ...optional("Expires", job.expires_at),
+                ...(job.workflow_id ? [["Workflow", <Id id={job.workflow_id} to={link(["workflows", job.workflow_id])} />] as const] : []),
+                ...(unique(job) ? [["Unique", unique(job)] as const] : []),
+                ...(traceOf(job) ? [["Trace", <><span class="id">{traceOf(job)}</span> <CopyIcon text={traceOf(job)} label="Copy the trace" /></>] as const] : []),
+                ...(progress?.updated_at ? [["Progress", <>{progress.percentage} % {shown(progress.message ?? "")} (<Time at={progress.updated_at} />)</>] as const] : []),
+              ]}
+            />
+          </section>
+          {job.state === "active" && usual && <Card title={`Compared with ${job.queue}`}><Usual job={job} usual={usual} /></Card>}
+        </aside>
+      </div>
+    </>
+  );
+}
+
+/** What can be done with a job: at most two buttons, and a menu. */
+function Actions({ job }: { job: JobDetail }) {
+  const { id, state } = job;
+  const isDead = state === "discarded" && job.retry_policy?.on_exhaustion === "dead_letter";
+  const items: readonly MenuItem[] = [
+    ...(isDead ? [{ label: "Edit and replay …", icon: "edit" as const, action: () => editAndReplay(id) }] : []),
+    copyCommand(ojsAws("jobs", "show", id)),
+    ...(TERMINAL.includes(state) ? [] : [{ label: "Cancel the job …", icon: "cancelled" as const, action: () => cancelJob(id), isDangerous: true }]),
+    ...(isDead ? [{ label: "Delete …", icon: "trash" as const, action: () => deleteDeadLetter(id), isDangerous: true }] : []),
+  ];
+  return (
+    <>
+      {state === "discarded" && <ActionButton isSmall={false} isMain icon="retryable" action={() => retryJob(id)} />}
+      {WAITING.includes(state) && <ActionButton isSmall={false} label="Change priority" action={() => prioritizeJob(id, job.priority)} />}
+      <Menu items={items} />
     </>
   );
 }

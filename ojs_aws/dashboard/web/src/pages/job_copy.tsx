@@ -33,13 +33,12 @@ export function JobCopy({ source }: { source: Source }) {
   const body = draft ?? copy.replace("{", `{"id":"${id}",`);
   return (
     <>
-      <h2>A copy of this job</h2>
-      <details>
-        <summary>Enqueue a copy</summary>
+      <details class="card fold">
+        <summary><h2>Enqueue a copy</h2> <span class="quiet">of this job, changed or not</span></summary>
         <Enqueue body={body} setBody={setDraft} />
       </details>
-      <details>
-        <summary>As curl, Python and ojs-aws</summary>
+      <details class="card fold">
+        <summary><h2>Send it again</h2> <span class="quiet">As curl, Python and ojs-aws</span></summary>
         <Programs body={copy} />
       </details>
     </>

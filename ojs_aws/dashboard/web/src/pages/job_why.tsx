@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { link } from "../address";
 import { call } from "../api";
-import { CopyButton, JobLink, QueueLink, Sentence, Time } from "../parts";
+import { Icon, LOOKS } from "../icons";
+import { CopyIcon, JobLink, QueueLink, Sentence, Time } from "../parts";
 import { ojsAws } from "../quoting";
 
 interface Reason {
@@ -49,7 +50,7 @@ export function Reasons({ why, queue }: { why: Why; queue: string }) {
           {reason.until && !reason.message.includes(reason.until) && <> Until: <Time at={reason.until} />.</>}
           {VIEWS[reason.code] && <> {VIEWS[reason.code]?.(queue)}</>}
           {(reason.data?.held_by ?? []).map((holder) => <> <JobLink id={holder} /></>)}
-          {reason.hint?.startsWith("ojs-aws ") && <> <code>{reason.hint}</code></>}
+          {reason.hint?.startsWith("ojs-aws ") && <> <CopyIcon text={reason.hint} label="Copy the command" icon="command" /></>}
         </li>
       ))}
     </ul>
@@ -58,10 +59,10 @@ export function Reasons({ why, queue }: { why: Why; queue: string }) {
 
 export function JobWhy({ id, queue, why }: { id: string; queue: string; why: Why }) {
   return (
-    <>
-      <h2>{why.state === "active" ? "Now" : "Why it does not run"}</h2>
+    <section class={`card why st-${LOOKS[why.state]?.[1] ?? "note"}`}>
+      <h2><Icon name={LOOKS[why.state]?.[0] ?? "note"} />{why.state === "active" ? "Now" : "Why it does not run"}</h2>
       <Reasons why={why} queue={queue} />
-      <p class="quiet">Checked: {why.checked.join(", ")}. <code>{ojsAws("why", id)}</code> <CopyButton text={ojsAws("why", id)} /></p>
-    </>
+      <div class="line quiet"><span>Checked: {why.checked.join(", ")}</span><CopyIcon text={ojsAws("why", id)} label="Copy the command" icon="command" /></div>
+    </section>
   );
 }

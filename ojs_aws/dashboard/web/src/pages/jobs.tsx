@@ -1,163 +1,163 @@
-// The list of jobs. The filter is the address, so that it can be kept and sent to somebody.
+// The list of jobs, and what can be done with the chosen ones or with all that match.
 
 import { useState } from "preact/hooks";
 import { ActionButton } from "../action";
-import { address, link, open, queryText } from "../address";
+import { address, link, queryText } from "../address";
 import { read } from "../api";
-import { Heading, JobLink, QueueLink, StaleNote, State, Time, Waiting, counted, matching } from "../parts";
+import { Icon } from "../icons";
+import { Menu, type MenuItem, copyCommand } from "../menu";
+import { Empty, ErrorText, Heading, JobLink, QueueLink, StaleNote, State, Time, TypeLink, Waiting, counted, matching } from "../parts";
 import { useData } from "../polling";
-import { instantOf } from "../times";
-import { type JobPage, type JobRow, STATES } from "../shapes";
+import { ojsAws } from "../quoting";
+import { between, duration, now } from "../times";
+import { noteTypes } from "../types_seen";
+import type { JobPage, JobRow } from "../shapes";
 import { type Column, Table } from "../table";
 import { copiesOf } from "./copy_jobs";
 import { type JobFilter, TERMINAL, changeAll } from "./bulk_changes";
 import { Interrupted } from "./interrupted";
-import { cancelOf, retryOf } from "./job_actions";
-
-const FILTER = ["queue", "state", "type", "since", "until", "tag", "error"] as const;
+import { cancelJob, cancelOf, retryJob, retryOf } from "./job_actions";
+import { FILTER, JobChips, StateTabs } from "./job_filter";
 
 export function Jobs() {
   const query = address.value.query;
   const filter: JobFilter = Object.fromEntries(FILTER.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
   const cursor = query.get("cursor") ?? "";
   const path = `admin/jobs${queryText({ ...filter, cursor, limit: "50" })}`;
-  const { data, error, isOld = false } = useData(async () => ({ page: await read<JobPage>(path), filter, cursor, path }), 10, path, true);
+  const load = async () => {
+    const page = await read<JobPage>(path);
+    noteTypes(page.items.map((job) => job.type));
+    return { page, filter, cursor, path };
+  };
+  const { data, error, isOld = false } = useData(load, 10, path, true);
   return (
     <>
       <Heading text="Jobs" />
       <Interrupted />
-      <Filter key={queryText(filter)} filter={filter} />
+      <StateTabs filter={filter} />
       {data ? (
-        <div class={isOld ? "old" : ""} aria-busy={isOld}>
+        <>
           <StaleNote error={error} />
-          <Found page={data.page} filter={data.filter} cursor={data.cursor} key={data.path} />
-        </div>
+          <Found page={data.page} filter={data.filter} cursor={data.cursor} key={data.path} isOld={isOld} />
+        </>
       ) : (
-        <Waiting error={error} />
+        <><div class="chips"><JobChips key={queryText(filter)} filter={filter} /></div><Waiting error={error} /></>
       )}
     </>
   );
 }
 
-function Filter({ filter }: { filter: JobFilter }) {
-  const [draft, setDraft] = useState(filter);
-  const states = (draft.state ?? "").split(",").filter(Boolean);
-  const text = (name: "queue" | "type" | "since" | "until" | "tag" | "error", label: string, hint: string) => (
-    <label>
-      {label}
-      <input value={draft[name] ?? ""} placeholder={hint} spellcheck={false} onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} />
-    </label>
-  );
-  const toggle = (state: string, isOn: boolean): void =>
-    setDraft({ ...draft, state: STATES.filter((each) => (each === state ? isOn : states.includes(each))).join(",") });
-  return (
-    <form class="filter" aria-label="Filter" onSubmit={(event) => { event.preventDefault(); open(["jobs"], { ...draft, since: instantOf(draft.since ?? ""), until: instantOf(draft.until ?? "") }); }}>
-      {text("queue", "Queue", "any")}
-      {text("type", "Type", "mail.send or mail.*")}
-      {text("since", "Created since", "2h or 2026-01-31T12:00:00Z")}
-      {text("until", "Created until", "30m or 2026-01-31T13:00:00Z")}
-      {text("tag", "Tag", "any")}
-      {text("error", "Error contains", "SmtpError: mailbox")}
-      <fieldset>
-        <legend>State</legend>
-        {STATES.map((state) => (
-          <label key={state}>
-            <input type="checkbox" checked={states.includes(state)} onChange={(event) => toggle(state, event.currentTarget.checked)} /> {state}
-          </label>
-        ))}
-      </fieldset>
-      <button type="submit" class="main">Show</button>
-    </form>
-  );
+/** What a job does now, or did last. */
+function Happens({ job }: { job: JobRow }) {
+  if (job.state === "active") return <>runs since <Time at={job.started_at} />{job.worker_id && <span class="quiet"> on {job.worker_id}</span>}</>;
+  if (job.state === "available") return <>waits for {duration(Math.max(0, now.value - Date.parse(job.enqueued_at ?? job.created_at)))}</>;
+  if (job.state === "pending") return <>held by a workflow</>;
+  if (job.state === "retryable") return <>retries <Time at={job.next_attempt_at} /></>;
+  if (job.state === "scheduled") return <>runs <Time at={job.scheduled_at} /></>;
+  if (job.state === "completed" && job.completed_at) return <>ran {between(job.started_at, job.completed_at)}</>;
+  if (job.state === "discarded") return <>{job.dead_letter ? "kept as dead letter" : "failed for good"}</>;
+  return null;
 }
 
-/** What the list says of jobs that are executed. */
-const RUNNING: readonly Column<JobRow>[] = [
-  { name: "Runs since", show: (job) => <Time at={job.state === "active" ? job.started_at : undefined} /> },
-  { name: "Worker", show: (job) => (job.state === "active" && job.worker_id) || "-" },
-];
+function itemsOf(job: JobRow): readonly MenuItem[] {
+  return [
+    ...(job.state === "discarded" ? [{ label: "Retry …", icon: "retryable" as const, action: () => retryJob(job.id) }] : []),
+    copyCommand(ojsAws("why", job.id)),
+    ...(TERMINAL.includes(job.state) ? [] : [{ label: "Cancel …", icon: "cancelled" as const, action: () => cancelJob(job.id), isDangerous: true }]),
+  ];
+}
 
-function Found({ page, filter, cursor }: { page: JobPage; filter: JobFilter; cursor: string }) {
+function Found({ page, filter, cursor, isOld }: { page: JobPage; filter: JobFilter; cursor: string; isOld: boolean }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const { total, next_cursor: next, examined } = page.pagination;
   const choose = (ids: readonly string[], isOn: boolean): void => {
     const rest = [...chosen].filter((id) => !ids.includes(id));
     setChosen(new Set(isOn ? [...rest, ...ids] : rest));
   };
-  const ids = [...chosen];
   const all = page.items.map((job) => job.id);
-  const gone = ids.filter((id) => !all.includes(id)).length;
-  const runs = page.items.some((job) => job.state === "active");
   const isAll = all.length > 0 && all.every((id) => chosen.has(id));
+  const hasOneState = Boolean(filter.state) && !filter.state?.includes(",");
+  const columns: readonly Column<JobRow>[] = [
+    {
+      name: "Choose",
+      kind: "check",
+      head: <input type="checkbox" aria-label="Choose all on this page" checked={isAll} indeterminate={chosen.size > 0 && !isAll} onChange={() => choose(all, !isAll)} />,
+      show: (job) => <input type="checkbox" aria-label={`Choose ${job.id}`} checked={chosen.has(job.id)} onChange={(event) => choose([job.id], event.currentTarget.checked)} />,
+    },
+    { name: "Type", kind: "name", show: (job) => <TypeLink id={job.id} type={job.type} /> },
+    { name: "Id", kind: "id", show: (job) => <JobLink id={job.id} /> },
+    ...(hasOneState ? [] : [{ name: "State", kind: "state" as const, show: (job: JobRow) => <State name={job.state} /> }]),
+    { name: "Queue", kind: "fact", from: 1200, show: (job) => <QueueLink name={job.queue} /> },
+    { name: "Attempt", isNumber: true, from: 1200, show: (job) => `${job.attempt} of ${job.max_attempts}` },
+    { name: "Created", isNumber: true, from: 900, show: (job) => <Time at={job.created_at} /> },
+    { name: "What happens", kind: "fact", show: (job) => <Happens job={job} /> },
+    { name: "Latest error", kind: "error", show: (job) => <ErrorText error={job.error} /> },
+    { name: "Actions", kind: "actions", show: (job) => <Menu items={itemsOf(job)} label={`Actions of ${job.id.slice(-6)}`} /> },
+  ];
   return (
     <>
-      <p>
-        {matching(page.pagination)}
-        {examined !== undefined && examined > page.items.length && <>{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</>}
-      </p>
-      <div class="buttons chosen" role="group" aria-label="Chosen jobs">
-        {!isAll && all.length > 0 && <button type="button" class="small" onClick={() => choose(all, true)}>Choose all on this page</button>}
-        {ids.length > 0 && <button type="button" class="small" onClick={() => setChosen(new Set())}>Choose none</button>}
-        <span>
-          {ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}
-          {gone > 0 && `, of which ${gone} left this list since`}
-        </span>
-        {ids.length > 0 && <ActionButton action={() => retryOf(ids)} label="Retry chosen" />}
-        {ids.length > 0 && <ActionButton action={() => cancelOf(ids)} label="Cancel chosen" />}
-        {page.items.some((job) => job.state === "cancelled" && chosen.has(job.id)) && <ActionButton action={() => copiesOf(ids)} label="Enqueue copies" />}
+      <div class="chips">
+        <JobChips key={queryText(filter)} filter={filter} />
+        <div class="end"><Chosen ids={[...chosen]} page={page} clear={() => setChosen(new Set())} />{matching(page.pagination)}<AllThatMatch filter={filter} isEmpty={total === 0 && !next} /></div>
       </div>
-      <Table
-        label="Jobs"
-        rows={page.items}
-        nameOf={(job) => job.id}
-        none={next ? "None of these jobs matches. Go on to look at more." : "No job matches."}
-        columns={[
-          {
-            name: "Choose",
-            show: (job) => <input type="checkbox" aria-label={`Choose ${job.id}`} checked={chosen.has(job.id)} onChange={(event) => choose([job.id], event.currentTarget.checked)} />,
-          },
-          { name: "Job", show: (job) => <JobLink id={job.id} /> },
-          { name: "Type", show: (job) => job.type },
-          { name: "Queue", show: (job) => <QueueLink name={job.queue} /> },
-          { name: "State", show: (job) => <State name={job.state} /> },
-          { name: "Attempt", isNumber: true, show: (job) => `${job.attempt} of ${job.max_attempts}` },
-          { name: "Created", show: (job) => <Time at={job.created_at} /> },
-          ...(runs ? RUNNING : []),
-          { name: "Error", show: (job) => errorOf(job) },
-        ]}
-      />
-      <div class="buttons">
-        {cursor && <a href={link(["jobs"], filter)}>First page</a>}
-        {next && <a href={link(["jobs"], { ...filter, cursor: next })}>{all.length < 50 ? "Go on" : "Next page"}</a>}
+      {examined !== undefined && examined > page.items.length && <p class="quiet">{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</p>}
+      <div class={isOld ? "old" : ""} aria-busy={isOld}>
+        <Table label="Jobs" rows={page.items} nameOf={(job) => job.id} columns={columns} isChosen={(job) => chosen.has(job.id)} none={<NoJob filter={filter} hasMore={Boolean(next)} isNone={total === 0} />} />
       </div>
-      {total === 0 && filter.type && !filter.type.endsWith("*") && (
-        <p>A type is matched whole. <a href={link(["jobs"], { ...filter, type: `${filter.type}*` })}>Types that begin with {filter.type}</a></p>
-      )}
-      {(total !== 0 || next) && <AllThatMatch filter={filter} />}
+      <div class="under">
+        <span>{page.items.length > 0 && counted(page.items.length, "job")}{cursor && <> · <a href={link(["jobs"], filter)}>First page</a></>}{next && <> · <a href={link(["jobs"], { ...filter, cursor: next })}>{all.length < 50 ? "Go on" : "Next page"}</a></>}</span>
+        <span>Newest first</span>
+      </div>
     </>
   );
 }
 
-function AllThatMatch({ filter }: { filter: JobFilter }) {
+/** Says why the list is empty, and where to look. */
+function NoJob({ filter, hasMore, isNone }: { filter: JobFilter; hasMore: boolean; isNone: boolean }) {
+  if (hasMore) return <Empty title="None of these jobs matches. Go on to look at more." />;
+  const hasFilter = Object.keys(filter).length > 0;
+  return (
+    <Empty title="No job matches.">
+      {isNone && filter.type && !filter.type.endsWith("*") && <p>A type is matched whole. <a href={link(["jobs"], { ...filter, type: `${filter.type}*` })}>Types that begin with {filter.type}</a></p>}
+      {hasFilter ? <p class="quiet">Remove a part of the filter above, or look at <a href={link(["jobs"])}>all jobs</a>. Jobs that have ended are removed when their retention is over.</p>
+        : <p class="quiet">Jobs appear here as soon as they are enqueued. <a href={link([])}>How to send the first one</a></p>}
+    </Empty>
+  );
+}
+
+/** What can be done with the chosen jobs. */
+function Chosen({ ids, page, clear }: { ids: readonly string[]; page: JobPage; clear: () => void }) {
+  const here = page.items.filter((job) => ids.includes(job.id));
+  const gone = ids.length - here.length;
+  const isPossible = (fits: (state: string) => boolean): boolean => gone > 0 || here.some((job) => fits(job.state));
+  return (
+    <div class="buttons" role="group" aria-label="Chosen jobs">
+      <span class={ids.length > 0 ? "" : "hint"}>{ids.length > 0 ? `${counted(ids.length, "job")} chosen` : "No job is chosen."}{gone > 0 && `, of which ${gone} left this list since`}</span>
+      {ids.length > 0 && <button type="button" class="small" onClick={clear}>Choose none</button>}
+      {ids.length > 0 && <ActionButton action={() => retryOf(ids)} label={`Retry ${ids.length}`} icon="retryable" />}
+      {ids.length > 0 && (
+        <Menu
+          label="More for the chosen jobs"
+          items={[
+            ...(here.some((job) => job.state === "cancelled") ? [{ label: "Enqueue copies", icon: "copy" as const, action: () => copiesOf(ids) }] : []),
+            ...(isPossible((state) => !TERMINAL.includes(state)) || here.length > 0 ? [{ label: "Cancel chosen", icon: "cancelled" as const, action: () => cancelOf(ids), isDangerous: true }] : []),
+          ]}
+        />
+      )}
+    </div>
+  );
+}
+
+/** What can be done with all jobs that match: each counts them first, and then asks. */
+function AllThatMatch({ filter, isEmpty }: { filter: JobFilter; isEmpty: boolean }) {
   const states = (filter.state ?? "").split(",").filter(Boolean);
   const isPossible = (fits: (state: string) => boolean): boolean => states.length === 0 || states.some(fits);
-  if (Object.keys(filter).length === 0) {
-    return <p class="quiet">To change many jobs at once, filter them first.</p>;
-  }
-  return (
-    <>
-      <h2>All that match</h2>
-      <div class="buttons">
-        {isPossible((state) => state === "discarded") && <ActionButton isSmall={false} label="Retry all …" action={() => changeAll("retry", filter)} />}
-        {isPossible((state) => !TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Cancel all …" action={() => changeAll("cancel", filter)} />}
-        {isPossible((state) => TERMINAL.includes(state)) && <ActionButton isSmall={false} label="Delete all …" action={() => changeAll("delete", filter)} />}
-      </div>
-      <p class="quiet">Each button counts the jobs first, and then asks. Jobs that match only after the count are left alone.</p>
-    </>
-  );
-}
-
-function errorOf(job: JobRow): string {
-  const text = [job.error?.type, job.error?.message].filter(Boolean).join(": ");
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  if (Object.keys(filter).length === 0) return <span class="hint">To change many jobs at once, filter them first.</span>;
+  if (isEmpty) return null;
+  const items: readonly MenuItem[] = [
+    ...(isPossible((state) => state === "discarded") ? [{ label: "Retry all …", icon: "retryable" as const, action: () => changeAll("retry", filter) }] : []),
+    ...(isPossible((state) => !TERMINAL.includes(state)) ? [{ label: "Cancel all …", icon: "cancelled" as const, action: () => changeAll("cancel", filter), isDangerous: true }] : []),
+    ...(isPossible((state) => TERMINAL.includes(state)) ? [{ label: "Delete all …", icon: "trash" as const, action: () => changeAll("delete", filter), isDangerous: true }] : []),
+  ];
+  return <Menu label="Act on all" kind="small" face={<>Act on all<Icon name="down" isSmall /></>} items={items} />;
 }

@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Code, Heading, Time, atLeast } from "../parts";
+import { Code, Empty, Heading, Time, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
@@ -40,25 +40,24 @@ export function Limits() {
         label="Limits"
         rows={data.items}
         nameOf={(limit) => limit.key}
-        none="No job or queue has a limit."
+        none={<Empty title="No job or queue has a limit."><p>This one lets five jobs of a queue run at a time:</p><Code label="A command that sets a limit" text={ojsAws("rate-limits", "set", "queue:email", "--concurrency", "5")} /></Empty>}
         columns={[
-          { name: "Limit", show: (limit) => <code>{limit.key}</code> },
+          { name: "Limit", kind: "name", show: (limit) => <code>{limit.key}</code> },
           { name: "Jobs that wait", isNumber: true, show: (limit) => atLeast(limit.waiting_count, !limit.estimated?.includes("waiting_count")) },
-          { name: "At a time", show: (limit) => (limit.concurrency ? `${limit.concurrency.active} of ${limit.concurrency.limit} run` : "-") },
+          { name: "At a time", show: (limit) => (limit.concurrency ? `${limit.concurrency.active} of ${limit.concurrency.limit} run` : "–") },
           {
             name: "In a period",
-            show: ({ rate }) => (rate ? <>{`${rate.current_count} of ${rate.limit} in ${rate.period}`}<div class="quiet">begins again <Time at={rate.window_resets_at} /></div></> : "-"),
+            show: ({ rate }) => (rate ? <>{`${rate.current_count} of ${rate.limit} in ${rate.period}`}<div class="quiet">begins again <Time at={rate.window_resets_at} /></div></> : "–"),
           },
           {
             name: "Evenly spaced",
-            show: ({ throttle }) => (throttle ? <>{`${throttle.limit} in ${throttle.period}`}<div class="quiet">next start <Time at={throttle.next_allowed_at} /></div></> : "-"),
+            show: ({ throttle }) => (throttle ? <>{`${throttle.limit} in ${throttle.period}`}<div class="quiet">next start <Time at={throttle.next_allowed_at} /></div></> : "–"),
           },
           { name: "Full until", show: (limit) => <Time at={limit.blocked_until} /> },
-          { name: "Set by an operator", show: (limit) => (limit.override ? <code>{JSON.stringify(limit.override)}</code> : "-") },
-          { name: "Change", show: (limit) => limit.override && <ActionButton action={() => lift(limit.key)} /> },
+          { name: "Set by an operator", show: (limit) => (limit.override ? <code>{JSON.stringify(limit.override)}</code> : "–") },
+          { name: "Change", kind: "actions", show: (limit) => limit.override && <ActionButton action={() => lift(limit.key)} /> },
         ]}
       />
-      {data.items.length === 0 && <><p class="quiet">This one lets five jobs of a queue run at a time:</p><Code label="A command that sets a limit" text={ojsAws("rate-limits", "set", "queue:email", "--concurrency", "5")} /></>}
       {next && <p><a href={link(["limits"], { cursor: next })}>Next limits</a></p>}
     </>
   );

@@ -1,13 +1,17 @@
-// The first view: jobs by state, what happened in the last hour, and the queues.
+// The first view: what needs attention, jobs by state, what was done, and the worst queues.
 
 import { link } from "../address";
 import { read } from "../api";
-import { Facts, Heading, QueueLink, State, Time, atLeast } from "../parts";
+import { HistoryCharts, type Range, historyPath, useRange } from "../history";
+import { Heading, QueueLink, State, Time, Card, shortCount } from "../parts";
 import { useData } from "../polling";
-import { type Counts, STATES, type Spread, type Throughput, completedRate, failureRate } from "../shapes";
+import { type Counts, type Period, type QueuePace, STATES, type Spread, type Throughput, completedRate, failureRate, growth } from "../shapes";
 import { Table } from "../table";
-import { duration, exactTime, measured, spreadText, zone } from "../times";
+import { duration, measured, rough, serverNow, spreadText } from "../times";
+import { noteFindings, noteOverview } from "../totals";
 import { type Findings, FindingsPanel } from "./findings";
+import { Trend } from "./trend";
+import { Welcome } from "./welcome";
 
 /** How long jobs waited and ran. */
 interface Times {
@@ -25,18 +29,10 @@ interface Totals extends Times {
   readonly computed_at: string;
 }
 
-interface BusyQueue extends Times {
-  readonly name: string;
-  readonly paused: boolean;
-  readonly counts: Counts;
-  readonly oldest_available_at?: string;
-  readonly throughput: Throughput;
-}
-
 interface Numbers {
   readonly totals: Totals;
   /** The queues with the most available jobs first. */
-  readonly queues: readonly BusyQueue[];
+  readonly queues: readonly QueuePace[];
   readonly has_more: boolean;
   /** The longest waiting job of all queues, as the last sweep found it. */
   readonly oldest_available_at?: string;
@@ -45,180 +41,132 @@ interface Numbers {
   readonly sweep?: { readonly status: string; readonly last_run_at: string; readonly lag_ms: number };
 }
 
-interface Period extends Times {
-  readonly timestamp: string;
-  readonly enqueued: number;
-  readonly completed: number;
-  /** For good; those that are repeated are `retried`. */
-  readonly failed: number;
-  readonly retried: number;
-  readonly avg_wait_ms: number | null;
-  readonly avg_duration_ms: number | null;
-}
-
 interface Everything {
   readonly numbers: Numbers;
   readonly history: readonly Period[];
+  /** What the history is of. */
+  readonly range: Range;
   readonly found: Findings;
   readonly round: number;
 }
 
-const SHOWN = ["available", "active", "retryable", "discarded"] as const;
-
-/** The last hour and the findings change slowly: they are not read with every round. */
+/** The last hours and the findings change slowly: they are not read with every round. */
 const EVERY_S = 10;
 const HISTORY_EVERY = 3;
 const FINDINGS_EVERY = 6;
+const SHOWN_QUEUES = 5;
 
-async function load(before: Everything | null, isAsked: boolean): Promise<Everything> {
+async function load(before: Everything | null, isAsked: boolean, range: Range): Promise<Everything> {
   const round = (before?.round ?? -1) + 1;
   const numbers = await read<Numbers>("admin/overview");
+  noteOverview(numbers);
   const isDue = (every: number): boolean => isAsked || round % every === 0;
   const found = before && !isDue(FINDINGS_EVERY) ? before.found : await read<Findings>("admin/findings");
-  const history = before && !isDue(HISTORY_EVERY) ? before.history : (await read<{ data: Period[] }>("admin/stats/history?period=5m")).data;
-  return { numbers, history, found, round };
+  noteFindings(found);
+  const isKept = before && before.range === range && !isDue(HISTORY_EVERY * range.times);
+  const history = isKept ? before.history : (await read<{ data: Period[] }>(historyPath(range))).data;
+  return { numbers, history, range, found, round };
 }
 
 export function Overview() {
-  const loaded = useData(load, EVERY_S, "overview");
+  const [range, choose] = useRange();
+  const loaded = useData<Everything>((before, isAsked) => load(before, isAsked, range), EVERY_S, `overview ${range.name}`, true);
   const heading = <Heading text="Overview" of={loaded} />;
   const { data } = loaded;
   if (!data) return heading;
-  const { totals, queues, has_more: hasMore } = data.numbers;
-  const workers = totals.workers_by_state;
+  const { totals } = data.numbers;
+  const all = STATES.reduce((sum, state) => sum + (totals.jobs[state] ?? 0), 0);
+  const isNew = all === 0 && totals.queues === 0;
   return (
     <>
       {heading}
+      {isNew && <Welcome workers={totals.workers_by_state["total"] ?? 0} />}
       <FindingsPanel found={data.found} />
-      <h2>Jobs by state</h2>
-      <ul class="tiles">
+      <States numbers={data.numbers} />
+      <HistoryCharts periods={data.history} counts={totals.jobs} range={range} choose={choose} />
+      <WorstQueues numbers={data.numbers} />
+      <Now numbers={data.numbers} />
+    </>
+  );
+}
+
+/** The states as tiles, each with what one asks next. */
+function States({ numbers: { totals, oldest_available_at: oldest } }: { numbers: Numbers }) {
+  const remarks: Readonly<Record<string, string>> = {
+    available: oldest ? `oldest ${rough(serverNow() - Date.parse(oldest))}` : "\u00a0",
+    active: `${totals.workers_by_state["total"] ?? 0} workers`,
+    pending: "held by workflows",
+    discarded: `${shortCount(totals.jobs["dead_letter"] ?? 0)} dead letters`,
+  };
+  return (
+    <section aria-labelledby="states">
+      <h2 id="states" class="unseen">Jobs by state</h2>
+      <ul class="strip">
         {STATES.map((state) => (
           <li key={state}>
-            <a href={link(["jobs"], { state })}><State name={state} /></a>
-            <span class="count">{(totals.jobs[state] ?? 0).toLocaleString("en")}</span>
+            <a href={link(["jobs"], { state })}><State name={state} isPlain /></a>
+            <span class="count" title={(totals.jobs[state] ?? 0).toLocaleString("en")}>{shortCount(totals.jobs[state] ?? 0)}</span>
+            <span class="remark quiet">{remarks[state] ?? "\u00a0"}</span>
           </li>
         ))}
       </ul>
-      <p class="quiet">
-        Of the discarded ones, {(totals.jobs["dead_letter"] ?? 0).toLocaleString("en")} are kept as <a href={link(["dead-letters"])}>dead letters</a>, because their retry policy says so.
-      </p>
-      {!totals.is_exact && <p class="quiet">These totals follow the jobs within seconds. Counted <Time at={totals.computed_at} />.</p>}
-      <h2>Now</h2>
-      <Facts
-        facts={[
-          ["Enqueued a minute, last 5 min", totals.throughput.enqueued_per_minute],
-          ["Completed a minute, last 5 min", completedRate(totals.throughput)],
-          ["Failed attempts a minute, last 5 min", failureRate(totals.throughput)],
-          ["Wait: median, 95 %, 99 %", spreadText(totals.latency_ms)],
-          ["Run: median, 95 %, 99 %", spreadText(totals.duration_ms)],
-          ["Oldest available job", <Oldest numbers={data.numbers} />],
-          ["Queues", `${totals.queues} (${totals.queues_paused} paused)`],
-          ["Workers", <a href={link(["workers"])}>{`${workers["total"] ?? 0} (${workers["quiet"] ?? 0} quiet, ${workers["stale"] ?? 0} stale)`}</a>],
-          ...lagFacts(data.numbers),
+    </section>
+  );
+}
+
+/** Queues that grow come first, then those whose jobs wait longest. */
+export function worstFirst(queues: readonly QueuePace[]): readonly QueuePace[] {
+  const age = (queue: QueuePace): string => queue.oldest_available_at ?? "~";
+  return [...queues].sort((one, other) => Number(growth(other.throughput) > 0) - Number(growth(one.throughput) > 0) || age(one).localeCompare(age(other)));
+}
+
+function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, events } }: { numbers: Numbers }) {
+  const worst = worstFirst(queues).slice(0, SHOWN_QUEUES);
+  const lags = (
+    <span class="quiet">
+      Last sweep {sweep ? <><Time at={sweep.last_run_at} />{sweep.status === "late" && <> <State name="late" /></>}</> : "none yet"} · Last events{" "}
+      {events ? <><Time at={events.last_at} />, {duration(events.lag_ms)} behind</> : "none yet"}
+    </span>
+  );
+  return (
+    <Card title="Queues" note={hasMore || totals.queues > worst.length ? `the worst ${worst.length} of ${totals.queues}` : `${totals.queues}, ${totals.queues_paused} paused`} tools={<>{lags}<a class="button" href={link(["queues"])}>All queues</a></>}>
+      <Table
+        label="Queues"
+        rows={worst}
+        nameOf={(queue) => queue.name}
+        none="There are no queues yet. The first job of a queue creates it."
+        columns={[
+          { name: "Queue", kind: "name", show: (queue) => <QueueLink name={queue.name} /> },
+          { name: "State", kind: "state", show: (queue) => <State name={queue.paused ? "paused" : "open"} /> },
+          { name: "Waiting", isNumber: true, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "available" })}>{(queue.counts["available"] ?? 0).toLocaleString("en")}</a> },
+          { name: "Trend", kind: "fact", show: (queue) => <Trend rates={queue.throughput} waiting={queue.counts["available"] ?? 0} /> },
+          { name: "Active", isNumber: true, from: 900, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "active" })}>{(queue.counts["active"] ?? 0).toLocaleString("en")}</a> },
+          { name: "Oldest", isNumber: true, show: (queue) => <Time at={queue.oldest_available_at} /> },
+          { name: "In / min", isNumber: true, from: 900, show: (queue) => queue.throughput.enqueued_per_minute },
+          { name: "Done / min", isNumber: true, from: 900, show: (queue) => completedRate(queue.throughput) },
+          { name: "Failed / min", isNumber: true, from: 1200, show: (queue) => failureRate(queue.throughput) },
+          { name: "Wait 95 %", isNumber: true, from: 900, show: (queue) => measured(queue.latency_ms.p95) },
+          { name: "Run 95 %", isNumber: true, from: 1200, show: (queue) => measured(queue.duration_ms.p95) },
         ]}
       />
-      <p class="quiet">Waits and runs are those of the last five to ten minutes.</p>
-      <History periods={data.history} />
-      <h2>Queues</h2>
-      <BusyQueues queues={queues} />
-      <p class="quiet">{hasMore ? "The busiest queues; " : ""}<a href={link(["queues"])}>all queues, to pause and resume them</a></p>
-    </>
+    </Card>
   );
 }
 
-/** The queue whose oldest job waits longest; the sweep finds it each minute. */
-function Oldest({ numbers }: { numbers: Numbers }) {
-  const { oldest_available_at: at, oldest_available_queue: queue } = numbers;
-  return at && queue ? <><Time at={at} /> in <QueueLink name={queue} /></> : <>none, at the last sweep</>;
-}
-
-/** How late the sweep and the events are. */
-function lagFacts({ sweep, events }: Numbers) {
-  return [
-    ["Last sweep", sweep ? <><Time at={sweep.last_run_at} />, {duration(sweep.lag_ms)} behind {sweep.status === "late" && <State name="late" />}</> : "none yet"],
-    ["Last events", events ? <><Time at={events.last_at} />, {duration(events.lag_ms)} behind</> : "none yet"],
+/** The rates and times of all queues together. */
+function Now({ numbers: { totals, oldest_available_at: at, oldest_available_queue: queue } }: { numbers: Numbers }) {
+  const rates = totals.throughput;
+  const facts = [
+    ["Enqueued a minute, last 5 min", rates.enqueued_per_minute],
+    ["Completed a minute, last 5 min", completedRate(rates)],
+    ["Failed attempts a minute, last 5 min", failureRate(rates)],
+    ["Wait: median, 95 %, 99 %", spreadText(totals.latency_ms)],
+    ["Run: median, 95 %, 99 %", spreadText(totals.duration_ms)],
+    ["Oldest available job", at && queue ? <><Time at={at} /> in <QueueLink name={queue} /></> : "none, at the last sweep"],
   ] as const;
-}
-
-/** The queues by their totals, which follow the jobs; the view of queues counts them. */
-function BusyQueues({ queues }: { queues: readonly BusyQueue[] }) {
   return (
-    <Table
-      label="Queues"
-      rows={queues}
-      nameOf={(queue) => queue.name}
-      none="There are no queues yet. The first job of a queue creates it."
-      columns={[
-        { name: "Queue", show: (queue) => <QueueLink name={queue.name} /> },
-        { name: "State", show: (queue) => <State name={queue.paused ? "paused" : "active"} /> },
-        ...SHOWN.map((state) => ({
-          name: state,
-          isNumber: true,
-          show: (queue: BusyQueue) => <a href={link(["jobs"], { queue: queue.name, state })}>{(queue.counts[state] ?? 0).toLocaleString("en")}</a>,
-        })),
-        { name: "Oldest available", show: (queue) => <Time at={queue.oldest_available_at} /> },
-        { name: "In a min", isNumber: true, show: (queue) => queue.throughput.enqueued_per_minute },
-        { name: "Done a min", isNumber: true, show: (queue) => completedRate(queue.throughput) },
-        { name: "Failed a min", isNumber: true, show: (queue) => failureRate(queue.throughput) },
-        { name: "Wait 95 %", isNumber: true, show: (queue) => measured(queue.latency_ms.p95) },
-        { name: "Run 95 %", isNumber: true, show: (queue) => measured(queue.duration_ms.p95) },
-      ]}
-    />
-  );
-}
-
-/** What a bar of the chart stands for, exactly. */
-function barText(period: Period): string {
-  return `Five minutes from ${exactTime(period.timestamp, zone.value)}: ${period.completed} completed, ${period.failed + period.retried} attempts failed, ${period.enqueued} enqueued`;
-}
-
-function History({ periods }: { periods: readonly Period[] }) {
-  const failures = (each: Period): number => each.failed + each.retried;
-  const most = Math.max(1, ...periods.map((each) => each.completed + failures(each)));
-  const width = 100 / Math.max(1, periods.length);
-  const finished = periods.reduce((sum, each) => sum + each.completed, 0);
-  const failed = periods.reduce((sum, each) => sum + failures(each), 0);
-  return (
-    <>
-      <h2>The last hour</h2>
-      <p>{atLeast(finished, true)} completed, {atLeast(failed, true)} attempts failed.</p>
-      <svg class="chart" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label="Jobs completed and attempts failed in each five minutes; the table below has the numbers">
-        {periods.map((each, index) => {
-          const good = (each.completed / most) * 23;
-          // A few failures among many jobs must be seen, too.
-          const bad = failures(each) > 0 ? Math.max(0.8, (failures(each) / most) * 23) : 0;
-          return (
-            <g key={each.timestamp}>
-              <title>{barText(each)}</title>
-              <rect class="hit" x={index * width} y={0} width={width} height={24} />
-              <rect class="good" x={index * width} y={24 - good} width={width * 0.8} height={good} />
-              <rect class="bad" x={index * width} y={24 - good - bad} width={width * 0.8} height={bad} />
-            </g>
-          );
-        })}
-      </svg>
-      <p class="chart-axis" aria-hidden="true">
-        {periods.length > 0 && <><Time at={periods[0]?.timestamp} /><span>highest bar: {most.toLocaleString("en")} in five minutes; ✓ completed below, ✕ failed attempts on top</span><span>now</span></>}
-      </p>
-      <details>
-        <summary>As a table</summary>
-        <Table
-          label="The last hour"
-          rows={periods}
-          nameOf={(each) => each.timestamp}
-          none="Nothing happened."
-          columns={[
-            { name: "Five minutes from", show: (each) => <Time at={each.timestamp} /> },
-            { name: "Enqueued", isNumber: true, show: (each) => each.enqueued },
-            { name: "Completed", isNumber: true, show: (each) => each.completed },
-            { name: "Failed attempts", isNumber: true, show: failures },
-            { name: "Mean wait", isNumber: true, show: (each) => measured(each.avg_wait_ms) },
-            { name: "Wait 95 %", isNumber: true, show: (each) => measured(each.latency_ms.p95) },
-            { name: "Mean run", isNumber: true, show: (each) => measured(each.avg_duration_ms) },
-            { name: "Run 95 %", isNumber: true, show: (each) => measured(each.duration_ms.p95) },
-          ]}
-        />
-      </details>
-    </>
+    <Card title="All queues together" note={totals.is_exact ? "" : "Totals follow the jobs within seconds. Waits and runs are those of the last five to ten minutes."}>
+      <dl class="facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+    </Card>
   );
 }

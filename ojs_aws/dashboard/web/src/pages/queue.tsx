@@ -1,18 +1,24 @@
 // One queue: what it holds, how fast it moves, and what can be done with it.
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ActionButton, ask } from "../action";
 import { link } from "../address";
 import { read, readIfAllowed } from "../api";
-import { Facts, Heading, JobLink, State, Time, atLeast } from "../parts";
+import { HistoryCharts, type Range, historyPath, useRange } from "../history";
+import { Icon } from "../icons";
+import { Menu, copyCommand } from "../menu";
+import { Card, Facts, Heading, JobLink, State, Time, atLeast, shortCount } from "../parts";
 import { useData } from "../polling";
-import { type Counts, type JobPage, type Pagination, STATES, type Spread, type Throughput, completedRate, failureRate, timeToEmptyMs } from "../shapes";
+import { ojsAws } from "../quoting";
+import { type Counts, type JobPage, type Pagination, type Period, STATES, type Spread, type Throughput, completedRate, failureRate, timeToEmptyMs } from "../shapes";
 import { duration, spreadText } from "../times";
 import { type Why, Reasons, readWhy } from "./job_why";
 import { type LimitRow, usedOf } from "./limits";
 import { queuePurge } from "./bulk_changes";
 import { Interrupted } from "./interrupted";
 import { queueChange } from "./queue_actions";
+import { Trend } from "./trend";
+import { directQueue } from "./workers";
 
 interface QueueDetail {
   readonly name: string;
@@ -52,12 +58,15 @@ interface Everything {
   /** Null where the credential may not see workers. */
   readonly workers: WorkerPage | null;
   readonly limits: LimitPage | null;
+  readonly history: readonly Period[];
+  /** What the history is of. */
+  readonly range: Range;
 }
 
 /** All but the queue's own numbers take reads of their own: they come with every third round. */
 const MORE_EVERY = 3;
 
-async function load(id: string, before: Everything | null, isAsked: boolean): Promise<Everything> {
+async function load(id: string, before: Everything | null, isAsked: boolean, range: Range): Promise<Everything> {
   const round = (before?.round ?? -1) + 1;
   const queue = await read<QueueDetail>(`admin/queues/${encodeURIComponent(id)}`);
   if (before && !isAsked && round % MORE_EVERY !== 0) return { ...before, round, queue };
@@ -65,7 +74,9 @@ async function load(id: string, before: Everything | null, isAsked: boolean): Pr
   const workers = await readIfAllowed<WorkerPage>("admin/workers?limit=200");
   const limits = await readIfAllowed<LimitPage>("rate-limits?limit=100");
   const next = (queue.counts["available"] ?? 0) > 0 ? await readNext(id) : null;
-  return { round, queue, recent: stats?.throughput ?? null, next, workers, limits };
+  const isKept = before && before.range === range && round % (MORE_EVERY * range.times) !== 0 && !isAsked;
+  const history = isKept ? before.history : ((await readIfAllowed<{ data: Period[] }>(historyPath(range, id)))?.data ?? []);
+  return { round, queue, recent: stats?.throughput ?? null, next, workers, limits, history, range };
 }
 
 /** Ask why the next job of a queue waits; null if none does, or the credential may not read jobs. */
@@ -78,61 +89,74 @@ async function readNext(queue: string): Promise<Next | null> {
 const PURGED = STATES.filter((state) => state !== "active");
 
 export function Queue({ id }: { id: string }) {
-  const loaded = useData<Everything>((before, isAsked) => load(id, before, isAsked), 10, `queue ${id}`);
+  const [range, choose] = useRange();
+  const [isPurging, setPurging] = useState(false);
+  const loaded = useData<Everything>((before, isAsked) => load(id, before, isAsked, range), 10, `queue ${id} ${range.name}`, true);
   const { data: found } = loaded;
-  if (!found) return <Heading text={`Queue ${id}`} of={loaded} />;
+  if (!found) return <Heading text={`Queue ${id}`} kind="Queue" of={loaded} />;
   const { queue: data, next } = found;
   const [rates, window] = found.recent ? [found.recent, "5 min"] : [data.throughput, "1 h"];
   const isOpen = data.state === "active";
   return (
     <>
-      <Heading text={`Queue ${id}`} of={loaded}>
-        <div class="buttons">
-          {isOpen ? (
-            <>
-              <ActionButton isSmall={false} action={() => queueChange(id, "pause")} />
-              <ActionButton isSmall={false} action={() => queueChange(id, "drain")} />
-            </>
-          ) : (
-            <ActionButton isSmall={false} action={() => queueChange(id, "resume")} />
-          )}
-        </div>
+      <Heading text={`Queue ${id}`} kind="Queue" of={loaded} beside={<><State name={isOpen ? "open" : data.state} />{found.recent && <Trend rates={found.recent} waiting={data.counts["available"] ?? 0} />}</>}>
+        <ActionButton isSmall={false} icon={isOpen ? "paused" : "active"} action={() => queueChange(id, isOpen ? "pause" : "resume")} />
+        <Menu
+          items={[
+            ...(isOpen ? [{ label: "Drain", icon: "draining" as const, action: () => queueChange(id, "drain") }] : []),
+            { label: "Quiet all workers", icon: "server", action: () => directQueue(id, "quiet") },
+            copyCommand(ojsAws("queues", "show", id)),
+            { label: "Purge jobs …", icon: "trash", run: () => setPurging(true), isDangerous: true },
+          ]}
+        />
       </Heading>
       <Interrupted />
-      <Facts
-        facts={[
-          ["State", <State name={data.state} />],
-          ["Oldest available job", <Time at={data.oldest_available_at} />],
-          ["Time to empty", timeToEmpty(data.counts["available"] ?? 0, rates)],
-          [`Enqueued a minute, last ${window}`, rates.enqueued_per_minute],
-          [`Completed a minute, last ${window}`, completedRate(rates)],
-          [`Failed attempts a minute, last ${window}`, failureRate(rates)],
-          ["Wait, last hour: median, 95 %, 99 %", spreadText(data.latency_ms)],
-          ["Run, last hour: median, 95 %, 99 %", spreadText(data.duration_ms)],
-          ["Workers", <WorkersOf queue={id} page={found.workers} />],
-          ["Limits", <LimitsOf queue={id} page={found.limits} />],
-        ]}
-      />
-      {next && (
-        <>
-          <h2>Why its next job waits</h2>
-          <Reasons why={next.why} queue={id} />
-          <p class="quiet">The next job: <JobLink id={next.id} /></p>
-        </>
-      )}
-      <h2>Jobs by state</h2>
-      <ul class="tiles">
-        {STATES.map((state) => (
-          <li key={state}>
-            <a href={link(["jobs"], { queue: id, state })}><State name={state} /></a>
-            <span class="count">{atLeast(data.counts[state] ?? 0, !data.estimated.includes(state))}</span>
-          </li>
-        ))}
-      </ul>
-      <Purge queue={id} />
-      <h2>Settings</h2>
-      <p class="quiet">The names are those of the API and of <code>ojs-aws queues configure</code>; times without a unit are seconds.</p>
-      <Facts facts={Object.entries(data.config).map(([name, value]) => [name, settingText(value)] as const)} />
+      {isPurging && <Purge queue={id} close={() => setPurging(false)} />}
+      <div class="with-rail">
+        <div>
+          {next && (
+            <section class="card why st-available">
+              <h2><Icon name="clock" />Why its next job waits</h2>
+              <Reasons why={next.why} queue={id} />
+              <div class="line quiet"><span>The next job: <JobLink id={next.id} /></span></div>
+            </section>
+          )}
+          <section aria-labelledby="states">
+            <h2 id="states" class="unseen">Jobs by state</h2>
+            <ul class="strip">
+              {STATES.map((state) => (
+                <li key={state}>
+                  <a href={link(["jobs"], { queue: id, state })}><State name={state} isPlain /></a>
+                  <span class="count" title={atLeast(data.counts[state] ?? 0, !data.estimated.includes(state))}>{shortCount(data.counts[state] ?? 0, !data.estimated.includes(state))}</span>
+                </li>
+              ))}
+            </ul>
+          </section>
+          <HistoryCharts periods={found.history} counts={data.counts} range={range} choose={choose} />
+        </div>
+        <aside class="rail" aria-label="Facts">
+          <Card title="Pace">
+            <Facts
+              facts={[
+                ["Oldest", <Time at={data.oldest_available_at} />],
+                ["Empty in", timeToEmpty(data.counts["available"] ?? 0, rates)],
+                [`Enqueued a minute, last ${window}`, rates.enqueued_per_minute],
+                [`Completed a minute, last ${window}`, completedRate(rates)],
+                [`Failed attempts a minute, last ${window}`, failureRate(rates)],
+                ["Wait, last hour: median, 95 %, 99 %", spreadText(data.latency_ms)],
+                ["Run, last hour: median, 95 %, 99 %", spreadText(data.duration_ms)],
+              ]}
+            />
+          </Card>
+          <Card title="Workers and limits">
+            <Facts facts={[["Workers", <WorkersOf queue={id} page={found.workers} />], ["Limits", <LimitsOf queue={id} page={found.limits} />]]} />
+          </Card>
+          <Card title="Settings">
+            <p class="quiet">The names are those of the API and of <code>ojs-aws queues configure</code>; times without a unit are seconds.</p>
+            <Facts facts={Object.entries(data.config).map(([name, value]) => [name, settingText(value)] as const)} />
+          </Card>
+        </aside>
+      </div>
     </>
   );
 }
@@ -163,19 +187,27 @@ function timeToEmpty(waiting: number, rates: Throughput): string {
 
 /** Return a setting without the signs of JSON. */
 function settingText(value: unknown): string {
-  if (value === null || value === undefined) return "-";
-  if (Array.isArray(value)) return value.join(", ") || "-";
+  if (value === null || value === undefined) return "–";
+  if (Array.isArray(value)) return value.join(", ") || "–";
   if (typeof value !== "object") return String(value);
-  return Object.entries(value).map(([name, each]) => `${name}: ${settingText(each)}`).join(", ") || "-";
+  return Object.entries(value).map(([name, each]) => `${name}: ${settingText(each)}`).join(", ") || "–";
 }
 
-function Purge({ queue }: { queue: string }) {
+/** Asks which jobs are meant; the question about them comes next. */
+function Purge({ queue, close }: { queue: string; close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
   const [states, setStates] = useState<readonly string[]>([]);
+  useEffect(() => dialog.current?.showModal(), []);
   const toggle = (state: string, isOn: boolean): void => setStates(PURGED.filter((each) => (each === state ? isOn : states.includes(each))));
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    dialog.current?.close();
+    ask(queuePurge(queue, states));
+  };
   return (
-    <>
-      <h2>Purge</h2>
-      <form class="filter" onSubmit={(event) => { event.preventDefault(); ask(queuePurge(queue, states)); }}>
+    <dialog ref={dialog} aria-labelledby="purge" onClose={close}>
+      <form onSubmit={submit}>
+        <h2 id="purge">Which jobs of {queue}?</h2>
         <fieldset>
           <legend>Jobs that are</legend>
           {PURGED.map((state) => (
@@ -184,8 +216,11 @@ function Purge({ queue }: { queue: string }) {
             </label>
           ))}
         </fieldset>
-        <button type="submit" disabled={states.length === 0}>Count and purge …</button>
+        <div class="buttons foot">
+          <button type="button" onClick={() => dialog.current?.close()}>Back</button>
+          <button type="submit" disabled={states.length === 0}>Count and purge …</button>
+        </div>
       </form>
-    </>
+    </dialog>
   );
 }

@@ -2,13 +2,17 @@
 
 import { address, link } from "../address";
 import { ActionButton } from "../action";
-import { Heading, QueueLink, State, Time, atLeast } from "../parts";
+import { Menu, copyCommand } from "../menu";
+import { Empty, Heading, QueueLink, State, Time, atLeast } from "../parts";
 import { useData } from "../polling";
+import { ojsAws } from "../quoting";
 import { type QueuePace, type QueueRow, timeToEmptyMs } from "../shapes";
 import { type Column, Table } from "../table";
 import { duration } from "../times";
 import { queueChange } from "./queue_actions";
+import { worstFirst } from "./overview";
 import { type CountedQueues, countQueues } from "./queue_counts";
+import { Trend } from "./trend";
 
 export function Queues() {
   const cursor = address.value.query.get("cursor") ?? "";
@@ -16,33 +20,65 @@ export function Queues() {
   return <><Heading text="Queues" of={loaded} />{loaded.data && <QueueTable counted={loaded.data} />}</>;
 }
 
-const SHOWN = ["available", "active", "scheduled", "retryable", "discarded"] as const;
+const OTHERS = ["active", "scheduled", "retryable", "discarded"] as const;
+
+/** Return the queues of a page, those that grow and wait longest first. */
+function sorted({ page, pace }: CountedQueues): readonly QueueRow[] {
+  const order = worstFirst(Object.values(pace)).map((each) => each.name);
+  const rank = (queue: QueueRow): number => (order.includes(queue.name) ? order.indexOf(queue.name) : order.length);
+  return [...page.items].sort((one, other) => rank(one) - rank(other));
+}
+
+function stateOf(queue: QueueRow): string {
+  return queue.state === "active" ? "open" : queue.state;
+}
+
+/** What is done with a queue: one button, and a menu. */
+function Actions({ queue }: { queue: QueueRow }) {
+  const change = queue.state === "active" ? "pause" : "resume";
+  return (
+    <div class="buttons">
+      <ActionButton action={() => queueChange(queue.name, change)} />
+      <Menu
+        label={`More for ${queue.name}`}
+        items={[
+          ...(queue.state === "active" ? [{ label: "Drain …", icon: "draining" as const, action: () => queueChange(queue.name, "drain") }] : []),
+          copyCommand(ojsAws("queues", "show", queue.name)),
+        ]}
+      />
+    </div>
+  );
+}
 
 /** The queues of a page; a count is a link to its jobs. */
 function QueueTable({ counted }: { counted: CountedQueues }) {
   const { page } = counted;
   const next = page.pagination.next_cursor;
+  const pace = (queue: QueueRow) => {
+    const rates = counted.pace[queue.name]?.throughput;
+    return rates && <Trend rates={rates} waiting={queue.counts["available"] ?? 0} />;
+  };
   return (
     <>
       <Table
         label="Queues"
-        rows={page.items}
+        rows={sorted(counted)}
         nameOf={(queue) => queue.name}
-        none="There are no queues yet. The first job of a queue creates it."
+        none={<Empty title="There are no queues yet."><p>The first job of a queue creates it. <a href={link([])}>How to send one</a></p></Empty>}
         columns={[
-          { name: "Queue", show: (queue) => <QueueLink name={queue.name} /> },
-          { name: "State", show: (queue) => <State name={queue.state} /> },
-          ...SHOWN.map((state) => ({
-            name: state,
+          { name: "Queue", kind: "name", show: (queue) => <QueueLink name={queue.name} /> },
+          { name: "State", kind: "state", show: (queue) => <State name={stateOf(queue)} /> },
+          { name: "Waiting", isNumber: true, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "available" })}>{count(queue, "available")}</a> },
+          { name: "Trend", kind: "fact", show: (queue) => pace(queue) },
+          ...OTHERS.map((state) => ({
+            name: state.slice(0, 1).toUpperCase() + state.slice(1),
             isNumber: true,
+            from: state === "active" ? (900 as const) : (1200 as const),
             show: (queue: QueueRow) => <a href={link(["jobs"], { queue: queue.name, state })}>{count(queue, state)}</a>,
           })),
-          { name: "Oldest", show: (queue) => <Time at={counted.pace[queue.name]?.oldest_available_at} /> },
+          { name: "Oldest", isNumber: true, show: (queue) => <Time at={counted.pace[queue.name]?.oldest_available_at} /> },
           ...rates(counted.pace),
-          {
-            name: "Change",
-            show: (queue) => <ActionButton action={() => queueChange(queue.name, queue.state === "active" ? "pause" : "resume")} />,
-          },
+          { name: "Change", kind: "actions", show: (queue) => <Actions queue={queue} /> },
         ]}
       />
       <p class="quiet">Counted <Time at={counted.countedAt} />. Long queues are counted less often; Refresh counts at once. Oldest: the longest wait of an available job at the last sweep. The rates are those of the last five minutes.</p>
@@ -54,15 +90,15 @@ function QueueTable({ counted }: { counted: CountedQueues }) {
 /** What came in and went out, and how long it takes to empty a queue at this pace. */
 function rates(pace: CountedQueues["pace"]): Column<QueueRow>[] {
   return [
-    { name: "In a min", isNumber: true, show: ({ name }) => pace[name]?.throughput.enqueued_per_minute ?? "-" },
-    { name: "Out a min", isNumber: true, show: ({ name }) => pace[name]?.throughput.processed_per_minute ?? "-" },
+    { name: "In / min", isNumber: true, from: 900, show: ({ name }) => pace[name]?.throughput.enqueued_per_minute ?? "–" },
+    { name: "Out / min", isNumber: true, from: 900, show: ({ name }) => pace[name]?.throughput.processed_per_minute ?? "–" },
     { name: "Empty in", isNumber: true, show: (queue) => emptyIn(queue, pace[queue.name]) },
   ];
 }
 
 function emptyIn(queue: QueueRow, pace: QueuePace | undefined): string {
   const available = queue.counts["available"] ?? 0;
-  if (available === 0 || !pace) return "-";
+  if (available === 0 || !pace) return "–";
   const ms = timeToEmptyMs(available, pace.throughput);
   return ms === null ? "never" : duration(ms);
 }

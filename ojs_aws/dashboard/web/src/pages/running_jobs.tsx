@@ -1,6 +1,6 @@
 // The jobs that are executed now, the longest first, and which of them take much longer than others do.
 
-import { JobLink, QueueLink, State, Time, counted } from "../parts";
+import { Card, JobLink, QueueLink, State, Time, TypeLink, counted } from "../parts";
 import { readIfAllowed } from "../api";
 import type { Counts, JobPage, JobRow, Spread } from "../shapes";
 import { Table } from "../table";
@@ -69,30 +69,35 @@ export function isLong(ms: number, usualMs: number | null): boolean {
   return usualMs !== null && ms > Math.max(SLOW_MS, SLOW_TIMES * usualMs);
 }
 
+function slowText(job: JobRow, typical: Running["typical"]): string {
+  const usual = typical[job.queue];
+  return usual ? `slow, ${Math.floor(runsForMs(job) / usual)} times` : "slow";
+}
+
 export function RunningJobs({ running }: { running: Running }) {
   const { jobs, typical, isAll } = running;
   return (
-    <>
-      <h2>Jobs that run, the longest first</h2>
+    <Card title="Running now" note={`${counted(jobs.length, "job")}, the longest first`}>
       <Table
         label="Jobs that run"
         rows={jobs}
         nameOf={(job) => job.id}
         none="No job runs."
         columns={[
-          { name: "Job", show: (job) => <JobLink id={job.id} /> },
-          { name: "Type", show: (job) => job.type },
-          { name: "Queue", show: (job) => <QueueLink name={job.queue} /> },
-          { name: "Runs since", show: (job) => <><Time at={job.started_at} /> {isSlow(job, typical) && <State name="slow" />}</> },
-          { name: "95 % take at most", isNumber: true, show: (job) => measured(typical[job.queue]) },
-          { name: "Attempt", isNumber: true, show: (job) => `${job.attempt} of ${job.max_attempts}` },
-          { name: "Worker", show: (job) => <span class="id">{job.worker_id || "-"}</span> },
+          { name: "Type", kind: "name", show: (job) => <TypeLink id={job.id} type={job.type} /> },
+          { name: "Id", kind: "id", show: (job) => <JobLink id={job.id} /> },
+          { name: "Queue", kind: "fact", show: (job) => <QueueLink name={job.queue} /> },
+          { name: "Runs since", isNumber: true, show: (job) => <Time at={job.started_at} /> },
+          { name: "95 % take at most", isNumber: true, from: 900, show: (job) => measured(typical[job.queue]) },
+          { name: "Pace", kind: "state", show: (job) => (isSlow(job, typical) ? <State name="slow" label={slowText(job, typical)} /> : <span class="quiet">as usual</span>) },
+          { name: "Attempt", isNumber: true, from: 1200, show: (job) => `${job.attempt} of ${job.max_attempts}` },
+          { name: "Worker", show: (job) => job.worker_id || "–" },
         ]}
       />
-      <p class="quiet">
+      <p class="quiet under-table">
         {!isAll && `These are ${counted(jobs.length, "job")} of the ${QUEUES} queues with the most active jobs; more run. `}
         Slow: {SLOW_TIMES} times as long as 95 % of the executions of its queue that completed recently, and longer than {duration(SLOW_MS)}.
       </p>
-    </>
+    </Card>
   );
 }

@@ -17,19 +17,19 @@ interface Everything {
 export function Schema({ id }: { id: string }) {
   const wanted = address.value.query.get("version") ?? "";
   const loaded = useData(() => load(id, wanted), 60, `schema ${id} ${wanted}`);
-  const heading = <Heading text={`Schema of ${id}`} of={loaded} />;
+  const heading = <Heading text={`Schema of ${id}`} kind="Schema of" of={loaded} />;
   const { data } = loaded;
   if (!data) return heading;
   return (
     <>
       {heading}
-      <Facts
+      <section class="card facts-card"><Facts
         facts={[
           ["Version", `${data.shown.version}${data.shown.is_latest ? " (latest)" : ""}`],
           ["Address", <span class="id">{data.shown.uri}</span>],
           ["Registered", <Time at={data.shown.created_at} />],
         ]}
-      />
+      /></section>
       <Value key={data.shown.uri} title="Schema" text={data.text} />
       <h2>Versions</h2>
       <SchemaTable rows={data.versions} none="There are no versions." />

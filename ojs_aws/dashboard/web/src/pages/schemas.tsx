@@ -1,8 +1,9 @@
 // The schemas of job types, to read.
 
+import type { ComponentChildren } from "preact";
 import { address, link } from "../address";
 import { read } from "../api";
-import { Code, Heading, Time } from "../parts";
+import { Code, Empty, Heading, Time } from "../parts";
 import { useData } from "../polling";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
@@ -30,15 +31,14 @@ export function Schemas() {
   return (
     <>
       {heading}
-      <SchemaTable rows={data.items} none="No job type has a schema." />
-      {data.items.length === 0 && <><p class="quiet">A schema is registered by the API, as the member <code>schema</code> of a JSON object:</p><Code label="A request that registers a schema" text="PUT /ojs/v1/schemas/report.build/1" /></>}
+      <SchemaTable rows={data.items} none={<Empty title="No job type has a schema."><p>A schema says which arguments a type accepts; others are refused when they are sent. It is registered by the API, as the member <code>schema</code> of a JSON object:</p><Code label="A request that registers a schema" text="PUT /ojs/v1/schemas/report.build/1" /></Empty>} />
       {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}
     </>
   );
 }
 
 /** Versions of schemas; a version is a link to its text. */
-export function SchemaTable({ rows, none }: { rows: readonly SchemaRow[]; none: string }) {
+export function SchemaTable({ rows, none }: { rows: readonly SchemaRow[]; none: ComponentChildren }) {
   return (
     <Table
       label="Schemas"
@@ -46,12 +46,12 @@ export function SchemaTable({ rows, none }: { rows: readonly SchemaRow[]; none: 
       nameOf={(schema) => schema.uri}
       none={none}
       columns={[
-        { name: "Type", show: (schema) => <a href={link(["schemas", schema.type])}>{schema.type}</a> },
+        { name: "Type", kind: "name", show: (schema) => <a href={link(["schemas", schema.type])}>{schema.type}</a> },
         {
           name: "Version",
           show: (schema) => <><a href={link(["schemas", schema.type], { version: String(schema.version) })}>{schema.version}</a> {schema.is_latest && "(latest)"}</>,
         },
-        { name: "Address", show: (schema) => <span class="id">{schema.uri}</span> },
+        { name: "Address", from: 900, show: (schema) => <span class="id">{schema.uri}</span> },
         { name: "Registered", show: (schema) => <Time at={schema.created_at} /> },
       ]}
     />

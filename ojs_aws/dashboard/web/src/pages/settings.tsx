@@ -2,7 +2,7 @@
 
 import { callAt, read, readIfAllowed } from "../api";
 import { PAGE } from "../address";
-import { Facts, Heading } from "../parts";
+import { Card, Facts, Heading } from "../parts";
 import { useData } from "../polling";
 
 interface Manifest {
@@ -42,7 +42,7 @@ export function Settings() {
   return (
     <>
       {heading}
-      <Facts
+      <Card title="Server"><Facts
         facts={[
           ["Server", `${manifest.implementation.name} ${manifest.implementation.version}`],
           ["Open Job Spec", manifest.specversion],
@@ -50,8 +50,8 @@ export function Settings() {
           ["Capabilities", Object.entries(manifest.capabilities).filter(([, has]) => has).map(([name]) => name.replaceAll("_", " ")).join(", ")],
         ]}
       />
-      <h2>Who you are</h2>
-      <Facts
+      </Card>
+      <Card title="Who you are"><Facts
         facts={[
           ["Name", caller.name || "-"],
           ["Scopes", caller.scopes.join(", ") || "none"],
@@ -59,10 +59,12 @@ export function Settings() {
           ["Job types", caller.types.join(", ") || "all"],
         ]}
       />
-      <h2>How the backend is set</h2>
+      </Card>
+      <Card title="How the backend is set">
       {settings
         ? <Facts facts={Object.entries(settings).map(([name, value]) => [name, textOf(value)] as const)} />
         : <p>Your credentials may not read the settings.</p>}
+      </Card>
       <p><a href="LICENSES.txt">Licences of the software in this page</a></p>
     </>
   );

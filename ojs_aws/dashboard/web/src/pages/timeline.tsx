@@ -44,13 +44,18 @@ function isSameFailure(one: Entry | undefined, other: Entry): boolean {
   );
 }
 
+const LOOK: Readonly<Record<string, string>> = {
+  attempt_failed: "discarded", cancelled: "cancelled", completed: "completed", dead_lettered: "discarded", discarded: "discarded", enqueued: "available",
+  next_attempt: "retryable", scheduled: "scheduled", started: "active",
+};
+
 export function Timeline({ history, events }: { history: readonly Entry[]; events: readonly JobEvent[] }) {
   return (
     <ol class="timeline">
       {stepsOf(history).map(({ entries, before }) => {
         const first = entries[0] as Entry;
         return (
-          <li key={`${first.at} ${first.what} ${before.length}`}>
+          <li key={`${first.at} ${first.what} ${before.length}`} class={`st-${LOOK[first.what] ?? "note"}`}>
             {entries.length > 1 ? <Repeated entries={entries} events={events} /> : <Single entry={first} before={before} events={events} />}
           </li>
         );

@@ -4,9 +4,10 @@ import { useState } from "preact/hooks";
 import { type Action, ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Heading, JobLink, QueueLink, State, Time, atLeast, counted } from "../parts";
+import { Menu, type MenuItem, copyCommand } from "../menu";
+import { Card, Code, Empty, Heading, Id, JobLink, QueueLink, State, Time, atLeast, counted } from "../parts";
 import { useData } from "../polling";
-import { ojsAws } from "../quoting";
+import { SERVER, ojsAws } from "../quoting";
 import type { JobRow, Pagination } from "../shapes";
 import { Table } from "../table";
 import { type Running, RunningJobs, isSlow, readRunning } from "./running_jobs";
@@ -39,7 +40,7 @@ interface Everything {
   readonly running: Running | null;
 }
 
-const SHOWN_JOBS = 5;
+const SHOWN_JOBS = 2;
 
 export function Workers() {
   const cursor = address.value.query.get("cursor") ?? "";
@@ -56,30 +57,40 @@ export function Workers() {
   const next = data.page.pagination.next_cursor;
   const jobsOf = (worker: WorkerRow): JobRow[] => data.running?.jobs.filter((job) => isRunBy(worker, job)) ?? [];
   const startOf = (worker: WorkerRow): string => jobsOf(worker)[0]?.started_at ?? "~";
-  const slowestFirst = [...data.page.items].sort((one, other) => startOf(one).localeCompare(startOf(other)));
+  const isSilent = (worker: WorkerRow): number => (worker.stale ? 0 : 1);
+  const silentFirst = [...data.page.items].sort((one, other) => isSilent(one) - isSilent(other) || startOf(one).localeCompare(startOf(other)));
+  const places = data.page.items.filter((worker) => !worker.stale && worker.concurrency);
+  const busy = places.reduce((sum, worker) => sum + worker.active_jobs, 0);
+  const slots = places.reduce((sum, worker) => sum + (worker.concurrency ?? 0), 0);
   return (
     <>
       {heading}
-      <p>{atLeast(summary.total, summary.is_exact)} workers: {summary.running} running, {summary.quiet} quiet, {summary.terminate} terminating, {summary.stale} without heartbeats.</p>
-      <WholeQueue key={queue} named={queue} workers={data.page.items} />
+      <dl class="strip">
+        <div><dt>Running</dt><dd class="count">{summary.running} <small>of {atLeast(summary.total, summary.is_exact)} known</small></dd></div>
+        <div><dt>Quiet</dt><dd class="count">{summary.quiet}</dd></div>
+        <div><dt>Terminating</dt><dd class="count">{summary.terminate}</dd></div>
+        <div><dt>Silent</dt><dd class={summary.stale > 0 ? "count bad-text" : "count"}>{summary.stale} <small>without heartbeats</small></dd></div>
+        <div><dt>Busy slots</dt><dd class="count">{busy} <small>of {slots}</small></dd></div>
+      </dl>
+      <Card title={counted(data.page.items.length, "worker")} note="silent ones first" tools={<WholeQueue key={queue} named={queue} workers={data.page.items} />}>
       <Table
         label="Workers"
-        rows={slowestFirst}
+        rows={silentFirst}
         nameOf={(worker) => worker.id}
-        none="No worker has sent a heartbeat in the last hour. Lambda workers send none."
+        none={<Empty title="No worker has sent a heartbeat in the last hour."><p>Lambda workers send none. This starts a process of your own:</p><Code text={`OJS_URL=${SERVER} ojs-aws run shop:worker`} label="A command that starts a worker" /></Empty>}
         columns={[
-          // What changes its width with each refresh comes last, so that no button moves under a pointer.
-          { name: "Worker", show: (worker) => <span class="id">{worker.id}</span> },
-          { name: "State", show: (worker) => <State name={stateOf(worker)} /> },
-          { name: "Change", show: (worker) => <Changes worker={worker} /> },
-          { name: "Runs", isNumber: true, show: (worker) => `${worker.active_jobs}${worker.concurrency ? ` of ${worker.concurrency}` : ""}` },
-          { name: "Queues", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
-          { name: "Host", show: (worker) => worker.hostname ?? "-" },
+          { name: "Worker", kind: "name", show: (worker) => <WorkerName id={worker.id} /> },
+          { name: "State", kind: "state", show: (worker) => <State name={stateOf(worker)} label={worker.stale ? "silent" : stateOf(worker)} /> },
+          { name: "Busy slots", show: (worker) => <Slots busy={worker.active_jobs} of={worker.concurrency} /> },
+          { name: "Queues", kind: "fact", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
+          { name: "Host", from: 1200, show: (worker) => worker.hostname ?? "–" },
           { name: "Asked to", show: (worker) => <Asked worker={worker} /> },
-          { name: "Heartbeat", show: (worker) => <Time at={worker.last_heartbeat_at} /> },
+          { name: "Heartbeat", isNumber: true, show: (worker) => <Time at={worker.last_heartbeat_at} /> },
           { name: "Jobs, since", show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
+          { name: "Change", kind: "actions", show: (worker) => <Changes worker={worker} /> },
         ]}
       />
+      </Card>
       {next && <p><a href={link(["workers"], { queue, cursor: next })}>Next workers</a></p>}
       {data.running && <RunningJobs running={data.running} />}
     </>
@@ -100,8 +111,8 @@ function JobLinks({ known, ids, typical }: { known: readonly JobRow[]; ids: read
   ];
   return (
     <>
-      {shown.slice(0, SHOWN_JOBS).map(([id, about]) => <div key={id} class="line"><JobLink id={id} />{about && <div>{about}</div>}</div>)}
-      {shown.length > SHOWN_JOBS && `and ${shown.length - SHOWN_JOBS} more`}
+      {shown.slice(0, SHOWN_JOBS).map(([id, about]) => <div key={id} class="line">{about} <JobLink id={id} /></div>)}
+      {shown.length > SHOWN_JOBS && <div class="quiet">and {shown.length - SHOWN_JOBS} more</div>}
     </>
   );
 }
@@ -140,8 +151,8 @@ function WholeQueue({ workers, named }: { workers: readonly WorkerRow[]; named: 
           {queues.map((each) => <option key={each} value={each}>{each}</option>)}
         </select>
       </label>
-      <ActionButton isSmall={false} isDisabled={!queue} label="Quiet all" action={() => directQueue(queue, "quiet")} />
-      <ActionButton isSmall={false} isDisabled={!queue} label="Resume all" action={() => directQueue(queue, "resume")} />
+      <ActionButton isDisabled={!queue} label="Quiet all" action={() => directQueue(queue, "quiet")} />
+      <ActionButton isDisabled={!queue} label="Resume all" action={() => directQueue(queue, "resume")} />
     </div>
   );
 }
@@ -174,13 +185,34 @@ export function directQueue(queue: string, change: "quiet" | "resume"): Action {
   };
 }
 
+/** A silent worker hears nothing, and one that terminates does so already. */
 function Changes({ worker }: { worker: WorkerRow }) {
-  if (worker.directive === "terminate") return <>-</>;
+  if (worker.directive === "terminate") return null;
+  const show: MenuItem = copyCommand(ojsAws("workers", "show", worker.id));
+  if (worker.stale) return <Menu label={`More for ${worker.id}`} items={[show]} />;
   return (
-    <div class="buttons even">
+    <div class="buttons">
       <ActionButton action={() => directive(worker.id, worker.directive === "quiet" ? "resume" : "quiet")} />
-      <ActionButton action={() => directive(worker.id, "terminate")} />
+      <Menu label={`More for ${worker.id}`} items={[show, { label: "Terminate …", icon: "draining", action: () => directive(worker.id, "terminate"), isDangerous: true }]} />
     </div>
+  );
+}
+
+/** A worker's id: a long one is cut in the middle. */
+function WorkerName({ id }: { id: string }) {
+  return id.length > 24 ? <Id id={id} /> : <>{id}</>;
+}
+
+/** How many of a worker's slots run a job. */
+function Slots({ busy, of: slots }: { busy: number; of: number | undefined }) {
+  if (!slots) return <>{busy}</>;
+  return (
+    <>
+      <svg class={`slots st-${busy >= slots ? "retryable" : "active"}`} viewBox="0 0 64 6" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="base" width="64" height="6" /><rect width={(64 * Math.min(busy, slots)) / slots} height="6" />
+      </svg>
+      {`${busy} of ${slots}`}
+    </>
   );
 }
 

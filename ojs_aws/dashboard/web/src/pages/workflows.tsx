@@ -1,8 +1,9 @@
 // The workflows, the newest first.
 
-import { address, link, open } from "../address";
+import { address, link } from "../address";
 import { read } from "../api";
-import { Heading, StaleNote, State, Time, Waiting } from "../parts";
+import { Icon, LOOKS } from "../icons";
+import { Empty, Heading, Id, StaleNote, State, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
@@ -34,14 +35,17 @@ export function Workflows() {
   return (
     <>
       <Heading text="Workflows" />
-      <div class="filter">
-        <label>
-          State
-          <select value={state} onChange={(event) => open(["workflows"], { state: event.currentTarget.value })}>
-            {STATES.map((each) => <option key={each} value={each}>{each || "any"}</option>)}
-          </select>
-        </label>
-      </div>
+      <nav aria-label="States">
+        <ul class="state-tabs">
+          {STATES.map((each) => (
+            <li key={each}>
+              <a href={link(["workflows"], { state: each })} aria-current={each === state ? "true" : undefined} class={each && `st-${LOOKS[each]?.[1]}`}>
+                {each && <Icon name={LOOKS[each]?.[0] ?? "note"} />}<span class="word">{each || "all"}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
       {data ? (
         <>
           <StaleNote error={error} />
@@ -49,14 +53,14 @@ export function Workflows() {
             label="Workflows"
             rows={data.items}
             nameOf={(workflow) => workflow.id}
-            none="No workflow matches."
+            none={<Empty title="No workflow matches."><p>A workflow runs jobs one after the other, or beside each other. Each is listed here with its steps and what holds it up.</p></Empty>}
             columns={[
-              { name: "Workflow", show: (workflow) => <a class="id" href={link(["workflows", workflow.id])}>{workflow.id}</a> },
-              { name: "Name", show: (workflow) => workflow.name ?? "-" },
-              { name: "Kind", show: (workflow) => workflow.type },
-              { name: "State", show: (workflow) => <State name={workflow.state} /> },
+              { name: "Name", kind: "name", show: (workflow) => <a class="name" href={link(["workflows", workflow.id])}>{workflow.name ?? workflow.type}</a> },
+              { name: "Workflow", kind: "id", show: (workflow) => <Id id={workflow.id} to={link(["workflows", workflow.id])} /> },
+              { name: "Kind", kind: "fact", show: (workflow) => workflow.type },
+              { name: "State", kind: "state", show: (workflow) => <State name={workflow.state} /> },
               { name: "Jobs completed", isNumber: true, show: (workflow) => `${workflow.jobs_completed} of ${workflow.jobs_total}` },
-              { name: "Created", show: (workflow) => <Time at={workflow.created_at} /> },
+              { name: "Created", isNumber: true, show: (workflow) => <Time at={workflow.created_at} /> },
             ]}
           />
           {next && <p><a href={link(["workflows"], { state, cursor: next })}>Next workflows</a></p>}
