@@ -177,7 +177,7 @@ lock: setup ## Write the lock files again from pyproject.toml (UPGRADE=1: to the
 	echo "lock: requirements.lock"
 	$(UV_COMPILE) --all-extras --group setup -o requirements.lock >/dev/null
 	echo "lock: requirements-run.lock and both requirements-lambda*.lock, the same versions"
-	$(UV_COMPILE) --extra local --group setup -c requirements.lock -o requirements-run.lock >/dev/null
+	$(UV_COMPILE) --extra local --extra testing --group setup -c requirements.lock -o requirements-run.lock >/dev/null
 	$(call UV_GROUP,lambda) -c requirements.lock -o requirements-lambda.lock >/dev/null
 	$(call UV_GROUP,lambda-tracing) -c requirements.lock -o requirements-lambda-tracing.lock >/dev/null
 	echo "lock: requirements-emulator.lock"

@@ -1,4 +1,4 @@
-"""Make tables of the documentation from the code: routes, settings, errors."""
+"""Make tables of the documentation from the code: routes and errors."""
 
 from __future__ import annotations
 
@@ -46,16 +46,6 @@ class Routes(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
 
 
-class Settings(SphinxDirective):
-    """Lists the settings with their defaults."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table that `ojs-aws settings --markdown` prints."""
-        from ojs_aws.config import settings_table  # noqa: PLC0415
-
-        return self.parse_text_to_nodes(settings_table())
-
-
 class Errors(SphinxDirective):
     """Lists the error codes."""
 
@@ -89,6 +79,5 @@ def _first_line(kind: type[OjsError]) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the directives."""
     app.add_directive("ojs-routes", Routes)
-    app.add_directive("ojs-settings", Settings)
     app.add_directive("ojs-errors", Errors)
     return {"parallel_read_safe": True}

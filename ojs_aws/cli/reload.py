@@ -31,6 +31,11 @@ _SKIPPED_UNLESS_PACKAGE: Final = frozenset({"build", "dist", "env", "venv", "htm
 _MARKERS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files that mark a virtual environment and a cache."""
 IGNORE_FILE: Final = ".gitignore"
+_CHECKOUT: Final = Path(__file__).resolve().parents[2]
+_OURS: Final = (
+    *("benchmarks", "docs", "examples", "functions", "infra", "ojs_aws", "scripts", "tests"),
+)
+"""Folders of a checkout of this project: beside an application that somebody tries in it."""
 INTERVAL_S: Final = 0.5
 """Between two looks at the files."""
 NAMED: Final = 5
@@ -57,9 +62,11 @@ class IgnoreFile:
 class FileSearch:
     """Looks through folders for Python files.
 
+    :ivar foreign: folders below those that are not searched, by their absolute paths.
     :ivar left_out: the folders that were not searched.
     """
 
+    foreign: frozenset[str] = frozenset()
     left_out: list[str] = field(default_factory=list)
 
     def times(self, roots: Sequence[Path]) -> dict[str, int]:
@@ -80,7 +87,7 @@ class FileSearch:
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if _is_foreign(entry) or _is_ignored(entry.path, rules, is_folder=True):
+                    if self._skips(entry, rules):
                         self.left_out.append(entry.path)
                     else:
                         yield from self._times(entry.path, rules)
@@ -89,10 +96,25 @@ class FileSearch:
             except OSError:  # it has just been removed
                 continue
 
+    def _skips(self, entry: os.DirEntry[str], rules: Sequence[IgnoreFile]) -> bool:
+        """Return whether a folder is not searched."""
+        if entry.path in self.foreign or _is_foreign(entry):
+            return True
+        return _is_ignored(entry.path, rules, is_folder=True)
 
-def times_of(*roots: Path) -> dict[str, int]:
-    """Return when each Python file below the folders was changed last, in nanoseconds."""
-    return FileSearch().times(roots)
+
+def folders_of_ours(module: str) -> frozenset[str]:
+    """Return the folders of this project's checkout, but for the one that a module lies in."""
+    own = module.partition(".")[0]
+    return frozenset(str(_CHECKOUT / name) for name in _OURS if name != own)
+
+
+def times_of(*roots: Path, foreign: frozenset[str] = frozenset()) -> dict[str, int]:
+    """Return when each Python file below the folders was changed last, in nanoseconds.
+
+    :param foreign: folders that are not searched.
+    """
+    return FileSearch(foreign).times(roots)
 
 
 def changed_between(before: Times, after: Times) -> str:
@@ -151,10 +173,12 @@ class Reloader:
 
     :ivar roots: the folders that are watched.
     :ivar command: what the child runs.
+    :ivar foreign: folders below them that are not watched.
     """
 
     roots: Sequence[Path]
     command: Sequence[str]
+    foreign: frozenset[str] = frozenset()
     interval_s: float = INTERVAL_S
     _stopped: threading.Event = field(default_factory=threading.Event)
     _child: subprocess.Popen[bytes] | None = None
@@ -165,10 +189,10 @@ class Reloader:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), self._pass_on)
         code = 0
-        search = FileSearch()
+        search = FileSearch(self.foreign)
         _say(watched_text(self.roots, len(search.times(self.roots)), search.left_out))
         while not self._stopped.is_set():
-            seen = times_of(*self.roots)
+            seen = times_of(*self.roots, foreign=self.foreign)
             self._child = subprocess.Popen(self.command, start_new_session=True)  # noqa: S603
             if self._stopped.is_set():  # the signal came before there was a child to pass it to
                 self._child.terminate()
@@ -190,7 +214,7 @@ class Reloader:
         while not self._stopped.wait(self.interval_s):
             if not only_files and child is not None and child.poll() is not None:
                 return ""
-            if path := changed_between(seen, times_of(*self.roots)):
+            if path := changed_between(seen, times_of(*self.roots, foreign=self.foreign)):
                 _say(f"{_short(path)} changed: starting again.")
                 if child is not None and child.poll() is None:
                     child.terminate()

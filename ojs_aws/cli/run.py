@@ -66,6 +66,7 @@ def _run(
         list[str] | None,
         typer.Option(
             "--queues",
+            "--queue",
             "-q",
             help="Queues to serve instead of the worker's, separated by commas, the most urgent "
             "first. May be repeated.",
@@ -117,9 +118,11 @@ def _run(
     if options.log_format not in FORMATS:
         _refuse(f"--log-format is one of {', '.join(FORMATS)}, not {log_format!r}.")
     if reload or reload_dir:
-        from ojs_aws.cli.reload import Reloader
+        from ojs_aws.cli.reload import Reloader, folders_of_ours
 
-        raise typer.Exit(Reloader(reload_dir or [Path.cwd()], child_command(options)).run())
+        foreign = frozenset[str]() if reload_dir else folders_of_ours(path.partition(":")[0])
+        folders = reload_dir or [Path.cwd()]
+        raise typer.Exit(Reloader(folders, child_command(options), foreign=foreign).run())
     run_worker(options)
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.client.bound import bound_client
@@ -109,13 +112,35 @@ def sending_sync_client(clients: Clients) -> SyncClient:
         substitute = current_substitute() if clients is FROM_ENVIRONMENT else None
         if substitute is not None:
             return cast("SyncClient", substitute.sync_client)
-        return clients.for_threads()
+        client = clients.for_threads()
+        _warn_in_event_loop()
+        return client
     from ojs_aws.client.sync import SyncClient
 
     if isinstance(bound, SyncClient):
+        _warn_in_event_loop()
         return bound
     raise RuntimeError("A Client is in use here: send by await enqueue(), or use a SyncClient.")
 
+
+def _warn_in_event_loop() -> None:
+    """Warn who sends without ``await`` where an event loop runs: it stands still meanwhile."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - the caller's line, as warnings count it
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(
+        "enqueue_sync() waits for the server inside an event loop, which stands still until then: "
+        "write await enqueue(...).",
+        RuntimeWarning,
+        stacklevel=level,
+    )
+
+
+_PACKAGE: Final = str(Path(__file__).parents[1]) + os.sep
 
 _ALL: Final[weakref.WeakSet[Clients]] = weakref.WeakSet()
 """Every holder of clients in this process."""

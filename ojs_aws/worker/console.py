@@ -10,6 +10,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -163,8 +164,10 @@ def unserved(worker: Speaker) -> str:
     if not empty or not left or set(worker.registry) - queues.keys():
         return ""
     more = f" and {len(left) - _SHOWN_LEFT} more" if len(left) > _SHOWN_LEFT else ""
+    meant = {near for name in empty for near in get_close_matches(name, sorted(queues.values()), 1)}
+    guess = f" Did you mean {' and '.join(map(repr, sorted(meant)))}?" if meant else ""
     return (
-        f"No job is declared for the queue {', '.join(map(repr, empty))}. "
+        f"No job is declared for the queue {', '.join(map(repr, empty))}.{guess} "
         f"No queue of this worker has {', '.join(left[:_SHOWN_LEFT])}{more}."
     )
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime
-from typing import Final
+from types import TracebackType
+from typing import Final, TypeAlias
 
 from ojs_aws.middleware.context import CURRENT_JOB
 from ojs_aws.worker.active import about
 from ojs_aws.worker.job_lines import JobLines
+from ojs_aws.worker.tracebacks import own_lines, own_traceback
+
+ExcInfo: TypeAlias = (
+    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+)
 
 ABOUT: Final = ("job_id", "job_type", "queue", "attempt")
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -29,7 +35,18 @@ class OfJob(logging.Filter):
         return True
 
 
-class LineFormatter(logging.Formatter):
+class OwnFrames(logging.Formatter):
+    """Writes tracebacks with the frames of the application, which are what people can change."""
+
+    def formatException(self, ei: ExcInfo) -> str:  # noqa: N802 - its name
+        """Return the traceback; whole, if it has no frame of the application."""
+        problem = ei[1]
+        if problem is None or own_traceback(problem) is None:
+            return super().formatException(ei)
+        return own_lines(problem)
+
+
+class LineFormatter(OwnFrames):
     """Writes a record as a line: time, level, message, and the fields that it carries."""
 
     def __init__(self) -> None:
@@ -49,7 +66,7 @@ class LineFormatter(logging.Formatter):
         return " ".join([line, *more])
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(OwnFrames):
     """Writes a record as an object of JSON in one line, with the fields that it carries."""
 
     def format(self, record: logging.LogRecord) -> str:

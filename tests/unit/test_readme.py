@@ -1,58 +1,57 @@
-"""What the README says is so."""
+"""What the README says is so; tests/unit/local runs its blocks against a server."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
-import types
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from ojs_aws import Client
-from ojs_aws.client.transports.in_process import InProcessTransport
-from ojs_aws.config import Settings, settings_table
-from ojs_aws.domain.jobs.failures import HISTORY_LIMIT
-from tests.simulation.world import World
-from tests.unit.typed_jobs.conftest import Shop
+from tests.inner_tests import run_inner_tests
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+pytest_plugins = ["pytester"]
 
-
-def test_the_table_of_settings_is_the_settings() -> None:
-    """`ojs-aws settings --markdown` prints it."""
-    found = re.search(r"<!-- settings -->\n(.*?)\n<!-- /settings -->", README, re.DOTALL)
-    assert found is not None
-    assert found[1] == settings_table()
-
-
-def test_the_limits_are_the_limits() -> None:
-    """The ones that are constants of the code."""
-    assert Settings().max_envelope_bytes == Settings().max_result_bytes == 1024 * 1024
-    assert f"| {Settings().max_depth} levels |" in README
-    assert f"| {Settings().max_batch_jobs:,} jobs, all or nothing |" in README
-    assert f"| {HISTORY_LIMIT}, the latest with its backtrace" in README
+ROOT: Final = Path(__file__).parents[2]
+README: Final = (ROOT / "README.md").read_text()
+MOST_LINES: Final = 150
+THREADS: Final = (
+    "https://github.com/celery/celery/issues/3270",
+    "https://github.com/laravel/vapor-docs/pull/24",
+    "https://github.com/celery/celery/issues/3197",
+    "https://github.com/celery/kombu/pull/2049",
+    "https://github.com/aws-powertools/powertools-lambda-python/issues/92",
+)
 
 
-async def test_the_jobs_of_the_readme_are_sent_and_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_page_is_short_and_has_its_threads() -> None:
+    """Settings and bounds are pages of the reference."""
+    assert len(README.splitlines()) < MOST_LINES
+    assert [url for url in THREADS if url not in README] == []
+    (shop,) = re.findall(r"<!-- example: declare -->\n```python\n(.*?)```", README, re.DOTALL)
+    assert len(shop.splitlines()) <= 12
+
+
+def test_the_ends_of_the_price_are_those_of_the_table() -> None:
+    """The cheapest and the dearest way of a job of 0.5 KB in docs/costs.md."""
+    page = (ROOT / "docs" / "costs.md").read_text()
+    table = page.partition("<!-- table: paths -->")[2].partition("<!-- end of table -->")[0]
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.strip().splitlines()]
+    prices = [float(cell) for row in rows[2:] for cell in row[-2:]]
+    assert f"are ${min(prices):.0f} for jobs that programs inside AWS" in README.replace("\n", " ")
+    assert f"and ${max(prices):.0f} for rare ones that send a heartbeat" in README
+
+
+def test_the_readmes_test_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One is waited for, one comes in three days."""
+    """Without a server, and without a setting of pytest: no line of it is asynchronous."""
+    monkeypatch.delenv("OJS_URL", raising=False)
     examples = dict(re.findall(r"<!-- example: (\w+) -->\n```python\n(.*?)```", README, re.DOTALL))
-    shop, sender = types.ModuleType("shop"), types.ModuleType("sender")
-    monkeypatch.setenv("OJS_URL", "http://127.0.0.1:8080")
-    exec(examples["declare"], vars(shop))  # noqa: S102 - our own page
-    monkeypatch.setitem(sys.modules, "shop", shop)
-    exec(examples["send"], vars(sender))  # noqa: S102 - our own page
-    world = World()
-    client = Client(transport=InProcessTransport(world.backend), middleware=[])
-    with client.use():
-        signed_up = asyncio.ensure_future(sender.signed_up("ada@example.com"))
-        while not signed_up.done():
-            await Shop(world, client).work(shop.jobs, "email")
-            await asyncio.sleep(0)
-    await signed_up
-    assert "{'sent_to': 'ada@example.com', 'template': 'welcome'}" in capsys.readouterr().out
-    states = sorted(str(job.state) for job in world.store.jobs.values())
-    assert states == ["completed", "scheduled"]
+    for name in ("shop", "test_shop"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (pytester.path / "shop.py").write_text(examples["declare"])
+    (pytester.path / "test_shop.py").write_text(examples["test"])
+    monkeypatch.syspath_prepend(pytester.path)
+    run_inner_tests(pytester, "test_shop.py").assert_outcomes(passed=1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.terminal.session import ExitCode, Session, code_of, command
+from ojs_aws.cli.terminal.session import WHO, ExitCode, Session, code_of, command
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.system import Finding as ServerFinding
@@ -73,8 +73,10 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
             findings += await check(session)
         except OjsError as problem:
             name = check.__name__.strip("_").replace("_", " ")
-            findings.append(Finding(name, Verdict.BAD, problem.message, problem.hint))
-            if code_of(problem) is ExitCode.UNREACHABLE:
+            code = code_of(problem)
+            hint = WHO if code is ExitCode.REFUSED else problem.hint
+            findings.append(Finding(name, Verdict.BAD, problem.message, hint))
+            if code is ExitCode.UNREACHABLE:
                 break  # nothing else would be answered either
     is_bad = any(each.verdict is Verdict.BAD for each in findings)
     session.out.table(

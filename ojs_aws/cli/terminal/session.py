@@ -50,7 +50,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-_WHO: Final = (
+WHO: Final = (
     "Say which key by OJS_API_KEY or --api-key; `ojs-aws keys create NAME --scope SCOPE` makes one."
 )
 """What helps a person whom a server refused."""
@@ -257,7 +257,7 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
     except OjsError as problem:
         code = code_of(problem)
         if code is ExitCode.REFUSED:
-            problem.hint = _WHO
+            problem.hint = WHO
         elif problem.hint == problem.usual_hint:
             problem.hint = ""  # it speaks of a request; a terminal shows none
         elif code is ExitCode.FAILED and (request_id := request_id_of(problem)):

@@ -84,6 +84,17 @@ def test_deploy_check_finds_an_open_api(cli: Cli) -> None:
     assert findings["test mode"] == "ok"
 
 
+def test_deploy_check_without_a_key_says_what_to_do(cli: Cli) -> None:
+    """As every other command that is refused."""
+    refused = httpx.Response(401, json={"error": {"code": "unauthorized", "message": "No key."}})
+    cli.server.script = [refused, refused]
+    ran = cli.run("deploy-check", "--json", "--url", "https://jobs.example.com")
+    findings = {each["check"]: each for each in ran.json["findings"]}
+    assert findings["access"]["verdict"] == "ok"
+    assert "OJS_API_KEY" in findings["settings"]["hint"]
+    assert "ojs-aws keys create" in findings["settings"]["hint"]
+
+
 @pytest.mark.parametrize("text", [None, "no json", "[]", "{}"])
 def test_deploy_check_says_what_is_no_template(cli: Cli, tmp_path: Path, text: str | None) -> None:
     """Not there, no JSON, or something else."""

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ojs_aws.cli.reload import FileSearch, changed_between, times_of, watched_text
+from ojs_aws.cli.reload import (
+    FileSearch,
+    changed_between,
+    folders_of_ours,
+    times_of,
+    watched_text,
+)
 
 
 def write(root: Path, *names: str, text: str = "x = 1") -> None:
@@ -126,3 +132,13 @@ def test_the_first_line_says_what_is_watched_and_what_is_not(
     assert watched_text([tmp_path / "b", Path("/c")], 2, []) == (
         "Watching 2 Python files below b, /c. Choose folders with --reload-dir."
     )
+
+
+def test_a_checkout_of_this_project_is_not_the_application() -> None:
+    """Of an application that is tried in a checkout, only its own files are watched."""
+    root = Path(__file__).parents[3]
+    found = times_of(root, foreign=folders_of_ours("shop"))
+    assert not [path for path in found if Path(path).is_relative_to(root / "ojs_aws")]
+    assert not [path for path in found if Path(path).is_relative_to(root / "tests")]
+    examples = times_of(root, foreign=folders_of_ours("examples.worker"))
+    assert str(root / "examples" / "worker.py") in examples

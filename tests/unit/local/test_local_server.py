@@ -175,13 +175,14 @@ def beside_worker(url: str, *worker: str, cwd: Path = ROOT) -> Iterator[Callable
 def test_the_readmes_jobs_are_sent_and_run(
     server: tuple[str, subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    """Its worker by `ojs-aws run`, and its function that sends, over HTTP."""
+    """Its worker by `ojs-aws run`, and its program that sends: one is waited for, one waits."""
     examples = examples_of("README.md")
     (tmp_path / "shop.py").write_text(examples["declare"])
-    sending = "import asyncio\n\nasyncio.run(signed_up('a@b.c'))\n"
-    (tmp_path / "sender.py").write_text(examples["send"] + sending)
+    (tmp_path / "send.py").write_text(examples["send"])
     with beside_worker(server[0], "-m", "ojs_aws.cli", "run", "shop:worker", cwd=tmp_path) as run:
-        assert run("sender.py") == ["{'sent_to': 'a@b.c', 'template': 'welcome'}"]
+        assert run("send.py") == ["{'sent_to': 'ada@example.com', 'template': 'welcome'}"]
+    found = httpx.get(f"{server[0]}/ojs/v1/admin/jobs", params={"type": "email.send"}).json()
+    assert sorted(job["state"] for job in found["items"]) == ["completed", "scheduled"]
 
 
 def test_the_examples_do_what_they_say(server: tuple[str, subprocess.Popen[str]]) -> None:

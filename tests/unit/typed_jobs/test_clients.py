@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ojs_aws import Client, Jobs, SyncClient
+from ojs_aws import Client, Job, Jobs, SyncClient
 from ojs_aws.client.transports.in_process import InProcessTransport
+from ojs_aws.middleware.protocols import EnqueueNext
 from ojs_aws.typed_jobs import clients
 from tests.simulation.world import World
 
@@ -157,3 +158,44 @@ async def test_the_loop_is_never_guessed() -> None:
 def test_only_a_function_makes_clients() -> None:
     with pytest.raises(TypeError, match="lambda: Client"):
         Jobs().configure("http://127.0.0.1:8080")  # type: ignore[arg-type]
+
+
+async def test_sending_without_await_in_an_event_loop_warns() -> None:
+    """At the line that sends; outside of a loop nothing stands still."""
+    worlds: list[World] = []
+    jobs = Jobs()
+    jobs.configure(lambda: made(worlds))
+
+    @jobs.job("a.b")
+    async def run() -> None: ...
+
+    for send in (run.enqueue_sync, run.call().enqueue_sync):
+        with pytest.warns(RuntimeWarning, match="write await enqueue") as caught:
+            send()
+        assert caught[0].filename == __file__
+    await asyncio.to_thread(run.enqueue_sync)
+    jobs.close_sync()
+
+
+async def test_one_function_gives_typed_jobs_and_clients_their_middleware() -> None:
+    """As docs/middleware.md says: a client has the middleware that it was made with."""
+    seen: list[str] = []
+
+    async def noting(job: Job, call_next: EnqueueNext) -> Job | None:
+        seen.append(job.type)
+        return await call_next(job)
+
+    world = World()
+
+    def make_client() -> Client:
+        return Client(transport=InProcessTransport(world.backend), middleware=[noting])
+
+    jobs = Jobs()
+    jobs.configure(make_client)
+
+    @jobs.job("a.b")
+    async def run() -> None: ...
+
+    await run.enqueue()
+    await make_client().enqueue("c.d")
+    assert seen == ["a.b", "c.d"]

@@ -110,6 +110,35 @@ async def test_a_failure_has_a_traceback_of_the_application_alone(
     assert err.count("no such user") == 3, "the line, the statement, and the traceback's end"
 
 
+async def test_no_frame_of_the_package_stands_within_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A thread's frames come first, a refusal of this package last, and its cause has some, too."""
+    bench = Bench()
+
+    def refused(ctx: object, to: str) -> None:
+        try:
+            Jobs().configure("no function")  # type: ignore[arg-type]
+        except TypeError as error:
+            raise ValueError("no settings") from error
+
+    bench.worker.handler("email.refused")(refused)
+    with patch.object(bench, "worker_until_idle", lambda: until_over(bench)):
+        await bench.run("email.refused")
+    frames = [line for line in capsys.readouterr().err.splitlines() if line.startswith("  File")]
+    assert len(frames) == 2
+    assert all("test_console.py" in frame for frame in frames)
+
+
+async def until_over(bench: Bench) -> None:
+    """Serve until the job, which runs in a thread, has failed."""
+    serving = asyncio.ensure_future(bench.worker.serve())
+    while not bench.source.failed:
+        await settle()
+    bench.worker.lifecycle.terminate("test")
+    await serving
+
+
 async def test_arguments_are_never_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever becomes of the job."""
     await Bench().run("email.send", "email.fail", "email.later", "email.absent")
@@ -331,7 +360,7 @@ async def test_a_misspelt_queue_is_a_warning(caplog: pytest.LogCaptureFixture) -
     announce(worker)
     [warning] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     assert warning == (
-        "No job is declared for the queue 'emial'. "
+        "No job is declared for the queue 'emial'. Did you mean 'email'? "
         "No queue of this worker has 'email.send' (queue email)."
     )
 
