@@ -173,6 +173,14 @@ async def test_a_clock_that_was_stopped_stays_there(ojs: Ojs) -> None:
         ojs.freeze_time("2026-01-01T00:00:00Z")
 
 
+async def test_a_clock_does_not_go_back_behind_a_cron_job(ojs: Ojs) -> None:
+    """Its next run is known, even if no job was enqueued yet."""
+    ojs.freeze_time("2030-01-01T00:30:00Z")
+    await ojs.client.cron.register("hourly", "0 * * * *", build_report.call("now"))
+    with pytest.raises(ValueError, match="The clock cannot go back from 2030"):
+        ojs.freeze_time("2026-01-01T00:00:00Z")
+
+
 async def test_a_clock_without_jobs_can_begin_in_the_past(ojs: Ojs) -> None:
     await send_mail.enqueue("a@b.c")
     await ojs.drain()
