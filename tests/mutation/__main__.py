@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not is_whole:  # all tests that reach it would have to run, for nothing
         mutants = [each for each in mutants if each.id not in reasons]
     near = None if given.tests else changed_tests(given.base)
-    campaign = Campaign(mutants, say, given.workers, until, given.most, near)
+    drawn_ids = frozenset(each.id for each in mutants) - asked_for(whole, given)
+    campaign = Campaign(mutants, say, given.workers, until, given.most, near, drawn_ids)
     left = campaign.run([given.tests] if given.tests else STAGES[: given.stages])
     problems = judge(campaign, left, reasons)
     for problem in problems:
@@ -104,14 +105,24 @@ def say(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)
 
 
-def chosen(mutants: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
-    """Return the mutants that the arguments ask for."""
+def asked_for(mutants: Sequence[Mutant], given: argparse.Namespace) -> frozenset[str]:
+    """Return the ids of the mutants that no chance chooses."""
+    return frozenset() if given.sample else frozenset(each.id for each in _wanted(mutants, given))
+
+
+def _wanted(mutants: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
     wanted = [*mutants]
     if given.base:
         changed = changed_modules(given.base)
         wanted = [each for each in wanted if each.module in changed]
     if given.names:
         wanted = [each for each in wanted if any(name in each.id for name in given.names)]
+    return wanted
+
+
+def chosen(mutants: Sequence[Mutant], given: argparse.Namespace) -> list[Mutant]:
+    """Return the mutants that the arguments ask for."""
+    wanted = _wanted(mutants, given)
     if given.sample:
         wanted = drawn(wanted, given.sample, given.seed)
     names = {each.id for each in wanted}

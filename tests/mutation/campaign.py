@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -48,6 +48,8 @@ class Campaign:
     :ivar until: when to stop, by the monotonic clock.
     :ivar near: files of tests that come first, as they have changed, with those that notice other
         things in the same modules; None: no files come first.
+    :ivar drawn: the ids of those that chance has chosen: if the time is over, they count as
+        unnoticed only if the test that noticed them before, and the nearest ones, do not any more.
     :ivar most: how many tests to try for each mutant, at each stage; 0: all that reach it.
     :ivar broken: what could not be tried, and why.
     :ivar late: those that counted as noticed only because their tests took too long.
@@ -62,6 +64,7 @@ class Campaign:
     until: float = float("inf")
     most: int = 0
     near: Sequence[str] | None = ()
+    drawn: frozenset[str] = frozenset()
     results: Results = field(default_factory=Results.read)
     tests: Coverage = field(default_factory=Coverage.read)
     broken: dict[str, str] = field(default_factory=dict)
@@ -81,11 +84,11 @@ class Campaign:
 
     def run(self, stages: Sequence[Sequence[str]] = STAGES) -> list[Mutant]:
         """Try all; return those that survive, or that there was no time for."""
-        self._try_hints()
-        near = self._near_files()
+        hinted = self._try_hints()
+        near = self._near_files(self._certain(hinted))
         self._try_files(near)
         if not self._is_over():
-            self.unnoticed = {each.id for each in self.left()}
+            self.unnoticed = {each.id for each in self._certain(hinted)}
         done = {*near}
         for folders in stages:
             files = [each for each in test_files(folders) if each not in done]
@@ -97,11 +100,15 @@ class Campaign:
             self.results.note(mutant, result_of(mutant, "", len(self.tried.get(mutant.id, ()))))
         return left
 
-    def _near_files(self) -> list[str]:
+    def _certain(self, hinted: Collection[str]) -> list[Mutant]:
+        """Return those that are left and that a test near to them is known, or has, to notice."""
+        return [each for each in self.left() if each.id not in self.drawn or each.id in hinted]
+
+    def _near_files(self, left: Sequence[Mutant]) -> list[str]:
         """Return the files of tests that changed, or notice other things in the same modules."""
         if self.near is None:
             return []
-        modules = {each.module for each in self.left()}
+        modules = {each.module for each in left}
         near = {
             file_of(test)
             for name, test in self.results.killers().items()
@@ -122,7 +129,8 @@ class Campaign:
         if left and self._map(files, left):
             self._try_reaching(files, left)
 
-    def _try_hints(self) -> None:
+    def _try_hints(self) -> frozenset[str]:
+        """Try the tests that noticed mutants the last time; return the ids of these."""
         left = self.left()
         hints = self.results.hints(left)
         chosen = {
@@ -131,6 +139,7 @@ class Campaign:
         if chosen:
             self.say(f"{len(chosen)} removals by the test that noticed them before")
             self._try({each.id: each for each in left}, chosen)
+        return frozenset(chosen)
 
     def _map(self, files: Sequence[str], left: Sequence[Mutant]) -> bool:
         """Find out which tests of some files reach what is left; False when that is known."""

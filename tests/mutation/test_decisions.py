@@ -6,11 +6,12 @@ import argparse
 
 import pytest
 
-from tests.mutation.__main__ import chosen
-from tests.mutation.campaign import nearest_first
+from tests.mutation.__main__ import asked_for, chosen
+from tests.mutation.campaign import Campaign, nearest_first
 from tests.mutation.decisions import decision_removals
 from tests.mutation.enumeration import DECIDING, WIRING, all_mutants
 from tests.mutation.mutants import CHECKOUT, DECISIONS, read_source
+from tests.mutation.results import Results
 
 HERE = CHECKOUT / "ojs_aws" / "services" / "made_up.py"
 
@@ -103,6 +104,30 @@ def test_a_sample_of_the_others_follows_those_that_were_asked_for() -> None:
     assert ids("a")[: len(asked)] == asked
     assert len({*ids("a")}) == len(asked) + 9
     assert ids("a") == ids("a") != ids("b")
+    given = argparse.Namespace(base="", names=["transitions:claiming"], sample=0, also=9)
+    assert asked_for(mutants, given) == {*asked}
+    given.sample = 9
+    assert asked_for(mutants, given) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("is_drawn", "is_hinted", "is_certain"),
+    [(False, False, True), (True, True, True), (True, False, False)],
+)
+def test_what_chance_chose_survives_only_the_test_that_noticed_it_before(
+    monkeypatch: pytest.MonkeyPatch, is_drawn: bool, is_hinted: bool, is_certain: bool
+) -> None:
+    """Where the time is over: not every test that reaches it has run."""
+    mutant = all_mutants()[0]
+    ids = frozenset([mutant.id])
+    monkeypatch.setattr(Campaign, "_try_hints", lambda _: ids if is_hinted else frozenset())
+    monkeypatch.setattr(Campaign, "_try_files", lambda *_: None)
+    monkeypatch.setattr(Results, "note", lambda *_: None)
+    campaign = Campaign(
+        [mutant], print, near=None, drawn=ids if is_drawn else frozenset(), results=Results()
+    )
+    assert campaign.run([]) == [mutant]
+    assert (mutant.id in campaign.unnoticed) is is_certain
 
 
 def test_tests_named_like_the_module_come_first() -> None:
