@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain import job_arguments as given
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job_attributes import read_attributes
-from ojs_aws.domain.json_members import JsonMembers
+from ojs_aws.domain.json_members import NOTHING_PARSED, JsonMembers
 from ojs_aws.domain.native_json import check_native
 from ojs_aws.domain.timestamps import parse_duration
 
@@ -96,6 +96,8 @@ class Job(JsonMembers):
             check_native(value, name)
         self._raw = dict.fromkeys(values)
         self._values = values
+        self._parsed = NOTHING_PARSED
+        self._sets = 0
 
     def __repr__(self) -> str:
         """Show type, id and queue; never the arguments, which may be secret."""

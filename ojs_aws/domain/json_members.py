@@ -1,4 +1,4 @@
-"""Holds an ordered set of members as JSON texts; each is decoded when it is first read.
+"""Holds an ordered set of members as JSON texts; each is decoded once.
 
 What came as text keeps each member's own text until somebody changes it, so that what nobody
 touched goes on exactly as it came.
@@ -6,7 +6,7 @@ touched goes on exactly as it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Self
 
 from ojs_aws.domain.errors import JsonValue
@@ -26,13 +26,17 @@ class JsonMembers:
     """Maps names to members; lists and objects among them may be changed in place.
 
     A name is in ``_raw`` as long as there is the member, with None for a text that no
-    longer holds; in ``_values`` once it was decoded or set.
+    longer holds; in ``_values`` once its value was set, or may have been changed in place; in
+    ``_parsed`` with the value that its text had, which nobody changes. ``_sets`` counts what was
+    set or removed.
     """
 
-    __slots__ = ("_raw", "_values")
+    __slots__ = ("_parsed", "_raw", "_sets", "_values")
 
     _raw: dict[str, RawJson | None]
     _values: dict[str, JsonValue]
+    _parsed: Mapping[str, Member]
+    _sets: int
 
     @classmethod
     def from_members(cls, members: Mapping[str, RawJson]) -> Self:
@@ -40,6 +44,8 @@ class JsonMembers:
         job = cls.__new__(cls)
         job._raw = dict(members)  # noqa: SLF001 - of its own class
         job._values = {}  # noqa: SLF001
+        job._parsed = NOTHING_PARSED  # noqa: SLF001
+        job._sets = 0  # noqa: SLF001
         return job
 
     @classmethod
@@ -51,12 +57,16 @@ class JsonMembers:
         job = cls.__new__(cls)
         job._raw = raw  # noqa: SLF001 - of its own class
         job._values = values  # noqa: SLF001
+        job._parsed = NOTHING_PARSED  # noqa: SLF001
+        job._sets = 0  # noqa: SLF001
         return job
 
     @classmethod
     def from_parsed(cls, members: Mapping[str, Member]) -> Self:
-        """Build it from a parsed body."""
-        return cls.from_members({name: member.raw for name, member in members.items()})
+        """Build it from a parsed body, whose values it keeps."""
+        job = cls.from_members({name: member.raw for name, member in members.items()})
+        job._parsed = members  # noqa: SLF001 - of its own class
+        return job
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -83,8 +93,34 @@ class JsonMembers:
             raw = self._raw[name]
             if raw is None:  # pragma: no cover - a name is in one of the two
                 raise KeyError(name)
+            known = self._parsed.get(name)
+            if known is not None and not isinstance(known.value, (list, dict)):
+                return known.value
             self._values[name] = decode(raw, max_depth=MAX_NATIVE_DEPTH)
         return self._values[name]
+
+    def view(self, names: Collection[str]) -> dict[str, JsonValue]:
+        """Return the values of those members that there are, to look at only.
+
+        Nobody may change a list or an object among them.
+        """
+        found: dict[str, JsonValue] = {}
+        for name in self._raw:
+            if name in names:
+                is_parsed = name not in self._values and name in self._parsed
+                found[name] = self._parsed[name].value if is_parsed else self[name]
+        return found
+
+    @property
+    def edition(self) -> int | None:
+        """Return a number that another one follows after a change.
+
+        None if that cannot be known: somebody has a list or an object that may change in place.
+        """
+        for value in self._values.values():
+            if isinstance(value, (list, dict)):
+                return None
+        return self._sets
 
     def __setitem__(self, name: str, value: JsonValue) -> None:
         """Set a member.
@@ -94,14 +130,18 @@ class JsonMembers:
         check_native(value, name)
         self._raw[name] = None
         self._values[name] = value
+        self._sets += 1
 
     def __delitem__(self, name: str) -> None:
         """Remove a member."""
         del self._raw[name]
         self._values.pop(name, None)
+        self._sets += 1
 
     def get(self, name: str, default: JsonValue = None) -> JsonValue:
         """Return the value of a member, or the default."""
+        if name in self._values:
+            return self._values[name]
         return self[name] if name in self._raw else default
 
     def json_type(self, name: str) -> str:
@@ -138,7 +178,10 @@ class JsonMembers:
 
         :raises InvalidPayloadError: a value that was put into a list or an object is not JSON.
         """
-        return {name: self._text(name, raw) for name, raw in self._raw.items()}
+        return {
+            name: self._text(name, raw) if raw is None or name in self._values else raw
+            for name, raw in self._raw.items()
+        }
 
     def _text(self, name: str, raw: RawJson | None) -> RawJson:
         if name not in self._values and raw is not None:
@@ -179,6 +222,8 @@ class JsonMembers:
         value = self.get(name)
         return value if isinstance(value, dict) else None
 
+
+NOTHING_PARSED: Final[Mapping[str, Member]] = {}
 
 _TYPES: Final = {
     '"': "string",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NewType
+from typing import Any, Final, NewType
 
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue, PayloadTooLargeError
 
@@ -24,7 +24,10 @@ DEFAULT_MAX_DEPTH: Final = 100
 ANY_DEPTH: Final = 1000
 """For texts that were accepted before: their depth was checked when they came."""
 
-_WHITESPACE: Final = " \t\n\r"
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_COLON: Final = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_NEXT: Final = re.compile(r"[ \t\n\r]*(?:,[ \t\n\r]*(?P<key>\")|(?P<end>\}))")
+"""What follows a member of an object: a comma with the next key, or the end."""
 _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 """A string, or one that never ends: a quote always matches, so that no character is read twice."""
 _BRACKET: Final = re.compile(r"[\[{\]}]")
@@ -39,8 +42,7 @@ class Member:
 
 
 def _integer(text: str) -> int:
-    digits = len(text.lstrip("-"))
-    if digits > MAX_INTEGER_DIGITS:
+    if len(text) > MAX_INTEGER_DIGITS and (digits := len(text.lstrip("-"))) > MAX_INTEGER_DIGITS:
         raise InvalidPayloadError(
             f"The body holds an integer of {digits} digits; at most {MAX_INTEGER_DIGITS} are "
             "accepted.",
@@ -84,9 +86,17 @@ def _repeated(key: str) -> InvalidPayloadError:
     )
 
 
-_DECODER: Final = json.JSONDecoder(
+class _Decoder(json.JSONDecoder):
+    """Declares an attribute of every decoder that type checkers do not know."""
+
+    scan_once: Callable[[str, int], tuple[Any, int]]
+
+
+_DECODER: Final = _Decoder(
     object_pairs_hook=_pairs, parse_int=_integer, parse_float=_real, parse_constant=_constant
 )
+_SCAN: Final = _DECODER.scan_once
+"""Reads the value at a place, as ``raw_decode`` does; raises StopIteration where there is none."""
 
 
 def _check_depth(text: str, max_depth: int) -> None:
@@ -192,25 +202,54 @@ def _object_at(text: str, at: int) -> tuple[dict[str, Member], int]:
     """Read the members of the object that begins at a place, and the place behind it."""
     members: dict[str, Member] = {}
     at = _skip(text, at + 1)
-    closed = text[at : at + 1] == "}"
-    while not closed:
-        if text[at : at + 1] != '"':
-            raise json.JSONDecodeError("Expecting a key in double quotes", text, at)
-        key, at = _DECODER.raw_decode(text, at)
-        at = _expect(text, _skip(text, at), ":")
-        value, end = _DECODER.raw_decode(text, at)
-        if key in members:
-            raise _repeated(key)
-        members[key] = Member(RawJson(text[at:end]), value)
-        at = _skip(text, end)
-        closed = text[at : at + 1] == "}"
-        if not closed:
-            at = _expect(text, at, ",")
-    return members, at + 1
+    if text[at : at + 1] == "}":
+        return members, at + 1
+    try:
+        while True:
+            if text[at : at + 1] != '"':
+                raise json.JSONDecodeError("Expecting a key in double quotes", text, at)
+            key, at = _SCAN(text, at)
+            colon = _COLON.match(text, at)
+            if colon is None:
+                raise json.JSONDecodeError("Expecting ':'", text, _skip(text, at))
+            at = colon.end()
+            value, end = _SCAN(text, at)
+            if key in members:
+                raise _repeated(key)
+            members[key] = Member(RawJson(text[at:end]), value)
+            following = _NEXT.match(text, end)
+            if following is None:
+                at = _expect(text, _skip(text, end), ",")
+            elif following["end"]:
+                return members, following.end()
+            else:
+                at = following.end() - 1
+    except StopIteration as problem:
+        raise json.JSONDecodeError("Expecting value", text, problem.value) from None
+
+
+class AssembledText(str):
+    """Holds the JSON text of an object with its members, so that nobody parses it for them.
+
+    :ivar members: nobody may change them.
+    """
+
+    __slots__ = ("members",)
+
+    members: Mapping[str, RawJson]
+
+    @classmethod
+    def of(cls, members: Mapping[str, RawJson]) -> RawJson:
+        """Build an object from the raw texts of its members, as :func:`assemble` does."""
+        text = cls(assemble(members))
+        text.members = members
+        return RawJson(text)
 
 
 def stored_texts(text: str) -> dict[str, RawJson]:
     """Return the members of a stored object, each as its own text."""
+    if isinstance(text, AssembledText):
+        return dict(text.members)
     return {name: member.raw for name, member in parse_object(text, max_depth=ANY_DEPTH).items()}
 
 
@@ -247,9 +286,8 @@ def parse_objects(text: RawJson) -> list[dict[str, Member]]:
 
 
 def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _WHITESPACE:
-        at += 1
-    return at
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
 
 
 def _expect(text: str, at: int, sign: str) -> int:
@@ -273,6 +311,8 @@ def json_type(value: object) -> str:
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ESCAPING: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 """Made once: ``json.dumps`` makes one for each call."""
+_QUOTE: Final = json.encoder.encode_basestring
+"""What the encoders do to a text; most texts need no more."""
 
 
 def encode(value: JsonValue) -> RawJson:
@@ -280,6 +320,10 @@ def encode(value: JsonValue) -> RawJson:
 
     :raises ValueError: NaN, Infinity, or an integer of more than 4300 digits.
     """
+    if type(value) is str and value.isascii():
+        return RawJson(_QUOTE(value))
+    if type(value) is int:
+        return RawJson(str(value))
     text = _ENCODER.encode(value)
     try:
         text.encode("utf-8")
@@ -290,7 +334,17 @@ def encode(value: JsonValue) -> RawJson:
 
 def assemble(members: Mapping[str, RawJson]) -> RawJson:
     """Build an object from the raw texts of its members."""
-    return RawJson("{" + ",".join(f"{encode(k)}:{raw}" for k, raw in members.items()) + "}")
+    return RawJson("{" + members_text(members) + "}")
+
+
+def members_text(members: Mapping[str, RawJson]) -> str:
+    """Return the members of an object as they stand between its braces."""
+    return ",".join(
+        [
+            f"{_QUOTE(name) if name.isascii() else encode(name)}:{raw}"
+            for name, raw in members.items()
+        ]
+    )
 
 
 def assemble_array(items: Iterable[RawJson]) -> RawJson:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from ojs_aws.domain.attributes import (
     check_job_id,
@@ -53,6 +53,8 @@ MAX_TAGS: Final = 100
 MAX_PORT: Final = 65_535
 SUPPORTED_MAJOR: Final = "1"
 
+Values: TypeAlias = Mapping[str, JsonValue]
+
 _SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
 _URI: Final = re.compile(URI_PATTERN, re.ASCII)
 _AUTHORITY: Final = re.compile(
@@ -67,6 +69,16 @@ MAX_RESULT_TTL_S: Final = 315_360_000
 """The longest ``result_ttl`` in seconds: ten years."""
 
 LARGEST_INTEGER: Final = 2**53
+READ: Final = frozenset(
+    {
+        *("specversion", "id", "type", "queue", "priority", "pending", "retry", "unique"),
+        *("tags", "schema", "timeout_ms", "timeout", "visibility_timeout_ms"),
+        *("visibility_timeout", "scheduled_at", "expires_at", "rate_limit"),
+        *("result_ttl", "result_size_limit"),
+    }
+)
+"""Members whose values are checked; of arguments and metadata it is the type alone."""
+
 PROMOTED: Final = frozenset({"id", "type", "queue", "retry", "pending"})
 """Members that the job record holds itself; the rest is the document."""
 
@@ -105,42 +117,46 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
     :raises InvalidPolicyError: a retry policy that cannot be followed.
     :raises UnsupportedError: another major version of the specification.
     """
-    _check_version(job.get("specversion"))
-    job_id = check_job_id(job.get("id")) if "id" in job else ""
-    _check_members(job)
-    scheduled = _moment(job, "scheduled_at", now)
-    expires = _moment(job, "expires_at", now)
+    values = job.view(READ)
+    _check_version(values.get("specversion"))
+    job_id = check_job_id(values["id"]) if "id" in values else ""
+    _check_members(job, values)
+    scheduled = _moment(values, "scheduled_at", now)
+    expires = _moment(values, "expires_at", now)
     members = job.members()
-    _check_meta(members.get("meta"))
-    queue = check_queue(job.get("queue", DEFAULT_QUEUE))
+    if "meta" in members:
+        _check_meta(members["meta"])
+    queue = check_queue(values.get("queue", DEFAULT_QUEUE))
+    retry = values.get("retry")
     return Envelope(
         id=job_id,
-        type=check_type(job.get("type")),
+        type=check_type(values.get("type")),
         queue=queue,
-        priority=check_priority(job.get("priority")),
-        is_pending=job.get("pending") is True,
-        retry=parse_retry_policy(job.get("retry")),
-        retry_document=members.get("retry") if job.get("retry") is not None else None,
-        timeout_ms=_check_timeout(job),
-        visibility_timeout_ms=_check_visibility(job),
+        priority=check_priority(values.get("priority")),
+        is_pending=values.get("pending") is True,
+        retry=parse_retry_policy(retry),
+        retry_document=members["retry"] if retry is not None else None,
+        timeout_ms=_check_timeout(values),
+        visibility_timeout_ms=_check_visibility(values),
         scheduled_at=scheduled,
         expires_at=expires,
-        limit=_limit(job, queue),
-        result_ttl_s=_check_result_ttl(job.get("result_ttl")),
-        result_limit_bytes=_check_result_limit(job.get("result_size_limit")),
-        document=_document(job, members, scheduled, expires),
+        limit=_limit(job, queue) if values.get("rate_limit") is not None else None,
+        result_ttl_s=_check_result_ttl(values.get("result_ttl")),
+        result_limit_bytes=_check_result_limit(values.get("result_size_limit")),
+        document=_document(values, members, scheduled, expires),
     )
 
 
 def _limit(job: Job, queue: str) -> Limit | None:
-    """Return the job's own limit; most jobs have none, and their args are not read."""
-    if (value := job.get("rate_limit")) is None:
-        return None
-    return read_limit(value, queue, {"args": job.get("args"), "meta": job.get("meta")})
+    """Return the job's own limit, for which its arguments and metadata are read."""
+    values = job.view(("rate_limit", "args", "meta"))
+    return read_limit(
+        values["rate_limit"], queue, {"args": values.get("args"), "meta": values.get("meta")}
+    )
 
 
 def _document(
-    job: Job,
+    values: Values,
     members: Mapping[str, RawJson],
     scheduled: Instant | None,
     expires: Instant | None,
@@ -148,7 +164,7 @@ def _document(
     """Return the members that are only stored, with relative timestamps made absolute."""
     document = {name: raw for name, raw in members.items() if name not in PROMOTED}
     for name, instant in (("scheduled_at", scheduled), ("expires_at", expires)):
-        written = job.get(name)
+        written = values.get(name)
         if instant is not None and isinstance(written, str) and written.startswith("+"):
             document[name] = encode(format_instant(instant))
     document.setdefault("specversion", encode(SPEC_VERSION))
@@ -168,32 +184,32 @@ def _check_version(value: JsonValue) -> None:
         )
 
 
-def _check_members(job: Job) -> None:
+def _check_members(job: Job, values: Values) -> None:
     """Check the attributes that are only stored."""
     if "args" not in job or job.json_type("args") != "array":
         raise invalid("args", "an array", job.get("args"), missing="args" not in job)
     if "meta" in job and job.json_type("meta") != "object":
         raise invalid("meta", "an object", job.get("meta"))
-    if not isinstance(job.get("pending", False), (bool, type(None))):
-        raise invalid("pending", "a boolean", job.get("pending"))
-    unique = job.get("unique")
+    if not isinstance(values.get("pending", False), (bool, type(None))):
+        raise invalid("pending", "a boolean", values["pending"])
+    unique = values.get("unique")
     if unique is not None:
         from ojs_aws.domain.uniqueness import parse_unique_policy  # few jobs do
 
         parse_unique_policy(unique)
-    tags = job.get("tags")
+    tags = values.get("tags")
     if tags is not None and not (
         isinstance(tags, list)
         and len(tags) <= MAX_TAGS
         and all(isinstance(tag, str) for tag in tags)
     ):
         raise invalid("tags", f"an array of at most {MAX_TAGS} strings", tags)
-    _check_schema(job.get("schema"))
+    _check_schema(values.get("schema"))
 
 
-def _check_meta(raw: RawJson | None) -> None:
+def _check_meta(raw: RawJson) -> None:
     """Refuse metadata beyond 64 KB (ojs-payload-limits, section 4.3)."""
-    size = len(raw.encode()) if raw is not None else 0
+    size = len(raw.encode())
     if size > MAX_META_BYTES:
         raise PayloadTooLargeError(
             f"The 'meta' attribute has {size} bytes; at most {MAX_META_BYTES} are accepted.",
@@ -237,10 +253,10 @@ def _is_host(host: str, *, is_needed: bool) -> bool:
         return False
 
 
-def _check_timeout(job: Job) -> int | None:
+def _check_timeout(values: Values) -> int | None:
     """Return ``timeout_ms``, else ``timeout`` in seconds; 0 means the default."""
     for name, unit in (("timeout_ms", 1), ("timeout", 1000)):
-        value = job.get(name)
+        value = values.get(name)
         if value is None:
             continue
         if not is_integer(value) or not 0 <= value * unit <= MAX_TIMEOUT_MS:
@@ -251,13 +267,13 @@ def _check_timeout(job: Job) -> int | None:
     return None
 
 
-def _check_visibility(job: Job) -> int | None:
+def _check_visibility(values: Values) -> int | None:
     """Return ``visibility_timeout_ms``, else ``visibility_timeout`` (seconds or a duration)."""
     name, expected = "visibility_timeout_ms", "a whole number of milliseconds, up to 12 hours"
-    given = value = job.get(name)
+    given = value = values.get(name)
     if value is None:
         name, expected = "visibility_timeout", "whole seconds or a duration, up to 12 hours"
-        given = value = job.get(name)
+        given = value = values.get(name)
         if isinstance(value, str):
             value = parse_duration(value, name)
         elif is_integer(value):
@@ -282,6 +298,6 @@ def _check_result_limit(value: JsonValue) -> int | None:
     raise invalid("result_size_limit", "a whole number of bytes", value)
 
 
-def _moment(job: Job, name: str, now: Instant) -> Instant | None:
-    value = job.get(name)
+def _moment(values: Values, name: str, now: Instant) -> Instant | None:
+    value = values.get(name)
     return None if value is None else resolve_timestamp(value, name, now)

@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.validation import Envelope, read_envelope
-from ojs_aws.domain.json_text import assemble, decode
+from ojs_aws.domain.json_text import AssembledText, RawJson, decode
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, IdGenerator
@@ -46,6 +46,19 @@ def check_envelope_size(size: int, max_bytes: int, *, room: int = 0) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedJob:
+    """Holds a job with its envelope, which was read from it and found valid."""
+
+    job: Job
+    envelope: Envelope
+    edition: int | None
+
+    def holds_for(self, job: Job) -> bool:
+        """Return True if a job is this one, and nobody can have changed it since."""
+        return job is self.job and self.edition is not None and job.edition == self.edition
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBuilder:
     """Builds jobs from envelopes; stores nothing.
@@ -69,7 +82,7 @@ class JobBuilder:
         terms = self.terms.for_one_request()
         return self if terms is self.terms else replace(self, terms=terms)
 
-    def complete(self, job: Job, now: Instant) -> None:
+    def complete(self, job: Job, now: Instant) -> CheckedJob:
         """Validate an envelope, and give it an id if it has none.
 
         :raises InvalidRequestError: a constraint of the envelope is broken, or the arguments do
@@ -79,8 +92,9 @@ class JobBuilder:
             if "id" in job:
                 read_envelope(job, now)
             job.id = self.ids.job_id()
-        read_envelope(job, now)
+        envelope = read_envelope(job, now)
         self._check_args(job)
+        return CheckedJob(job, envelope, job.edition)
 
     def _check_args(self, job: Job) -> None:
         """Check the arguments of a job that names a schema; others cost nothing.
@@ -90,15 +104,20 @@ class JobBuilder:
         if job.get("schema") is not None or job.mentions("meta", VALIDATE):
             self.schemas().check(job)
 
-    def record(self, job: Job, now: Instant) -> JobRecord:
+    def record(self, job: Job, now: Instant, checked: CheckedJob | None = None) -> JobRecord:
         """Return the job to store for a completed envelope.
 
+        :param checked: what :meth:`complete` returned. What no middleware changed since is not
+            validated again.
         :raises OjsError: it or its queue refuses it.
         """
-        envelope = read_envelope(job, now)
-        self._check_args(job)
+        if checked is not None and checked.holds_for(job):
+            envelope = checked.envelope
+        else:
+            envelope = read_envelope(job, now)
+            self._check_args(job)
         (self.rules.check if self.is_internal else self.rules.admit)(envelope.queue)
-        document = assemble(envelope.document)
+        document = AssembledText.of(envelope.document)
         size = len(document.encode()) + len((envelope.retry_document or "").encode())
         check_envelope_size(size, self.max_envelope_bytes, room=ADDED_BYTES)
         if self.is_internal:
@@ -108,11 +127,13 @@ class JobBuilder:
         state = lifecycle.initial_state(
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now
         )
-        return self._new(_with_defaults(envelope, config), state, now, _unique_key(job), config)
+        envelope = _with_defaults(envelope, config)
+        return self._new(envelope, document, state, now, _unique_key(job), config)
 
     def _new(
         self,
         envelope: Envelope,
+        document: RawJson,
         state: JobState,
         now: Instant,
         unique_key: str,
@@ -127,7 +148,7 @@ class JobBuilder:
             attempt=0,
             version=1,
             order=self.clock.order(),
-            document=assemble(envelope.document),
+            document=document,
             timeout_ms=envelope.timeout_ms or self.default_timeout_ms,
             visibility_timeout_ms=envelope.visibility_timeout_ms,
             created_at=now,
@@ -149,6 +170,8 @@ def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
     """Return an envelope with its queue's settings for what it leaves out."""
     timeout_ms = envelope.timeout_ms or config.default_timeout_ms
     if envelope.retry_document is not None or config.default_retry is None:
+        if timeout_ms == envelope.timeout_ms:
+            return envelope
         return replace(envelope, timeout_ms=timeout_ms)
     return replace(
         envelope,

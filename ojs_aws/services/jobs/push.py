@@ -17,7 +17,7 @@ from ojs_aws.middleware.chain.base import drive
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import Clock
 from ojs_aws.services.batches.errors import check_count
-from ojs_aws.services.jobs.build import JobBuilder
+from ojs_aws.services.jobs.build import CheckedJob, JobBuilder
 from ojs_aws.services.jobs.new_jobs import NewJobs
 from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swallowed, rejecting
 
@@ -31,12 +31,13 @@ class _OneJob:
 
     job_builder: JobBuilder
     now: Instant
+    checked: CheckedJob
     store: StoreJob
     pushed: PushResult | None = None
 
     def __call__(self, final: Job) -> Job:
         """Store the job as the middleware left it."""
-        self.pushed = self.store(final, self.job_builder.record(final, self.now))
+        self.pushed = self.store(final, self.job_builder.record(final, self.now, self.checked))
         return final
 
 
@@ -61,8 +62,8 @@ class Push:
         :raises DuplicateError: another job has this id, or the same uniqueness key.
         """
         now = self.clock.now()
-        self.job_builder.complete(job, now)
-        one = _OneJob(self.job_builder, now, store or self.new_jobs.store_one)
+        checked = self.job_builder.complete(job, now)
+        one = _OneJob(self.job_builder, now, checked, store or self.new_jobs.store_one)
         return drive(self._enqueue(job, one), never_waits=self.enqueuing.never_waits)
 
     async def _enqueue(self, job: Job, one: _OneJob) -> PushResult:

@@ -13,7 +13,7 @@ from ojs_aws.middleware.chain.batch import Batch, StoreOne
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
 from ojs_aws.services.batches.errors import BatchFaults, at_index
-from ojs_aws.services.jobs.build import JobBuilder
+from ojs_aws.services.jobs.build import CheckedJob, JobBuilder
 from ojs_aws.services.jobs.new_jobs import NewJobs
 from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swallowed, rejecting
 
@@ -31,6 +31,7 @@ class PushMany:
     new_jobs: NewJobs
     jobs: Sequence[Job]
     now: Instant
+    checked: list[CheckedJob] = field(default_factory=list)
     built: dict[str, tuple[Job, JobRecord]] = field(default_factory=dict)
     pushed: dict[str, PushResult] = field(default_factory=dict)
     index_of: dict[str, int] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class PushMany:
         faults = BatchFaults()
         for index, job in enumerate(self.jobs):
             with faults.at(index):
-                self.job_builder.complete(job, self.now)
+                self.checked.append(self.job_builder.complete(job, self.now))
         faults.raise_all()
         for index, job in enumerate(self.jobs):
             if job.id in self.index_of:
@@ -68,7 +69,8 @@ class PushMany:
         """Run the chain of one job, which waits for the storing of all."""
 
         async def build_and_store(final: Job) -> Job | None:
-            self.built[job.id] = final, self.job_builder.record(final, self.now)
+            checked = self.checked[self.index_of[job.id]]
+            self.built[job.id] = final, self.job_builder.record(final, self.now, checked)
             return (await store(final)).job
 
         with at_index(self.index_of[job.id]), rejecting(job.id):

@@ -6,13 +6,13 @@ but where it was sent, always ``timeout_ms``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.jobs.failures import render_failure
-from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
+from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode, members_text
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.json_of import JsonOf
@@ -47,19 +47,19 @@ _INSTANTS: Final = (
 )
 
 
-def job_answer(
-    rendered: Rendered, more: Mapping[str, RawJson] | None = None
-) -> JsonOf[answers.JobAnswer]:
+def job_answer(rendered: Rendered, more: Rendered | None = None) -> JsonOf[answers.JobAnswer]:
     """Return one job, wrapped and flat.
 
     :param more: further members, in both places.
     """
-    job = rendered | dict(more or {})
-    wrapped = assemble(job)
+    job = rendered | more if more else rendered
+    inside = members_text(job)
+    wrapped = RawJson(f"{{{inside}}}")
     if len(wrapped.encode()) > FLAT_LIMIT:
         return JsonOf(assemble({"job": wrapped, "id": job["id"], "state": job["state"]}))
-    flat = {name: raw for name, raw in job.items() if name != "job"}
-    return JsonOf(assemble({"job": wrapped} | flat))
+    if "job" in job:
+        inside = members_text({name: raw for name, raw in job.items() if name != "job"})
+    return JsonOf(f'{{"job":{wrapped},{inside}}}')
 
 
 def changed_job(record: JobRecord) -> Rendered:
