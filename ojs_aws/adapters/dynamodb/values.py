@@ -113,7 +113,7 @@ def read_handle(value: Value) -> str:
 
 def item_bytes(item: Item) -> int:
     """Return the size of an item as DynamoDB bills it: names and values."""
-    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+    return sum([len(name.encode()) + _value_bytes(value) for name, value in item.items()])
 
 
 def _value_bytes(value: Value) -> int:

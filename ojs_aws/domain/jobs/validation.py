@@ -141,7 +141,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         scheduled_at=scheduled,
         expires_at=expires,
         limit=_limit(job, queue) if values.get("rate_limit") is not None else None,
-        result_ttl_s=_check_result_ttl(values.get("result_ttl")),
+        result_ttl_s=_check_result_ttl(values["result_ttl"]) if "result_ttl" in values else None,
         result_limit_bytes=_check_result_limit(values.get("result_size_limit")),
         document=_document(values, members, scheduled, expires),
     )
@@ -204,7 +204,8 @@ def _check_members(job: Job, values: Values) -> None:
         and all(isinstance(tag, str) for tag in tags)
     ):
         raise invalid("tags", f"an array of at most {MAX_TAGS} strings", tags)
-    _check_schema(values.get("schema"))
+    if "schema" in values:
+        _check_schema(values["schema"])
 
 
 def _check_meta(raw: RawJson) -> None:

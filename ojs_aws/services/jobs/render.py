@@ -37,6 +37,7 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
 
     Documents kept elsewhere must have been filled in. Attributes that do not apply are absent.
     """
+    priority = encode(job.priority)
     members: dict[str, RawJson] = {
         "specversion": RawJson('""'),
         "id": encode(job.id),
@@ -45,11 +46,11 @@ def render_job(job: JobRecord) -> dict[str, RawJson]:
         "state": encode(str(job.state)),
         "args": RawJson("[]"),
         "meta": RawJson("{}"),
-        "priority": encode(job.priority),
+        "priority": priority,
     }
     members |= stored_texts(_text(job.document))
-    if (decode(members["priority"]) or 0) != job.priority:
-        members["priority"] = encode(job.priority)  # it was changed since
+    if members["priority"] != priority and (decode(members["priority"]) or 0) != job.priority:
+        members["priority"] = priority  # it was changed since
     if job.retry_document is not None:
         members["retry"] = job.retry_document
     if job.replay is not None:

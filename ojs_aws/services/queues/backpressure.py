@@ -56,6 +56,8 @@ class Places:
 
         :param pushed: what became of the jobs, in their order.
         """
+        if not self.fills:
+            return [*pushed]
         self.give_back(
             index
             for index, each in enumerate(pushed)
@@ -100,6 +102,9 @@ class Backpressure:
             for queue in sorted({record.queue for record in records})
             if (config := self.terms.of(queue).config).max_size is not None
         }
+        if not bounds:  # as most queues are
+            yield Places(records)
+            return
         marked = [
             replace(record, is_counted=True) if record.queue in bounds else record
             for record in records

@@ -129,12 +129,12 @@ class Call:
         if not jobs:
             return
         some = jobs[:MAX_NAMED]
-        traces = (trace_of(job.document) for job in some)
+        traces = [trace_of(job.document) for job in some]
         self.note(
             {
-                "job_id": ",".join(job.id for job in some),
-                "job_type": ",".join(dict.fromkeys(job.type for job in some)),
-                "queue": ",".join(dict.fromkeys(job.queue for job in some)),
+                "job_id": ",".join([job.id for job in some]),
+                "job_type": ",".join(dict.fromkeys([job.type for job in some])),
+                "queue": ",".join(dict.fromkeys([job.queue for job in some])),
                 "trace_id": ",".join(dict.fromkeys(filter(None, traces))),
             }
         )

@@ -63,6 +63,7 @@ INVOCATION: Final = "invocation"
 _ID: Final = "request_id"
 _NOTE: Final = "note"
 _REQUEST: Final = "request"
+_HEADERS: Final = "headers"
 
 
 def setting_headers(server: Server) -> Middleware:
@@ -70,15 +71,15 @@ def setting_headers(server: Server) -> Middleware:
     setting = server.backend.settings.json_content_type
 
     def set_headers(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
-        headers = headers_of(app)
+        headers, context = headers_of(app), app.context
         given = headers.get("x-request-id", "").strip()
         request_id = given if is_request_id(given) else server.backend.ids.request_id()
-        app.context[_ID] = request_id
+        context[_ID] = request_id
         response = next_middleware(app)
         if response.status_code != NO_CONTENT:
             response.headers.setdefault("Content-Type", answer_type(headers, setting))
         response.headers["OJS-Version"] = OJS_VERSION
-        response.headers.update(app.context.get(RATE_HEADERS, {}))
+        response.headers.update(context.get(RATE_HEADERS, {}))
         response.headers["X-Request-Id"] = request_id
         if app.current_event.http_method.upper() == "HEAD":
             response.body = ""
@@ -102,9 +103,10 @@ def logging_requests(logger: Logger, *, has_source: bool = False) -> Middleware:
             about.update({name: value for name, value in values.items() if value})
             logger.thread_safe_append_keys(**about)
 
-        app.context[ABOUT], app.context[_NOTE] = about, note
+        context = app.context
+        context[ABOUT], context[_NOTE] = about, note
         logger.thread_safe_append_keys(
-            correlation_id=app.context[_ID], function_request_id=app.context[INVOCATION]
+            correlation_id=context[_ID], function_request_id=context[INVOCATION]
         )
         begun = time.perf_counter()
         try:
@@ -116,7 +118,7 @@ def logging_requests(logger: Logger, *, has_source: bool = False) -> Middleware:
                 "operation": operation_of(app),
                 "status": response.status_code,
                 "duration_ms": round((time.perf_counter() - begun) * 1000, 3),
-                **app.context.get(MEASURED, {}),
+                **context.get(MEASURED, {}),
             }
             if principal := _caller(app).id:
                 fields["principal"] = principal
@@ -204,19 +206,20 @@ def request_of(app: ApiGatewayResolver) -> Request:
     :raises PayloadTooLargeError: it is too large once it is decompressed.
     :raises UnsupportedCompressionError: a compression that this server does not read.
     """
-    known: Request | None = app.context.get(_REQUEST)
+    context = app.context
+    known: Request | None = context.get(_REQUEST)
     if known is None:
-        event = app.current_event
+        event, headers = app.current_event, headers_of(app)
         known = Request(
             method=event.http_method.upper(),
             path=event.path,
-            headers=headers_of(app),
+            headers=headers,
             query=event.query_string_parameters or {},
-            body=expanded(_body(event.raw_event), headers_of(app).get("content-encoding", "")),
-            id=app.context[_ID],
+            body=expanded(_body(event.raw_event), headers.get("content-encoding", "")),
+            id=context[_ID],
             caller=_caller(app),
         )
-        app.context[_REQUEST] = known
+        context[_REQUEST] = known
     return known
 
 
@@ -264,8 +267,12 @@ def source_of(event: Mapping[str, Any]) -> str:
 
 def headers_of(app: ApiGatewayResolver) -> Mapping[str, str]:
     """Return the request's headers, names in small letters."""
-    given: Mapping[str, str] = app.current_event.raw_event.get("headers") or {}
-    return {name.lower(): value for name, value in given.items()}
+    context = app.context
+    known: Mapping[str, str] | None = context.get(_HEADERS)
+    if known is None:
+        given: Mapping[str, str] = app.current_event.raw_event.get("headers") or {}
+        known = context[_HEADERS] = {name.lower(): value for name, value in given.items()}
+    return known
 
 
 def _body(event: Mapping[str, Any]) -> bytes:

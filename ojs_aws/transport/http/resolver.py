@@ -63,10 +63,14 @@ _NOTED: Final = ("job_id", "queue", "worker_id", "workflow_id")
 class HttpEvent(APIGatewayProxyEventV2):
     """Holds the event of a request, under its canonical path."""
 
+    _canonical = ""
+
     @property
     def path(self) -> str:
         """Return the path without the stage, in the form of the route table."""
-        return canonical_path(super().path)
+        if not self._canonical:
+            self._canonical = canonical_path(super().path)
+        return self._canonical
 
 
 class _Current:

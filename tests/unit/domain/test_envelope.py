@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidPayloadError, InvalidRequestError, JsonValue
 from ojs_aws.domain.job_arguments import Priority
-from ojs_aws.domain.json_text import RawJson, decode, encode
+from ojs_aws.domain.json_text import RawJson, decode, encode, parse_object, stored_texts
 
 TEXT = (
     '{"type":"email.send","args":[1.00, {"b":1,"a":2}],"meta":{"k":1e-7},"x":12345678901234567890,'
@@ -166,6 +166,43 @@ def test_looking_at_anything_changes_nothing(raws: dict[str, str]) -> None:
     for name in list(job):
         assert job[name] == decode(raws[name])
     assert job.members() == raws
+
+
+@given(bodies)
+def test_a_view_changes_nothing_and_has_the_same_values(raws: dict[str, str]) -> None:
+    """Of a parsed body, too, whose values are kept."""
+    text = "{" + ",".join(f'"{name}":{raw}' for name, raw in raws.items()) + "}"
+    for job in (Job.from_json(text), Job.from_members(stored_texts(text))):
+        view = job.view({"args", "x", "z"})
+        expected = {name: decode(raw) for name, raw in raws.items() if name in {"args", "x"}}
+        assert repr(view) == repr(expected)
+        assert job.members() == raws
+
+
+def test_values_of_a_parsed_body_are_not_shared() -> None:
+    """Two jobs of the same body change apart, and a view of one shows no change of the other."""
+    members = parse_object(TEXT)
+    one, other = Job.from_parsed(members), Job.from_parsed(members)
+    one.args.append(3)
+    assert other.args == [1.0, {"b": 1, "a": 2}]
+    assert other.to_json() == TEXT
+    assert members["args"].value == [1.0, {"b": 1, "a": 2}]
+    assert one.view({"args"}) == {"args": [1.0, {"b": 1, "a": 2}, 3]}
+
+
+def test_the_edition_says_whether_anything_may_have_changed() -> None:
+    """None once somebody holds a list or an object of the job."""
+    job = Job.from_json(TEXT)
+    first = job.edition
+    assert (job.priority, job.type, job.edition) == (5, "email.send", first)
+    job.priority = 6
+    second = job.edition
+    assert second not in {None, first}
+    del job["x"]
+    third = job.edition
+    assert third not in {None, first, second}
+    assert (job.args[0], job.edition) == (1.0, None)
+    assert Job("a.b", [1]).edition is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue, PayloadTooLargeError
 from ojs_aws.domain.json_text import (
     _STRING,
+    AssembledText,
     RawJson,
     assemble,
     assemble_array,
@@ -21,6 +25,7 @@ from ojs_aws.domain.json_text import (
     json_type,
     parse_object,
     parse_objects,
+    stored_texts,
 )
 from ojs_aws.domain.native_json import MAX_NATIVE_DEPTH, check_native
 
@@ -322,6 +327,42 @@ def test_a_repeated_key_is_named() -> None:
     with pytest.raises(InvalidPayloadError) as refused:
         parse_object('{"b":1,"a":2,"\\u0061":3}')
     assert refused.value.details == {"key": "a"}
+
+
+def _pickled(text: RawJson) -> RawJson:
+    copied: RawJson = pickle.loads(pickle.dumps(text))  # noqa: S301 - of our own
+    return copied
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, _pickled])
+def test_an_assembled_text_knows_its_members(duplicate: Callable[[RawJson], RawJson]) -> None:
+    """They are those that a parser would find; changing what is returned changes nothing."""
+    members = {"b": RawJson("1.00"), "é": RawJson('{"x": 1}'), '"': RawJson("[ ]")}
+    text = AssembledText.of(members)
+    assert text == assemble(members) == '{"b":1.00,"é":{"x": 1},"\\"":[ ]}'
+    for each in (text, duplicate(text)):
+        assert stored_texts(each) == stored_texts(str(each)) == members
+        stored_texts(each).clear()
+        assert list(stored_texts(each)) == list(members)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('{"a" 1}', "Expecting ':' at line 1, column 6"),
+        ('{"a":1 "b":2}', "Expecting ',' at line 1, column 8"),
+        ('{"a":1,}', "Expecting a key in double quotes at line 1, column 8"),
+        ('{"a":1,2}', "Expecting a key in double quotes at line 1, column 8"),
+        ('{"a":}', "Expecting value at line 1, column 6"),
+        ("{a:1}", "Expecting a key in double quotes at line 1, column 2"),
+        ('{"a":1}x', "Extra data at line 1, column 8"),
+    ],
+)
+def test_an_error_between_members_has_its_place(body: str, message: str) -> None:
+    """Line and column, as editors count them."""
+    with pytest.raises(InvalidPayloadError) as refused:
+        parse_object(body)
+    assert message in refused.value.message
 
 
 def test_arrays_are_put_together_as_they_are() -> None:

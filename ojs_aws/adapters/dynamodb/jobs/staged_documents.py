@@ -44,6 +44,8 @@ class Ahead:
 
     def keep_all(self, documents: Sequence[tuple[JobRecord, StoredElsewhere, str]]) -> None:
         """Store documents in their places, those in the table together."""
+        if not documents:
+            return
         # First: a call that fails may have taken effect.
         self._put += [(job, place) for job, place, _ in documents]
         self.blobs.keep_all([((job.id, place), text) for job, place, text in documents])

@@ -9,13 +9,18 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, RateLimitedError
+from ojs_aws.domain.jobs.validation import Envelope, read_envelope
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware import EnqueueChain, EnqueueResult
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.protocols import BatchNext
+from ojs_aws.services.jobs import build
 from ojs_aws.services.jobs.push import Push
 from tests.simulation.world import World
 
 Next = Callable[[Job], Awaitable[Job | None]]
+
+SENT = '{"type":"a.b","queue":"q","x":1,"args":[{"b":1.00}]}'
 
 
 def push_with(world: World, *middleware: object) -> Push:
@@ -95,6 +100,72 @@ def test_what_a_middleware_breaks_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="queue"):
         push_with(world, shout)(Job("a.b"))
     assert world.store.jobs == {}
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_what_no_middleware_changes_is_validated_once(
+    monkeypatch: pytest.MonkeyPatch, *, is_batch: bool
+) -> None:
+    """To look at texts and numbers changes nothing."""
+    validated: list[str] = []
+
+    def read(job: Job, now: Instant) -> Envelope:
+        validated.append(job.id)
+        return read_envelope(job, now)
+
+    async def look(job: Job, call_next: Next) -> Job | None:
+        assert (job.type, job.queue, job["x"]) == ("a.b", "q", 1)
+        return await call_next(job)
+
+    monkeypatch.setattr(build, "read_envelope", read)
+    push, job = push_with(World(), look), Job.from_json(SENT)
+    pushed = push.all([job])[0] if is_batch else push(job)
+    assert pushed.record is not None
+    assert pushed.record.document == '{"x":1,"args":[{"b":1.00}],"specversion":"1.0.0-rc.1"}'
+    assert validated == [job.id]
+
+
+def _in_place(job: Job) -> Job:
+    job.args.append("NaN is not JSON")
+    return job
+
+
+def _by_name(job: Job) -> Job:
+    job["x"] = 2
+    return job
+
+
+def _removed(job: Job) -> Job:
+    del job["x"]
+    return job
+
+
+def _kept_and_changed_later(job: Job) -> Job:
+    args = job.args
+    assert job.edition is None
+    args[0] = 7
+    return job
+
+
+@pytest.mark.parametrize(
+    ("change", "document"),
+    [
+        (_in_place, '"x":1,"args":[{"b":1.0},"NaN is not JSON"]'),
+        (_by_name, '"x":2,"args":[{"b":1.00}]'),
+        (_removed, '"args":[{"b":1.00}]'),
+        (_kept_and_changed_later, '"x":1,"args":[7]'),
+        (lambda job: job.copy(x=3), '"x":3,"args":[{"b":1.00}]'),
+    ],
+)
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_every_change_of_a_middleware_is_stored(
+    change: Callable[[Job], Job], document: str, *, is_batch: bool
+) -> None:
+    """Whichever way it makes it; what it leaves alone stays as it was sent."""
+    push, job = push_with(World(), lambda job, _: change(job)), Job.from_json(SENT)
+    pushed = push.all([job])[0] if is_batch else push(job)
+    assert pushed.record is not None
+    assert pushed.record.document == f'{{{document},"specversion":"1.0.0-rc.1"}}'
 
 
 def test_a_batch_fails_when_a_middleware_raises_after_the_storing() -> None:
