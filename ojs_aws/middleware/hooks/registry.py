@@ -125,9 +125,7 @@ class Hooks(Members):
     # ------------------------------------------------------------------ insertion
     def has_insertion(self) -> bool:
         """Return True if any hook is called around the storing of a job."""
-        return bool(self._members) and bool(
-            self.table("insert_begin") or self.table("insert_end")
-        )
+        return bool(self._members) and bool(self.table("insert_begin") or self.table("insert_end"))
 
     async def insert_begin(self, job: Job) -> Job:
         """Call the hooks before a job is stored, and return the job as they left it.
