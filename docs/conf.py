@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,15 +19,45 @@ project_copyright = "the ojs-aws authors, Apache-2.0"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinxcontrib.mermaid",
+    "_extensions.search_index",
     "_extensions.tables",
 ]
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
+templates_path = ["_templates"]
 
-html_theme = "furo"
+# The theme loads nothing from another host: system fonts, and no links to AI services.
+html_theme = "shibuya"
+html_theme_options = {
+    "accent_color": "gray",
+    "color_mode": "auto",
+    "show_ai_links": False,
+    "toctree_collapse": False,
+    "toctree_maxdepth": 1,
+    "nav_links": [
+        {"title": "Guides", "url": "getting-started"},
+        {"title": "Operate", "url": "deploy"},
+        {"title": "Reference", "url": "reference/python"},
+        {"title": "Costs", "url": "costs"},
+        {"title": "Changes", "url": "upgrades"},
+    ],
+}
 html_title = "ojs-aws"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["search-engine.js", "search-dialog.js"]
+html_sidebars = {"**": ["sidebars/localtoc.html", "sidebars/edit-this-page.html"]}
+html_additional_pages = {"search": "search.html"}
+html_use_index = False
+html_domain_indices = False
+# Where a page is edited, such as `https://host/owner/ojs-aws/edit/main/docs/{}`.
+html_context = {"source_edit_template": os.environ.get("OJS_DOCS_EDIT_URL")}
+copybutton_prompt_text = "$ "
+copybutton_exclude = ".linenos, .gp"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_fence_as_directive = ["mermaid"]

@@ -20,6 +20,7 @@ GUIDES: Final = {
     "bulk": 0,
     "clients": 0,
     "cron": 0,
+    "delays": 1,
     "durations": 0,
     "events": 0,
     "export": 0,

@@ -1,0 +1,54 @@
+"""The sidebar of the site is short, and every page can be reached from it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Final
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+TREE: Final = re.compile(r"```\{toctree\}\n((?::[^\n]*\n)*)\n(.*?)```", re.DOTALL)
+MOST_GROUPS: Final = 7
+MOST_ENTRIES: Final = 9
+
+
+def trees(page: str) -> list[tuple[str, list[str]]]:
+    """Return the options and the pages of each toctree of a page, with whole names."""
+    folder = Path(page).parent
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    found = []
+    for options, lines in TREE.findall(text):
+        names = [str(folder / line) for line in lines.split() if "*" not in line]
+        for pattern in (line for line in lines.split() if "*" in line):
+            paths = sorted((DOCS / folder).glob(f"{pattern}.md"))
+            names += [path.relative_to(DOCS).with_suffix("").as_posix() for path in paths]
+        found.append((options, names))
+    return found
+
+
+def test_the_sidebar_has_few_groups_of_few_entries() -> None:
+    groups = trees("index")
+    assert len(groups) <= MOST_GROUPS
+    assert all(":caption:" in options for options, _ in groups)
+    assert all(0 < len(names) <= MOST_ENTRIES for _, names in groups)
+
+
+def test_proofs_decisions_and_single_middleware_have_no_entry() -> None:
+    entries = {name for _, names in trees("index") for name in names}
+    assert entries.isdisjoint({"simulation", "faults", "mutation", "testing-requirements"})
+    assert not [name for name in entries if name.startswith("decisions/")]
+    assert [name for name in entries if name.startswith("middleware/")] == ["middleware/built-in"]
+
+
+def test_every_page_is_in_the_tree_once() -> None:
+    reached = ["index"]
+    for page in reached:
+        reached += [name for _, names in trees(page) for name in names]
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
+    assert sorted(reached) == sorted(pages)
+
+
+def test_words_of_the_search_belong_to_pages() -> None:
+    words = tomllib.loads((DOCS / "search-words.toml").read_text("utf-8"))
+    assert not [page for page in words if not (DOCS / f"{page}.md").is_file()]
