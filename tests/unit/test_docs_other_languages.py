@@ -1,0 +1,78 @@
+"""The programs of docs/other-languages.md send and run jobs, where Node and Go are installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ojs_aws.testing import OjsServer
+from tests.load import HUNG_S
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = (ROOT / "docs" / "other-languages.md").read_text("utf-8")
+DRIVERS: Final = ROOT / "tests" / "clients" / "drivers"
+DONE: Final = 'completed {"sent_to":"ada@example.com"}'
+
+
+def save(folder: Path) -> None:
+    """Write the programs of the page."""
+    files = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    assert {name for name, _ in files} == {"ojs.mjs", "send.mjs", "worker.mjs", "main.go"}
+    for name, text in files:
+        (folder / name).write_text(text)
+
+
+def sent(folder: Path, url: str, send: list[str], work: list[str]) -> str:
+    """What the program prints that sends, while the other one works."""
+    environ = {**os.environ, "OJS_URL": url}
+    environ.pop("OJS_API_KEY", None)
+    worker = subprocess.Popen(work, cwd=folder, env=environ)
+    try:
+        done = subprocess.run(
+            send, cwd=folder, env=environ, check=True, capture_output=True, text=True,
+            timeout=HUNG_S,
+        )  # fmt: skip
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(timeout=HUNG_S)
+    return done.stdout.strip()
+
+
+def test_node_sends_and_runs_a_job(tmp_path: Path, ojs_server: OjsServer) -> None:
+    """By plain HTTP, from push to ACK."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no Node here")
+    save(tmp_path)
+    found = sent(tmp_path, ojs_server.url, [node, "send.mjs"], [node, "worker.mjs"])
+    assert found == DONE
+
+
+@pytest.mark.slow
+def test_go_sends_and_runs_a_job(tmp_path: Path, ojs_server: OjsServer) -> None:
+    """Built once, because the compiler takes its time."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is no Go here")
+    save(tmp_path)
+    subprocess.run([go, "build", "-o", "jobs", "main.go"], cwd=tmp_path, check=True)
+    program = str(tmp_path / "jobs")
+    assert sent(tmp_path, ojs_server.url, [program], [program, "work"]) == DONE
+
+
+def test_the_examples_of_the_sdks_name_what_their_drivers_call() -> None:
+    """The drivers run against the SDKs themselves (`python -m tests.clients`)."""
+    blocks = re.findall(r"<!-- sdk: (\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    for driver, code in blocks:
+        text = (DRIVERS / driver).read_text()
+        names = re.findall(r"(?:ojs\.|new |\bworker\.|\bclient\.)(\w+)", code)
+        assert names
+        assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
