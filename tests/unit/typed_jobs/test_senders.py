@@ -266,8 +266,10 @@ async def test_a_result_is_not_waited_for_where_an_event_loop_runs(world: World)
     """The loop may be the very one that runs the job; a thread may wait."""
     client = SyncClient(client=Client(transport=InProcessTransport(world.backend), middleware=[]))
     with client, client.use():
-        handle = send.enqueue_sync("a@b.c")
-        flow = chain(send.call("a@b.c")).enqueue_sync()
+        with pytest.warns(RuntimeWarning, match="inside an event loop"):
+            handle = send.enqueue_sync("a@b.c")
+        with pytest.warns(RuntimeWarning, match="inside an event loop"):
+            flow = chain(send.call("a@b.c")).enqueue_sync()
         for each in (handle, flow):
             with pytest.raises(RuntimeError, match=r"would block .* `await handle.result\(\)`"):
                 each.result()
