@@ -7,9 +7,9 @@ from typing import Protocol
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant
@@ -130,17 +130,15 @@ class JobStore(Protocol):
     def acknowledge(
         self,
         job_id: str,
-        worker_id: str | None,
+        holder: Holder,
         result: Document | None,
         now: Instant,
-        which: AttemptRef = ANY_ATTEMPT,
         leaves: LeftToStream = NOTHING_LEFT,
     ) -> JobRecord:
         """Move an active job in time to completed, without reading it.
 
-        :param worker_id: the holder to insist on; None accepts any, and a reservation made
+        :param holder: the worker and the attempt to insist on. A reservation that was made
             without a name accepts every worker.
-        :param which: the attempt to insist on.
         :param leaves: note that whoever reads the stream deletes the job's message, or lists the
             job: see :meth:`list_completed`.
         :returns: the job as it was before, with its reservation.

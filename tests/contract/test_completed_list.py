@@ -12,6 +12,7 @@ from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import LeftToStream
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore
 from tests.aws import EmbeddedAws
@@ -30,7 +31,7 @@ def completed(
     store.insert(job)
     store.claim(job.queue, job.id, a_reservation(), NOW)
     leaves = LeftToStream(listing=leaves_listing)
-    store.acknowledge(job.id, None, None, Instant(NOW + at), leaves=leaves)
+    store.acknowledge(job.id, Holder(None), None, Instant(NOW + at), leaves=leaves)
     after = store.load(job.id)
     assert after is not None
     return after
@@ -88,7 +89,7 @@ def test_the_write_is_what_the_lifecycle_says(store: JobStore) -> None:
     store.insert(job)
     held = store.claim("default", job.id, a_reservation(), NOW)
     leaves = LeftToStream(message=True, listing=True)
-    store.acknowledge(job.id, "w1", None, NOW, leaves=leaves)
+    store.acknowledge(job.id, Holder("w1"), None, NOW, leaves=leaves)
     wanted = lifecycle.complete(held, None, NOW, leaves)
     assert store.load(job.id) == wanted
 

@@ -13,6 +13,7 @@ from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
 from ojs_aws.domain.jobs.attempts import AttemptRef
 from ojs_aws.domain.jobs.failures import read_failure
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import parse_retry_policy
@@ -167,7 +168,7 @@ def test_documents_of_any_size_come_back(store: JobStore, size: int) -> None:
     assert after.document == job.document
     assert store.load_whole(job.id) == after
     result = store.keep_result(job.id, big_document(size))
-    store.acknowledge(job.id, "w1", result, NOW)
+    store.acknowledge(job.id, Holder("w1"), result, NOW)
     whole = store.load_whole(job.id)
     assert whole is not None
     assert (whole.document, whole.result) == (job.document, big_document(size))
@@ -199,7 +200,7 @@ def test_what_is_absent_expired_or_elsewhere_is_not_claimed(store: JobStore) -> 
 def test_an_acknowledgement_is_what_the_lifecycle_says(store: JobStore) -> None:
     """STATE-010: and it hands out the reservation that it ended."""
     held = claimed(store, a_job())
-    before = store.acknowledge(held.id, "w1", RawJson("0"), NOW)
+    before = store.acknowledge(held.id, Holder("w1"), RawJson("0"), NOW)
     assert before == held
     assert store.load(held.id) == lifecycle.complete(held, RawJson("0"), NOW)
 
@@ -213,7 +214,7 @@ def test_a_late_or_foreign_acknowledgement_is_refused(
     """OP-027: at the very instant the reservation ends."""
     held = claimed(store, a_job())
     with pytest.raises(StaleJobError):
-        store.acknowledge(held.id, worker, None, Instant(at))
+        store.acknowledge(held.id, Holder(worker), None, Instant(at))
     assert store.load(held.id) == held
 
 
@@ -223,9 +224,9 @@ def test_an_acknowledgement_past_the_execution_deadline_is_refused(store: JobSto
     beating = replace(a_reservation(), expires_at=Instant(NOW + 90_000))
     held = store.claim("default", a_job().id, beating, NOW)
     with pytest.raises(StaleJobError):
-        store.acknowledge(held.id, "w1", None, Instant(NOW + 60_000))
+        store.acknowledge(held.id, Holder("w1"), None, Instant(NOW + 60_000))
     assert store.load(held.id) == held
-    assert store.acknowledge(held.id, "w1", None, Instant(NOW + 59_999)) == held
+    assert store.acknowledge(held.id, Holder("w1"), None, Instant(NOW + 59_999)) == held
 
 
 def test_an_acknowledgement_of_a_worker_that_counts_as_dead_is_refused(store: JobStore) -> None:
@@ -240,8 +241,8 @@ def test_an_acknowledgement_of_a_worker_that_counts_as_dead_is_refused(store: Jo
         f"{NOW + 9:015d}"
     ]
     with pytest.raises(StaleJobError):
-        store.acknowledge(held.id, "w1", None, Instant(NOW + 9))
-    assert store.acknowledge(held.id, "w1", None, Instant(NOW + 8)) == held
+        store.acknowledge(held.id, Holder("w1"), None, Instant(NOW + 9))
+    assert store.acknowledge(held.id, Holder("w1"), None, Instant(NOW + 8)) == held
     done = store.load(held.id)
     assert done is not None
     assert done.reservation is None
@@ -257,10 +258,10 @@ def test_an_acknowledgement_of_another_attempt_is_refused(
     store.insert(a_job())
     held = store.claim("default", a_job().id, replace(a_reservation(), id="r1"), NOW)
     with pytest.raises(StaleJobError):
-        store.acknowledge(held.id, "w1", None, NOW, which)
+        store.acknowledge(held.id, Holder("w1", which), None, NOW)
     assert store.load(held.id) == held
     own = AttemptRef(reservation_id="r1", attempt=1)
-    assert store.acknowledge(held.id, "w1", None, NOW, own) == held
+    assert store.acknowledge(held.id, Holder("w1", own), None, NOW) == held
     done = store.load(held.id)
     assert done is not None
     assert done.reservation is None
@@ -282,8 +283,8 @@ def test_an_id_is_not_that_of_a_reservation_without_one(store: JobStore) -> None
     """Earlier versions claimed jobs without an id; who names one is somebody else."""
     held = claimed(store, a_job())
     with pytest.raises(StaleJobError):
-        store.acknowledge(held.id, "w1", None, NOW, AttemptRef(reservation_id="r1"))
-    assert store.acknowledge(held.id, "w1", None, NOW, AttemptRef(attempt=1)) == held
+        store.acknowledge(held.id, Holder("w1", AttemptRef(reservation_id="r1")), None, NOW)
+    assert store.acknowledge(held.id, Holder("w1", AttemptRef(attempt=1)), None, NOW) == held
 
 
 def test_a_completed_job_keeps_nothing_of_its_reservation() -> None:
@@ -293,7 +294,7 @@ def test_a_completed_job_keeps_nothing_of_its_reservation() -> None:
         store.insert(a_job())
         whole = replace(a_reservation(), id="r1", alive_until=Instant(NOW + 9))
         store.claim("default", a_job().id, whole, NOW)
-        store.acknowledge(a_job().id, "w1", None, NOW)
+        store.acknowledge(a_job().id, Holder("w1"), None, NOW)
         key = {"pk": {"S": f"job#{a_job().id}"}, "sk": {"S": "job"}}
         read = aws.clients.dynamodb.get_item(TableName=aws.settings.table, Key=key)
     written = reservation_values(a_job().id, whole)
@@ -331,18 +332,18 @@ def test_a_result_comes_with_an_ack_of_a_job_that_keeps_it(
     """One that keeps none, or none so large, is looked at first; workflows keep their steps'."""
     held = claimed(store, replace(a_job(), **wanted))  # type: ignore[arg-type]
     if is_taken:
-        assert store.acknowledge(held.id, "w1", RawJson("12345"), NOW) == held
+        assert store.acknowledge(held.id, Holder("w1"), RawJson("12345"), NOW) == held
         return
     with pytest.raises(StaleJobError):
-        store.acknowledge(held.id, "w1", RawJson("12345"), NOW)
+        store.acknowledge(held.id, Holder("w1"), RawJson("12345"), NOW)
     assert store.load(held.id) == held
-    assert store.acknowledge(held.id, "w1", None, NOW) == held
+    assert store.acknowledge(held.id, Holder("w1"), None, NOW) == held
 
 
 def test_an_anonymous_reservation_is_anybodys(store: JobStore) -> None:
     """Many clients send no worker id."""
     held = claimed(store, a_job(), worker="")
-    assert store.acknowledge(held.id, "w1", None, NOW) == held
+    assert store.acknowledge(held.id, Holder("w1"), None, NOW) == held
 
 
 def test_a_save_needs_the_version_that_was_read(store: JobStore) -> None:
@@ -474,7 +475,7 @@ def test_lists_show_each_job_in_its_place(store: JobStore) -> None:
     due = store.due("default", Instant(0), Instant(NOW + 30_000), 10)
     assert [(row.id, row.state) for row in due.jobs] == [(a_job(1).id, JobState.ACTIVE)]
     assert store.due("default", Instant(0), Instant(NOW + 29_999), 10).jobs == ()
-    store.acknowledge(a_job(1).id, None, None, NOW)
+    store.acknowledge(a_job(1).id, Holder(None), None, NOW)
     page = store.listed("default", JobList.COMPLETED, 10)
     assert [row.id for row in page.jobs] == [a_job(1).id]
 
@@ -511,9 +512,9 @@ def test_nothing_happens_to_a_job_before_what_happened_already(store: JobStore) 
     assert stale.value.current == job
     held = store.claim("default", job.id, a_reservation(), NOW)
     with pytest.raises(StaleJobError) as stale:
-        store.acknowledge(job.id, "w1", None, Instant(NOW - 1))
+        store.acknowledge(job.id, Holder("w1"), None, Instant(NOW - 1))
     assert stale.value.current == held
-    assert store.acknowledge(job.id, "w1", None, NOW) == held
+    assert store.acknowledge(job.id, Holder("w1"), None, NOW) == held
 
 
 def test_ready_jobs_are_counted_by_priority(store: JobStore) -> None:

@@ -10,6 +10,7 @@ from ojs_aws.adapters.dynamodb.limits import KEPT_S, MAX_QUEUES
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
@@ -84,7 +85,7 @@ def test_places_are_taken_in_all_buckets_and_given_back_in_all(both: Both) -> No
         assert held is not None
         assert active(both, *keys) == [1, 1, 1]
         if end == "ack":
-            both[0].acknowledge(job.id, "w1", None, NOW)
+            both[0].acknowledge(job.id, Holder("w1"), None, NOW)
         else:
             both[0].save(held, lifecycle.cancel(held, NOW))
         assert active(both, *keys) == [0, 0, 0]

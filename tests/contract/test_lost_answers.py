@@ -17,6 +17,7 @@ from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobStore, StaleJobError
@@ -81,7 +82,7 @@ def test_a_life_in_which_every_first_answer_is_lost(store: JobStore, document: R
     both = replace(asked, alive_until=until, expires_at=until)
     for number, beat in enumerate((first, asked, both), 1):
         assert store.extend(job.id, beat).version == longer.version + number
-    done = store.acknowledge(job.id, "w1", RawJson("1"), NOW)
+    done = store.acknowledge(job.id, Holder("w1"), RawJson("1"), NOW)
     assert (done.state, done.result) == ("completed", "1")
     stored = store.load(job.id)
     assert stored is not None

@@ -22,6 +22,7 @@ from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
@@ -329,7 +330,7 @@ def check_write_units(aws: EmbeddedAws) -> None:
     sizes.append(item_bytes(hot_item(aws, job.id)))
     store.claim("default", job.id, a_reservation(handle=handle), NOW)
     sizes.append(item_bytes(hot_item(aws, job.id)))
-    store.acknowledge(job.id, "w1", None, NOW)
+    store.acknowledge(job.id, Holder("w1"), None, NOW)
     sizes.append(item_bytes(hot_item(aws, job.id)))
     assert write_units(*sizes) == 3
     ratio = job.document_bytes / stored_bytes(packed(text + '"}]}'))

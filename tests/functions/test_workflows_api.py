@@ -8,6 +8,7 @@ import pytest
 
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.job import Reservation
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
@@ -298,7 +299,7 @@ def test_a_large_group_costs_a_bounded_number_of_calls_per_member(
     loaded = backend.ports.store.load_many(ids)
     for each in loaded.values():
         backend.ports.store.claim(each.queue, each.id, _reservation(backend), backend.clock.now())
-        backend.ports.store.acknowledge(each.id, "w", RawJson("1"), backend.clock.now())
+        backend.ports.store.acknowledge(each.id, Holder("w"), RawJson("1"), backend.clock.now())
     ended = backend.ports.store.load_many(ids)
     news = [one for each in ended.values() if (one := backend.workflows.advance.news_of(each))]
     with aws.calls.counted() as ending:

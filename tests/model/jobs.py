@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, size_of
 from ojs_aws.domain.jobs import held_job, lifecycle
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
@@ -145,23 +145,23 @@ class MemoryStore(MemoryJobLists):
     def acknowledge(
         self,
         job_id: str,
-        worker_id: str | None,
+        holder: Holder,
         result: Document | None,
         now: Instant,
-        which: AttemptRef = ANY_ATTEMPT,
         leaves: LeftToStream = NOTHING_LEFT,
     ) -> JobRecord:
         """Move an active job whose reservation is not over to completed."""
+        worker = holder.worker_id
         current = self.jobs.get(job_id)
         held = current.reservation if current else None
         if (
             current is None
             or current.state is not JobState.ACTIVE
             or held is None
-            or not which.is_running(current)
+            or not holder.which.is_running(current)
             or held.due_at <= now
             or (current.started_at or 0) > now
-            or (worker_id is not None and held.worker_id not in {"", worker_id})
+            or (worker is not None and held.worker_id not in {"", worker})
             or (result is not None and not _takes(current, result))
         ):
             raise StaleJobError(current)

@@ -39,7 +39,7 @@ MUTATIONS: Final = (
         "ack-for-others",
         "ACK's condition on the holder is dropped",
         f"{STORE}.acknowledge",
-        (('or (worker_id is not None and held.worker_id not in {"", worker_id})', ""),),
+        (('or (worker is not None and held.worker_id not in {"", worker})', ""),),
     ),
     Mutation(
         "ack-too-late",

@@ -10,12 +10,12 @@ from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.completion import LeftToStream
+from ojs_aws.domain.jobs.holder import Holder, check_holder
 from ojs_aws.domain.jobs.results import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found
-from ojs_aws.services.jobs.holder import Holder, check_holder
 from ojs_aws.services.jobs.messages import JobMessages
 
 
@@ -99,9 +99,7 @@ class Ack:
         now: Instant,
         leaves: LeftToStream,
     ) -> JobRecord:
-        return self.changer.store.acknowledge(
-            job_id, holder.worker_id, result, now, holder.which, leaves
-        )
+        return self.changer.store.acknowledge(job_id, holder, result, now, leaves)
 
     def _kept(self, job_id: str, holder: Holder, result: RawJson, now: Instant) -> Document | None:
         """Return where the result is stored; None for a result that is not kept.

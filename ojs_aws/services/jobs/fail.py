@@ -17,12 +17,12 @@ from ojs_aws.domain.job import Failure, JobRecord
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.failures import read_failure
+from ojs_aws.domain.jobs.holder import Holder, check_holder
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.limits.rules import LimitRefusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
 from ojs_aws.ports import Limits
 from ojs_aws.services.jobs.change import JobChange, JobChanger
-from ojs_aws.services.jobs.holder import Holder, check_holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 
 HIDE_LIMIT_S: Final = 60

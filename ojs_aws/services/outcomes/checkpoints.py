@@ -12,10 +12,10 @@ from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.checkpoints import with_notes
+from ojs_aws.domain.jobs.holder import Holder, check_holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.holder import Holder, check_holder
 
 MAX_BYTES: Final = 1_048_576
 """Of a checkpoint as JSON (section 9.1)."""

@@ -10,11 +10,11 @@ from ojs_aws.domain.job import Document, JobRecord, Reservation
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.progress import ProgressReport, with_report
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.holder import Holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.outcomes.checkpoints import Checkpoints
 from ojs_aws.services.workers.liveness import VisibilityTimeouts

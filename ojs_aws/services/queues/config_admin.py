@@ -27,6 +27,7 @@ from ojs_aws.domain.queues.config import (
     limit_of,
 )
 from ojs_aws.domain.queues.config_changes import changed_members, check_deletion
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Clock,
     LimitChange,
@@ -143,6 +144,16 @@ class QueueConfigAdmin:
     def drain(self, name: str, by: Actor | None = None) -> QueueConfigView:
         """Let a queue take no more jobs; workers finish the present ones."""
         return self._enter(name, QueueState.DRAINING, by)
+
+    def resume(self, name: str, by: Actor | None = None) -> Instant:
+        """Let workers fetch from a queue again, and a draining queue take jobs again.
+
+        :returns: when it was resumed.
+        :raises NotFoundError: it is neither declared nor was it ever used.
+        """
+        at = self.queues.resume(name, by)
+        self.undrain(name, by)
+        return at
 
     def undrain(self, name: str, by: Actor | None = None) -> None:
         """Let a draining queue take jobs again."""

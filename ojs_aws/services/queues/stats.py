@@ -9,7 +9,7 @@ minute by minute as the table's stream reports it, and read by one query.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -132,6 +132,17 @@ class QueueStatistics:
             minute=minutes.get(Instant(this - MINUTE_MS), Tally()),
             computed_at=now,
         )
+
+    def oldest_available(self, queue: str, found: QueueStats) -> Instant | None:
+        """Return since when the oldest available job has been so; None if the queue is empty.
+
+        :param found: what was counted of the queue. An empty one costs no call.
+        """
+        return self.store.oldest_ready(queue) if found.counts.depth else None
+
+    def priorities(self, queue: str) -> tuple[Mapping[int, int], bool]:
+        """Return how many available jobs there are of each priority, and whether that is exact."""
+        return self.store.count_priorities(queue)
 
     def today(self, queue: str) -> Tally:
         """Return what a queue did since midnight (UTC): one query and a read."""

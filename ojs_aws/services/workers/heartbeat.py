@@ -14,6 +14,7 @@ from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.holder import Holder, check_holder
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ForeignWorkerError,
@@ -23,7 +24,6 @@ from ojs_aws.ports import (
     WorkerReport,
 )
 from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.holder import Holder, check_holder
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers.drain_state import DrainState
 from ojs_aws.services.workers.liveness import (

@@ -25,9 +25,10 @@ from ojs_aws.adapters.dynamodb.values import Item, number, string
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
+from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant
@@ -107,10 +108,9 @@ class DynamoJobStore(JobInserts):
     def acknowledge(
         self,
         job_id: str,
-        worker_id: str | None,
+        holder: Holder,
         result: Document | None,
         now: Instant,
-        which: AttemptRef = ANY_ATTEMPT,
         leaves: LeftToStream = NOTHING_LEFT,
     ) -> JobRecord:
         """Make one update of an active job whose time is not over, whatever its version.
@@ -118,17 +118,17 @@ class DynamoJobStore(JobInserts):
         A job that has places in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
         """
-        update = completing(worker_id, result, now, self.retention, which, leaves)
+        update = completing(holder, result, now, self.retention, leaves)
         update.when(f"attribute_not_exists({update.name(n.PLACES)})")
         try:
             return from_item(self.writes.send(job_id, update, returning="ALL_OLD"))
         except StaleJobError as stale:
             held = stale.current
-            if held is None or not _places(held) or not which.is_running(held):
+            if held is None or not _places(held) or not holder.which.is_running(held):
                 raise
         # Whoever takes the job over meanwhile has another reservation; a heartbeat keeps it.
-        running = attempt_of(held)
-        update = completing(worker_id, result, now, self.retention, running, leaves)
+        running = Holder(holder.worker_id, attempt_of(held))
+        update = completing(running, result, now, self.retention, leaves)
         update.remove(n.PLACES)
         parts = [releasing(self.table, key) for key in sorted(_places(held))]
         return self.writes.send_with(job_id, update, parts) or held

@@ -12,6 +12,7 @@ from ojs_aws.domain.job import Document, JobState, Reservation, size_of
 from ojs_aws.domain.jobs.attempts import AttemptRef
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.jobs.results import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
@@ -41,11 +42,10 @@ def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) ->
 
 
 def completing(
-    worker_id: str | None,
+    holder: Holder,
     result: Document | None,
     now: Instant,
     retention: Retention,
-    which: AttemptRef,
     leaves: LeftToStream = NOTHING_LEFT,
 ) -> Update:
     """Return the update that completes an active job in time, by the worker that has it."""
@@ -85,9 +85,9 @@ def completing(
     update.when(f"{update.name(n.EXECUTION_ENDS)} > {moment}")
     alive = update.name(n.ALIVE_UNTIL)
     update.when(f"(attribute_not_exists({alive}) OR {alive} > {moment})")
-    _be_attempt(update, which)
-    if worker_id is not None:
-        _be_held_by(update, worker_id)
+    _be_attempt(update, holder.which)
+    if holder.worker_id is not None:
+        _be_held_by(update, holder.worker_id)
     return update
 
 

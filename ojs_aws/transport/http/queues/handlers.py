@@ -68,9 +68,9 @@ def get_queue(call: Call) -> Answer[answers.QueueAnswer | answers.ConfiguredQueu
         return get_queue_config(call)
     configured = call.backend.queues.config.get(name)
     info = configured.info or call.backend.queues.service.get(name)
-    stats = call.backend.queues.statistics(info.name)
-    today = call.backend.queues.statistics.today(info.name)
-    oldest = call.backend.ports.store.oldest_ready(name) if stats.counts.depth else None
+    statistics = call.backend.queues.statistics
+    stats, today = statistics(info.name), statistics.today(info.name)
+    oldest = statistics.oldest_available(info.name, stats)
     return Answer(shapes.queue_answer(info, stats, configured, today, oldest))
 
 
@@ -84,7 +84,7 @@ def queue_stats(call: Call) -> Answer[answers.QueueStatsAnswer]:
 def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
     """Count the available jobs of a queue by priority (ojs-priority, section 10.3)."""
     info = call.backend.queues.service.get(call.named("queue"))
-    counts, is_exact = call.backend.ports.store.count_priorities(info.name)
+    counts, is_exact = call.backend.queues.statistics.priorities(info.name)
     body: answers.PriorityStatsAnswer = {
         "queue": info.name,
         "counts_by_priority": {str(at): counts[at] for at in sorted(counts, reverse=True)},
@@ -104,8 +104,7 @@ def pause_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
 def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
     name = call.named("queue")
-    at = call.backend.queues.service.resume(name, call.actor)
-    call.backend.queues.config.undrain(name, call.actor)
+    at = call.backend.queues.config.resume(name, call.actor)
     info, reader = QueueInfo(name=name), reader_of(call.request)
     return Answer(shapes.changed_queue(info, at, reader))
 

@@ -9,6 +9,7 @@ import pytest
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, JobRecord
+from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.ports import StaleJobError
 from tests.job_steps import active
@@ -48,10 +49,10 @@ def test_a_result_that_is_kept_is_not_lost_where_the_write_was_refused(
 
     acknowledge = world.store.acknowledge
 
-    def refuse(job_id: str, worker_id: str, result: Document | None, *rest: Any) -> JobRecord:
+    def refuse(job_id: str, holder: Holder, result: Document | None, *rest: Any) -> JobRecord:
         if result is not None:
             raise StaleJobError(job)
-        return acknowledge(job_id, worker_id, result, *rest)
+        return acknowledge(job_id, holder, result, *rest)
 
     monkeypatch.setattr(world.store, "acknowledge", refuse)
     with pytest.raises(ConflictError):

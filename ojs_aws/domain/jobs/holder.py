@@ -1,7 +1,7 @@
 """Checks whether a worker that reports on a job holds it.
 
-Every report of a worker is judged here, against the job as it was read: ACK's own condition in the
-store is the only other place.
+Every report of a worker is judged here, against the job as it was read. The only other place is the
+condition of ACK's write.
 """
 
 from __future__ import annotations
