@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,6 +15,7 @@ from ojs_aws.cli import jobs as group
 from ojs_aws.cli.terminal.job_reports import more_text, show_failures, total_members
 from ojs_aws.cli.terminal.options import JobId, age_text, with_ages
 from ojs_aws.cli.terminal.session import Session, command, listed, misuse
+from ojs_aws.cli.terminal.timeline import dead_workers, timeline
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobPage
@@ -188,27 +190,40 @@ async def show_job(
     ] = False,
 ) -> None:
     """Show a whole job, what happened to it, and each failed attempt with its traceback."""
-    detail = await session.client.jobs.detail(job_id, events=events)
     if session.out.as_json:
-        session.out.json({**detail})
+        session.out.json({**await session.client.jobs.detail(job_id, events=events)})
         return
+    detail = await session.client.jobs.detail(job_id, events=True)
+    log = detail.get("events")
+    items = log.get("items") if isinstance(log, dict) else None
+    happened = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
     policy = {"retry_policy": detail.get("retry_policy")}
     shown_last = {**{name: detail[name] for name in detail if name not in policy}, **policy}
     session.out.fields(shown_last, with_ages(shown_last), hidden=_SHOWN_APART)
-    history = detail.get("history")
+    kept = detail.get("history")
+    history = [each for each in kept if isinstance(each, dict)] if isinstance(kept, list) else []
+    seen = await _last_seen(session, dead_workers(history, happened))
     session.out.items(
-        history,
+        kept,
         {"When": "at", "What": "what", "Attempt": "attempt", "Error": error_text},
-        [each for each in history if isinstance(each, dict)] if isinstance(history, list) else [],
+        timeline(history, happened, seen),
         title="\nHistory",
     )
     show_failures(session.out, detail)
-    log = detail.get("events")
-    items = log.get("items") if isinstance(log, dict) else None
-    if isinstance(items, list):
-        shown = [each for each in items if isinstance(each, dict)]
+    if events:
         columns = {"When": "time", "Event": "type"}
-        session.out.items(items, columns, shown, title="\nEvents", nothing="No events.")
+        session.out.items(items, columns, happened, title="\nEvents", nothing="No events.")
+
+
+async def _last_seen(session: Session, workers: Iterable[str]) -> dict[str, str]:
+    """Return when workers were last heard of; without those that are forgotten or not ours."""
+    from ojs_aws.domain.errors import OjsError
+
+    found: dict[str, str] = {}
+    for worker_id in sorted(workers):
+        with suppress(OjsError):
+            found[worker_id] = (await session.client.workers.get(worker_id)).last_heartbeat_at
+    return found
 
 
 async def why(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 
 from ojs_aws.cli.terminal.session import ExitCode
+from ojs_aws.cli.terminal.timeline import timeline
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
@@ -97,6 +101,42 @@ def test_a_job_is_shown_with_its_history(cli: Cli, world: World) -> None:
     assert "attempt_failed" in out
     assert "Broken: m" in out
     assert cli.ask("jobs", "show", dead)["history"][0]["what"] == "created"
+
+
+def test_a_dead_worker_is_shown_with_when_it_was_last_seen(cli: Cli, world: World) -> None:
+    """Each attempt has its start, also one that the job itself no longer knows."""
+    job_id = enqueue(cli)
+    world.registry.ensure("default", world.clock.now())
+    cli.server.api.post("/workers/heartbeat", {"worker_id": "w", "heartbeat_interval_ms": 5000})
+    seen = format_instant(world.clock.now())
+    world.clock.advance(s=1)
+    request = FetchRequest(("default",), worker_id="w", heartbeat_interval_ms=5000)
+    world.backend.jobs.fetch(request)
+    began = format_instant(world.clock.now())
+    world.clock.advance(s=60)
+    event = {"type": "job.started", "time": began, "data": {"attempt": 1, "worker_id": "w"}}
+
+    detail = cli.ask("jobs", "show", job_id)
+    cli.server.script = [httpx.Response(200, json={**detail, "events": {"items": [event]}})]
+    history = cli.run("jobs", "show", job_id).out.partition("History")[2].splitlines()
+    assert [line for line in history if "started" in line and began in line]
+    assert [line for line in history if "worker_last_seen" in line and seen in line]
+
+
+def test_the_start_of_an_attempt_that_timed_out_is_computed() -> None:
+    """Where the event log does not go back so far; and not where nobody knows it."""
+    error: JsonValue = {"type": "timeout", "elapsed_seconds": 90}
+    failed: dict[str, JsonValue] = {
+        "at": "2026-01-01T00:01:30.000Z",
+        "what": "attempt_failed",
+        "attempt": 1,
+    }
+    rows = timeline([{**failed, "error": error}], [], {})
+    assert [(row["at"], row["what"]) for row in rows] == [
+        ("2026-01-01T00:00:00.000Z", "started"),
+        ("2026-01-01T00:01:30.000Z", "attempt_failed"),
+    ]
+    assert timeline([failed], [], {}) == [failed]
 
 
 def test_named_jobs_are_changed_one_by_one(cli: Cli, world: World) -> None:
