@@ -36,7 +36,7 @@ GUIDES: Final = {
     "retries": 1,
     "schemas": 0,
     "transactional-enqueue": 0,
-    "typed-jobs": 2,
+    "typed-jobs": 1,
     "unique-jobs": 0,
     "web-frameworks": 1,
     "workers": 1,

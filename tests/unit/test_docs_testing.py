@@ -1,4 +1,4 @@
-"""docs/testing.md: its files are an application with tests, and they pass."""
+"""The files of docs/testing.md and docs/testing-server.md are an application whose tests pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tests.inner_tests import run_inner_tests
 pytest_plugins = ["pytester"]
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-TEXT: Final = (DOCS / "testing.md").read_text("utf-8")
+TEXT: Final = "\n".join(
+    (DOCS / f"{name}.md").read_text("utf-8") for name in ("testing", "testing-server")
+)
 FILES: Final = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", TEXT, re.DOTALL))
 SETTINGS: Final = """
 [pytest]
@@ -32,7 +34,7 @@ filterwarnings =
 
 @pytest.fixture
 def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A folder with all files of the page."""
+    """A folder with all files of both pages."""
     monkeypatch.delitem(sys.modules, "shop", raising=False)
     monkeypatch.delenv("OJS_URL", raising=False)
     for name, text in FILES.items():

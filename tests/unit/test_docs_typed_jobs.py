@@ -1,4 +1,4 @@
-"""docs/typed-jobs.md says what is so, and its examples run."""
+"""docs/typed-jobs.md and docs/send-a-job.md say what is so, and their examples run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from tests.simulation.world import World
 from tests.unit.typed_jobs.conftest import Shop
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "typed-jobs.md").read_text("utf-8")
+TEXT = "\n".join(
+    (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("typed-jobs", "send-a-job")
+)
 
 
 @pytest.fixture
 def page() -> types.ModuleType:
-    """The examples of the page, in its order."""
+    """The examples of both pages, in their order."""
     module = types.ModuleType("shop")
     for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
         code = compile(block, "typed-jobs.md", "exec", dont_inherit=True)
