@@ -43,6 +43,12 @@ def asked_of_api(tab: Tab) -> list[str]:
     return [each[1] for each in found if each]
 
 
+def asked_for_jobs(tab: Tab) -> list[str]:
+    """Return those of them that ask for jobs: the menu asks for its counts once a minute."""
+    menu = {"admin/overview", "admin/findings"}
+    return [path for path in asked_of_api(tab) if path not in menu]
+
+
 def test_no_view_has_two_requests_under_way(tab: Tab, api: httpx.Client) -> None:
     """Neither when it opens nor when somebody refreshes it at once, again and again."""
     job_id = push(api, "polled")
@@ -116,10 +122,10 @@ def test_numbers_are_right_with_0_1_and_100_000_jobs(tab: Tab, api: httpx.Client
         route.fulfill(response=answer, json=value)
 
     page.route("**/ojs/v1/admin/jobs?*", enlarge)
-    before = len(asked_of_api(tab))
+    before = len(asked_for_jobs(tab))
     page.get_by_role("button", name="Refresh").click()
     page.get_by_text("at least 100,000 match.").wait_for()
-    assert len(asked_of_api(tab)) - before == 1
+    assert len(asked_for_jobs(tab)) - before == 1
     page.get_by_role("link", name="Go on").wait_for()
     assert "limit=50" in [url for url in tab.requests if "/admin/jobs?" in url][-1]
     total["total_is"] = "estimate"

@@ -104,6 +104,9 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
     counted = HOUR_S / shortest_s * request_price(0, 3000)
     counted += number("queue_counts.ts", "UNITS_AN_HOUR") * PRICES["read unit"]
     counted += HOUR_S / 15 * request_price(reads["overview"], 50)
+    # The menu's counts and alarms, once a minute.
+    counted += HOUR_S / 60 * request_price(reads["overview"], 50)
+    counted += HOUR_S / 60 * request_price(reads["findings"], 300)
     assert counted < MOST
     # What the page takes a count to read is no less than what it reads.
     # The list of the queues itself comes on top.

@@ -53,13 +53,15 @@ interface ChartsOptions {
 export function HistoryCharts({ periods, counts, range, choose }: ChartsOptions) {
   const perMinute = range.period === "1m" ? 1 : 5;
   const times = periods.map((each) => Date.parse(each.timestamp));
-  const rate = (count: (period: Period) => number): number[] => periods.map((each) => Math.round((count(each) / perMinute) * 10) / 10);
+  // The present period is not over: its rates would look like a fall.
+  const whole = periods.slice(0, -1);
+  const rate = (count: (period: Period) => number): number[] => whole.map((each) => Math.round((count(each) / perMinute) * 10) / 10);
   return (
     <div class="columns">
       <Card title="Throughput" note="jobs a minute" tools={<RangeSwitch range={range} choose={choose} />}>
         <Chart
           label={`Throughput, ${range.name}`}
-          times={times}
+          times={times.slice(0, -1)}
           series={[
             { label: "Enqueued", look: "available", kind: "dash", values: rate((each) => each.enqueued) },
             { label: "Completed", look: "completed", kind: "line", values: rate((each) => each.completed) },

@@ -65,9 +65,13 @@ export function noteCount(view: string, count: number): void {
 export async function readMenu(): Promise<void> {
   if (isRefused || Date.now() - readAt < EVERY_MS) return;
   readAt = Date.now();
-  const overview = await readIfAllowed<Overview>("admin/overview");
-  if (overview) noteOverview(overview);
-  const found = overview && (await readIfAllowed<Found>("admin/findings"));
-  if (found) noteFindings(found);
-  else isRefused = true;
+  try {
+    const overview = await readIfAllowed<Overview>("admin/overview");
+    if (overview) noteOverview(overview);
+    const found = overview && (await readIfAllowed<Found>("admin/findings"));
+    if (found) noteFindings(found);
+    else isRefused = true;
+  } catch {
+    // The view says what is wrong; the menu keeps what it had.
+  }
 }

@@ -32,6 +32,9 @@ interface Cause {
   readonly others: readonly Finding[];
 }
 
+/** The command in what a finding advises. */
+const COMMAND = /ojs-aws [^.]*$/;
+
 const OPEN = 3;
 const ORDER: readonly Severity[] = ["critical", "warning", "note"];
 /** Jobs cannot run, or workers die. */
@@ -108,13 +111,13 @@ export function FindingsPanel({ found: newest }: { found: Findings }) {
 }
 
 function One({ cause: { finding, severity, others } }: { cause: Cause }) {
-  const commands = [finding, ...others].map((each) => each.hint).filter((hint) => hint.startsWith("ojs-aws "));
-  const line = finding.hint.startsWith("ojs-aws ") ? finding.hint : commands[0];
+  const line = [finding, ...others].flatMap((each) => each.hint.match(COMMAND)?.[0] ?? [])[0];
+  const advice = finding.hint.replace(COMMAND, "").replace(/:? *$/, "");
   return (
     <li class={`st-${LOOK[severity]} code-${finding.code}`}>
       <State name={severity} />
       <div class="says">
-        {shown(finding.message)} {!finding.hint.startsWith("ojs-aws ") && <span class="quiet">{finding.hint}</span>}
+        {shown(finding.message)} {advice && <span class="quiet">{advice.replace(/[^.]$/, "$&.")}</span>}
         {others.map((each) => <div key={each.message} class="quiet">So: {shown(each.message)}</div>)}
       </div>
       <div class="does">

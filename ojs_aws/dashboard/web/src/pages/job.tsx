@@ -117,7 +117,7 @@ export function Job({ id }: { id: string }) {
                 ["Queue", <QueueLink name={job.queue} />],
                 ["Attempt", `${job.attempt} of ${job.max_attempts}`],
                 ["Priority", job.priority],
-                ...(job.timeout_ms ? [["Time limit", `${duration(job.timeout_ms)} an attempt`] as const] : []),
+                ...(job.timeout_ms ? [["Time limit of an attempt", duration(job.timeout_ms)] as const] : []),
                 ["Created", <Time at={job.created_at} />],
                 ...optional("Due", job.scheduled_at),
                 ...optional("Next attempt", job.next_attempt_at),

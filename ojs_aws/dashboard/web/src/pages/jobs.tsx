@@ -98,7 +98,7 @@ function Found({ page, filter, cursor, isOld }: { page: JobPage; filter: JobFilt
     <>
       <div class="chips">
         <JobChips key={queryText(filter)} filter={filter} />
-        <div class="end"><Chosen ids={[...chosen]} page={page} clear={() => setChosen(new Set())} />{matching(page.pagination)}<AllThatMatch filter={filter} isEmpty={total === 0 && !next} /></div>
+        <div class="end"><Chosen ids={[...chosen]} page={page} clear={() => setChosen(new Set())} /><span>{matching(page.pagination)}</span><AllThatMatch filter={filter} isEmpty={total === 0 && !next} /></div>
       </div>
       {examined !== undefined && examined > page.items.length && <p class="quiet">{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</p>}
       <div class={isOld ? "old" : ""} aria-busy={isOld}>

@@ -3,7 +3,7 @@
 import { link } from "../address";
 import { read } from "../api";
 import { HistoryCharts, type Range, historyPath, useRange } from "../history";
-import { Heading, QueueLink, State, Time, Card, shortCount } from "../parts";
+import { Heading, QueueLink, State, Time, Card, counted, shortCount } from "../parts";
 import { useData } from "../polling";
 import { type Counts, type Period, type QueuePace, STATES, type Spread, type Throughput, completedRate, failureRate, growth } from "../shapes";
 import { Table } from "../table";
@@ -94,7 +94,7 @@ export function Overview() {
 function States({ numbers: { totals, oldest_available_at: oldest } }: { numbers: Numbers }) {
   const remarks: Readonly<Record<string, string>> = {
     available: oldest ? `oldest ${rough(serverNow() - Date.parse(oldest))}` : "\u00a0",
-    active: `${totals.workers_by_state["total"] ?? 0} workers`,
+    active: `${counted(totals.workers_by_state["total"] ?? 0, "worker")}`,
     pending: "held by workflows",
     discarded: `${shortCount(totals.jobs["dead_letter"] ?? 0)} dead letters`,
   };
