@@ -15,10 +15,9 @@ from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import unknown_cron, unknown_workflow
 from ojs_aws.domain.errors import JsonValue, NotFoundError
 from ojs_aws.services.jobs.change import found
-from ojs_aws.transport.http.access import Bounds
 from ojs_aws.transport.http.callers import caller_if_known, caller_of
 from ojs_aws.transport.http.calls import Call, Middleware, Next, Server
-from ojs_aws.transport.http.route import Route
+from ojs_aws.transport.http.route import Bounds, Route
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver

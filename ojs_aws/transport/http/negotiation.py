@@ -1,4 +1,4 @@
-"""Reads a request's id, version and content type, and chooses the answer's.
+"""Reads a request's id, version, content type and compression, and chooses the answer's type.
 
 HTTP binding, sections 3.2, 4 and 19; the content types that existing clients need are those of
 docs/clients.md.
@@ -7,13 +7,20 @@ docs/clients.md.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.envelope import SPEC_VERSION
-from ojs_aws.domain.errors import InvalidRequestError, UnsupportedError
-from ojs_aws.transport.http.calls import JSON_TYPE, OJS_TYPE, OJS_VERSION, Request
+from ojs_aws.domain.errors import (
+    InvalidPayloadError,
+    InvalidRequestError,
+    PayloadTooLargeError,
+    UnsupportedCompressionError,
+    UnsupportedError,
+)
+from ojs_aws.transport.http.calls import JSON_TYPE, MAX_BODY_BYTES, OJS_TYPE, OJS_VERSION, Request
 from ojs_aws.transport.http.sites import is_from_page
 
 PROFILED_TYPE: Final = f'{OJS_TYPE}; profile="{JSON_TYPE}"'
@@ -124,3 +131,45 @@ def answer_type(headers: Mapping[str, str], setting: str) -> str:
     if headers.get("user-agent", "").startswith(_NEEDS_PLAIN_TYPE) and JSON_TYPE not in accept:
         return PROFILED_TYPE
     return OJS_TYPE
+
+
+COMPRESSIONS: Final = ("gzip",)
+"""What this server reads, beside plain text."""
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+def expanded(body: bytes, encoding: str) -> bytes:
+    """Return a body as it was before its sender compressed it, never more than the limit.
+
+    :param encoding: the Content-Encoding header; may be empty.
+    :raises UnsupportedCompressionError: another compression than those that the manifest names.
+    :raises PayloadTooLargeError: more than ``MAX_BODY_BYTES`` come out.
+    :raises InvalidPayloadError: it is not compressed so, or ends too early.
+    """
+    name = encoding.strip().lower()
+    if name in {"", "identity"} or not body:
+        return body
+    if name not in COMPRESSIONS:
+        raise UnsupportedCompressionError(
+            f"The Content-Encoding {name[:40]!r} is not supported.",
+            details={
+                "field": "Content-Encoding",
+                "received": name[:40],
+                "supported": [*COMPRESSIONS],
+            },
+            hint="Send the body as gzip, or as it is.",
+        )
+    stream = zlib.decompressobj(_GZIP)
+    try:
+        text = stream.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error as problem:
+        raise InvalidPayloadError("The body is not valid gzip.") from problem
+    if len(text) > MAX_BODY_BYTES:
+        raise PayloadTooLargeError(
+            f"The body has more than {MAX_BODY_BYTES} bytes once it is decompressed.",
+            details={"field": "body", "max_bytes": MAX_BODY_BYTES},
+        )
+    if not stream.eof:
+        raise InvalidPayloadError("The gzip body ends too early.")
+    return text

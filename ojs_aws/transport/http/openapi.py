@@ -18,10 +18,10 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from ojs_aws._version import __version__
 from ojs_aws.domain.attributes import ID_PATTERN
-from ojs_aws.transport.http.access import scopes_of
 from ojs_aws.transport.http.answers import ErrorAnswer
 from ojs_aws.transport.http.calls import CREATED, JSON_TYPE, NO_CONTENT, OJS_TYPE
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
+from ojs_aws.transport.http.route import scopes_of
 from ojs_aws.transport.http.routes import ROUTES, Route, handler_of
 
 Schema: TypeAlias = dict[str, Any]

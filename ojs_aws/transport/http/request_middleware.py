@@ -30,13 +30,12 @@ from ojs_aws.transport.http.calls import (
     Request,
     Server,
 )
-from ojs_aws.transport.http.compression import expanded
-from ojs_aws.transport.http.concealment import concealed
-from ojs_aws.transport.http.errors import answer_error, is_fault
+from ojs_aws.transport.http.errors import answer_error, is_fault, redacted
 from ojs_aws.transport.http.negotiation import (
     answer_type,
     check_content_type,
     check_version,
+    expanded,
     is_request_id,
 )
 from ojs_aws.transport.http.sites import check_page
@@ -157,7 +156,7 @@ def answering_errors(logger: Logger) -> Middleware:
         try:
             return next_middleware(app)
         except Exception as caught:
-            problem = concealed(caught, _caller(app)) if isinstance(caught, OjsError) else caught
+            problem = redacted(caught, _caller(app)) if isinstance(caught, OjsError) else caught
             if isinstance(problem, UnauthenticatedError | PermissionDeniedError):
                 logger.warning("Access refused", extra=_refusal(app, problem))
             elif is_fault(problem):

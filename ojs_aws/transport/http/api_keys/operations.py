@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS
-from ojs_aws.transport.http.route import Group, Route
+from ojs_aws.transport.http.route import ADMINISTERS, Group, Route
 
 # fmt: off
 ROUTES: Final[tuple[Route, ...]] = (

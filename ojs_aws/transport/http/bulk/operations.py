@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import (
+from ojs_aws.transport.http.route import (
     ADMINISTERS_OWN,
     CANCELS_OWN,
     ENQUEUES,
     OPERATES_OWN,
+    Group,
+    Route,
 )
-from ojs_aws.transport.http.route import Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="bulk.handlers")
 

@@ -21,7 +21,7 @@ from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, Bu
 from ojs_aws.services.bulk.enqueue import BulkItem
 from ojs_aws.services.bulk.idempotency import StoredAnswer
 from ojs_aws.transport.http.calls import CREATED, OK
-from ojs_aws.transport.http.concealment import concealed
+from ojs_aws.transport.http.errors import redacted
 from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.pages import further, write_mark
 
@@ -66,7 +66,7 @@ def enqueued_answer(items: Sequence[BulkItem], caller: Caller) -> StoredAnswer:
 def _item(index: int, item: BulkItem, caller: Caller) -> answers.EnqueuedItem:
     if item.problem is not None:
         reason = next((name for kind, name in _REASONS if isinstance(item.problem, kind)), "")
-        error = cast("answers.ItemError", concealed(item.problem, caller).as_dict())
+        error = cast("answers.ItemError", redacted(item.problem, caller).as_dict())
         if reason:
             error["reason"] = reason
         return {"index": index, "status": "failed", "error": error}

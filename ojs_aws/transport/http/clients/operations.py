@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import (
+from ojs_aws.transport.http.route import (
     ADMINISTERS_OWN,
     CANCELS_OWN,
     EMPTIES_QUEUE,
     INSPECTS_JOB,
     INSPECTS_OWN,
     OPERATES,
+    Group,
+    Route,
 )
-from ojs_aws.transport.http.route import Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="clients.handlers")
 

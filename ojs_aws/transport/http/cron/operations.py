@@ -5,8 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import INSPECTS_OWN, OPERATES_NAMED, OPERATES_OWN
-from ojs_aws.transport.http.route import PAGED, Group, Route
+from ojs_aws.transport.http.route import (
+    INSPECTS_OWN,
+    OPERATES_NAMED,
+    OPERATES_OWN,
+    PAGED,
+    Group,
+    Route,
+)
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="cron.handlers")
 

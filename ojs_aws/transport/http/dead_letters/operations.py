@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import (
+from ojs_aws.transport.http.route import (
     ADMINISTERS_JOB,
     ADMINISTERS_OWN,
     COUNTS_QUEUES,
@@ -13,8 +13,10 @@ from ojs_aws.transport.http.access import (
     INSPECTS_OWN,
     OPERATES_JOB,
     OPERATES_OWN,
+    PAGED,
+    Group,
+    Route,
 )
-from ojs_aws.transport.http.route import PAGED, Group, Route
 
 _operator = functools.partial(
     Route, group=Group.OPERATOR, module="dead_letters.handlers", has_admin_path=True

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import INSPECTS_JOB, INSPECTS_NAMED, INSPECTS_QUEUE
-from ojs_aws.transport.http.route import Group, Route
+from ojs_aws.transport.http.route import INSPECTS_JOB, INSPECTS_NAMED, INSPECTS_QUEUE, Group, Route
 
 EVENT_STREAM: Final = "text/event-stream"
 

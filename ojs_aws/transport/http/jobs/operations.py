@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import (
+from ojs_aws.transport.http.route import (
     ADMINISTERS_OWN,
     CANCELS_JOB,
     ENQUEUES,
@@ -15,9 +15,11 @@ from ojs_aws.transport.http.access import (
     INSPECTS_OWN,
     OPERATES_JOB,
     OPERATES_OWN,
+    PAGED,
     WORKS,
+    Group,
+    Route,
 )
-from ojs_aws.transport.http.route import PAGED, Group, Route
 
 _producer = functools.partial(Route, group=Group.PRODUCER, module="jobs.handlers")
 _operator = functools.partial(Route, group=Group.OPERATOR, module="jobs.admin_handlers")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS_OWN
-from ojs_aws.transport.http.route import Group, Route
+from ojs_aws.transport.http.route import ADMINISTERS, INSPECTS_OWN, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="limits.handlers")
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import (
+from ojs_aws.transport.http.route import (
     INSPECTS_JOB,
     INSPECTS_NAMED,
     INSPECTS_OWN,
     WORKS,
     WORKS_ON_JOB,
+    Group,
+    Route,
 )
-from ojs_aws.transport.http.route import Group, Route
 
 _CHECKPOINTS: Final = ("/checkpoints/<job_id>",)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import (
+from ojs_aws.transport.http.route import (
     ADMINISTERS,
     COUNTS_QUEUE,
     COUNTS_QUEUES,
     EMPTIES_QUEUE,
     INSPECTS_QUEUE,
     OPERATES_QUEUE,
+    PAGED,
+    Group,
+    Route,
 )
-from ojs_aws.transport.http.route import PAGED, Group, Route
 
 _operator = functools.partial(
     Route, group=Group.OPERATOR, module="queues.handlers", has_admin_path=True

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import ADMINISTERS, INSPECTS_TYPES
-from ojs_aws.transport.http.route import PAGED, Group, Route
+from ojs_aws.transport.http.route import ADMINISTERS, INSPECTS_TYPES, PAGED, Group, Route
 
 _operator = functools.partial(
     Route, group=Group.OPERATOR, module="schemas.handlers", has_admin_path=True

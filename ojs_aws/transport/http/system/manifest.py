@@ -9,7 +9,7 @@ from ojs_aws._version import __version__
 from ojs_aws.domain.attributes import MAX_QUEUE_LENGTH, MAX_TYPE_LENGTH
 from ojs_aws.domain.jobs.validation import MAX_META_BYTES, MAX_RESULT_TTL_S
 from ojs_aws.transport.http.calls import MAX_BODY_BYTES, OJS_VERSION, Request
-from ojs_aws.transport.http.compression import COMPRESSIONS
+from ojs_aws.transport.http.negotiation import COMPRESSIONS
 from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:

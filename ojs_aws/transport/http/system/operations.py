@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import (
+from ojs_aws.transport.http.route import (
     ADMINISTERS,
     COUNTS_QUEUES,
     INSPECTS,
     KNOWN,
     PUBLIC,
+    Group,
+    Route,
 )
-from ojs_aws.transport.http.route import Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="system.admin_handlers")
 _system = functools.partial(Route, group=Group.SYSTEM, module="system.handlers")

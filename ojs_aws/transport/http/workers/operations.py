@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import COUNTS_QUEUES, OPERATES, WORKS
-from ojs_aws.transport.http.route import PAGED, Group, Route
+from ojs_aws.transport.http.route import COUNTS_QUEUES, OPERATES, PAGED, WORKS, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="workers.handlers")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.access import CANCELS_OWN, ENQUEUES, INSPECTS_OWN
-from ojs_aws.transport.http.route import PAGED, Group, Route
+from ojs_aws.transport.http.route import CANCELS_OWN, ENQUEUES, INSPECTS_OWN, PAGED, Group, Route
 
 _producer = functools.partial(Route, group=Group.PRODUCER, module="workflows.handlers")
 

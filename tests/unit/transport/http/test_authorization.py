@@ -18,8 +18,8 @@ from ojs_aws.domain.api_keys import Refusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.workers.service import Directive
-from ojs_aws.transport.http.access import Bounds, scopes_of
 from ojs_aws.transport.http.callers import verdict_context
+from ojs_aws.transport.http.route import Bounds, scopes_of
 from ojs_aws.transport.http.routes import ROUTES, Route
 from tests.api import Api
 from tests.simulation.world import World
