@@ -31,7 +31,7 @@ export function Schemas() {
   return (
     <>
       {heading}
-      <SchemaTable rows={data.items} none={<Empty title="No job type has a schema."><p>A schema says which arguments a type accepts; others are refused when they are sent. It is registered by the API, as the member <code>schema</code> of a JSON object:</p><Code label="A request that registers a schema" text="PUT /ojs/v1/schemas/report.build/1" /></Empty>} />
+      <SchemaTable rows={data.items} none={<Empty title="No job type has a schema."><p>A schema says which arguments a type accepts; what does not fit is refused when it is sent. It is registered by the API, as the member <code>schema</code> of a JSON object:</p><Code label="A request that registers a schema" text="PUT /ojs/v1/schemas/report.build/1" /></Empty>} />
       {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}
     </>
   );
