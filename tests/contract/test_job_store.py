@@ -22,7 +22,6 @@ from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
 from tests.aws import embedded
 from tests.jobs import noise
 from tests.model import MemoryStore
-from tests.model.indexed_jobs import IndexedStore
 
 NOW = Instant(1_760_000_000_000)
 POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')
@@ -31,14 +30,11 @@ POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_le
 KINDS = ["memory", "dynamodb", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 
-@pytest.fixture(params=[*KINDS, "simulated"])
+@pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
     """A fresh store of each kind."""
     if request.param == "memory":
         yield MemoryStore()
-        return
-    if request.param == "simulated":
-        yield IndexedStore()
         return
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.config import Settings
+from ojs_aws.local.aws import create_queues
+from ojs_aws.memory_aws.calls import Calls
 from ojs_aws.ports import Backlog, Message, MessageQueue, QueueMissingError
 from ojs_aws.testing.clock import FakeClock
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 from tests.aws import EmbeddedAws
 from tests.model import MemoryQueue
-from tests.simulation.channels import SimulatedQueue
+from tests.simulation.channels import SimulatedSqs
 
 QUEUE = "default"
 MESSAGE = Message("01990000-0000-7000-8000-000000000001", "100#0000000000000001", 1000, 2000)
@@ -23,6 +28,14 @@ def over(aws: EmbeddedAws) -> SqsMessageQueue:
     return SqsMessageQueue(aws.clients.sqs, settings.queue_prefix, settings.queue_url_prefix)
 
 
+def simulated() -> SqsMessageQueue:
+    """The adapter over the queues of the simulation, without a fault."""
+    clock, settings = FakeClock(), Settings()
+    names = {sqs_queue_name(settings.queue_prefix, QUEUE): QUEUE}
+    client: Any = SimulatedSqs(Calls(lambda: clock.at), names=names)
+    return SqsMessageQueue(client, settings.queue_prefix, create_queues(client, settings))
+
+
 KINDS = ["memory", "simulated", "sqs", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 
@@ -32,7 +45,7 @@ def messages(request: pytest.FixtureRequest) -> MessageQueue:
     if request.param == "memory":
         return MemoryQueue(FakeClock())
     if request.param == "simulated":
-        return SimulatedQueue(FakeClock())
+        return simulated()
     return over(request.getfixturevalue("emulated_aws" if request.param == "emulator" else "aws"))
 
 

@@ -18,7 +18,6 @@ from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, a_reservation, big_document
 from tests.contract.test_lost_answers import losing
 from tests.model import MemoryStore, MemoryUniqueJobs
-from tests.model.indexed_jobs import IndexedStore
 
 KEY = "ab" * 32
 
@@ -31,11 +30,11 @@ class Stores:
     unique: UniqueJobs
 
 
-@pytest.fixture(params=[*KINDS, "simulated"])
+@pytest.fixture(params=KINDS)
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """Fresh stores of each kind."""
-    if request.param in {"memory", "simulated"}:
-        memory = MemoryStore() if request.param == "memory" else IndexedStore()
+    if request.param == "memory":
+        memory = MemoryStore()
         yield Stores(memory, MemoryUniqueJobs(memory))
         return
     if request.param == "emulator":

@@ -119,7 +119,7 @@ class Asking:
 
     # ------------------------------------------------------------------ what all do
     def _any_job(self, *states: JobState) -> str | None:
-        ids = [job.id for job in self.sim.store.jobs.values() if not states or job.state in states]
+        ids = [job.id for job in self.sim.stored.jobs.values() if not states or job.state in states]
         return self.sim.chance.choice(ids[-MAX_JOBS:]) if ids else None
 
     def _change(self, kind: str, job_id: str | None, what: Callable[[Process, str], Any]) -> None:

@@ -1,11 +1,12 @@
-"""What is broken on purpose: in the services, and in the model's promises that they rest on."""
+"""What is broken on purpose: in the services, and in the conditions of the stores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-STORE: Final = "tests.model.jobs:MemoryStore"
+STORE: Final = "ojs_aws.adapters.dynamodb.jobs.store:DynamoJobStore"
+TRANSITIONS: Final = "ojs_aws.adapters.dynamodb.jobs.transitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,51 +26,119 @@ class Mutation:
 MUTATIONS: Final = (
     Mutation(
         "claim-anything",
-        "the claim's condition on the state is dropped",
+        "the claim's conditions on the state and the place in line are dropped",
         f"{STORE}.claim",
         (
-            ("current.state is not JobState.AVAILABLE", "current.state.is_terminal"),
             (
-                "lifecycle.claim(current,",
-                "lifecycle.claim(replace(current, state=JobState.AVAILABLE),",
+                "if place:",
+                (
+                    "state = update._clauses[0]\n"
+                    "    is_there = f'attribute_exists({state.split()[0]})'\n"
+                    "    update._clauses[0] = f'({state} OR {is_there})'\n"
+                    "    if False:"
+                ),
+            ),
+        ),
+    ),
+    Mutation(
+        "claim-by-any-clock",
+        "the claim's conditions on the instants are dropped",
+        f"{TRANSITIONS}:claiming",
+        (
+            ('update.when(f"{update.name(n.ENQUEUED)} <= {moment}")', "pass"),
+            ("expires, moment = update.name(n.EXPIRES), update.value(number(now))", "pass"),
+            (
+                'update.when(f"(attribute_not_exists({expires}) OR {expires} > {moment})")',
+                "pass",
             ),
         ),
     ),
     Mutation(
         "ack-for-others",
         "ACK's condition on the holder is dropped",
-        f"{STORE}.acknowledge",
-        (('or (worker is not None and held.worker_id not in {"", worker})', ""),),
+        f"{TRANSITIONS}:completing",
+        (("_be_held_by(update, holder.worker_id)", "pass"),),
+    ),
+    Mutation(
+        "ack-of-any-attempt",
+        "ACK's condition on the attempt is dropped",
+        f"{TRANSITIONS}:completing",
+        (("_be_attempt(update, holder.which)", "pass"),),
     ),
     Mutation(
         "ack-too-late",
         "ACK's condition on the end of the reservation is dropped",
-        f"{STORE}.acknowledge",
-        (("or held.due_at <= now", ""),),
+        f"{TRANSITIONS}:completing",
+        (('update.when(f"{update.name(n.RESERVED_UNTIL)} > {moment}")', "pass"),),
     ),
     Mutation(
         "ack-by-any-clock",
         "ACK's condition on the start is dropped",
-        f"{STORE}.acknowledge",
-        (("or (current.started_at or 0) > now", ""),),
+        f"{TRANSITIONS}:completing",
+        (('update.when(f"{update.name(n.STARTED)} <= {moment}")', "pass"),),
     ),
     Mutation(
         "lost-update",
         "the condition on the version is dropped",
-        f"{STORE}.save",
-        (("not self.is_as_read(before)", "before.id not in self.jobs"),),
+        "ojs_aws.adapters.dynamodb.jobs.store:_be_as_read",
+        (
+            (
+                'update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")',
+                "pass",
+            ),
+            ("if job.token:", "if False:"),
+        ),
+    ),
+    Mutation(
+        "stored-twice",
+        "PUSH's condition that the job is new is dropped",
+        "ojs_aws.adapters.dynamodb.jobs.inserts:JobInserts.insert",
+        (("Item=item, **_IS_NEW", "Item=item"),),
     ),
     Mutation(
         "place-kept",
-        "the end of an attempt gives no place in a bucket back",
-        f"{STORE}.release",
-        (("for key in held - kept:", "for key in ():"),),
+        "ACK gives no place in a bucket back",
+        f"{STORE}.acknowledge",
+        (("for key in sorted(_places(held))", "for key in ()"),),
+    ),
+    Mutation(
+        "bucket-overrun",
+        "the condition on the version of a bucket is dropped",
+        "ojs_aws.adapters.dynamodb.limits:taking",
+        (('update.when(f"{version} = {update.value(number(before.version))}")', "pass"),),
     ),
     Mutation(
         "two-under-one-key",
         "the condition on the lock of a uniqueness key is dropped",
-        "tests.model.unique:MemoryUniqueJobs.admit",
-        (("found is not None and found != each.seen", "False"),),
+        "ojs_aws.adapters.dynamodb.unique:_lock_condition",
+        (("if seen is None:", "return {}\n    if seen is None:"),),
+    ),
+    Mutation(
+        "log-overwritten",
+        "the condition that a place of the event log is free is dropped",
+        "ojs_aws.adapters.dynamodb.events.log:DynamoEventLog._put",
+        (('self.put_item(chunk, condition("attribute_not_exists(#pk)"))', "self.put_item(chunk)"),),
+    ),
+    Mutation(
+        "cron-overwritten",
+        "the conditions on the version of a cron job are dropped",
+        "ojs_aws.adapters.dynamodb.cron:DynamoCronEntries.save",
+        (
+            ('update.when(f"{version} = {update.value(number(before.version))}")', "pass"),
+            (
+                (
+                    'update.when(f"{update.name(n.CREATED)} = '
+                    '{update.value(number(before.created_at))}")'
+                ),
+                "pass",
+            ),
+        ),
+    ),
+    Mutation(
+        "bound-unchecked",
+        "the condition on the bound of a queue's counter is dropped",
+        "ojs_aws.adapters.dynamodb.queues.depths:DynamoDepths.take",
+        (("number(bound - count)", "number(1_000_000)"),),
     ),
     Mutation(
         "key-given-away",
@@ -101,8 +170,8 @@ MUTATIONS: Final = (
     Mutation(
         "uncounted",
         "a claim does not count the attempt",
-        "ojs_aws.domain.jobs.lifecycle:claim",
-        (("attempt=job.attempt + 1", "attempt=max(job.attempt, 1)"),),
+        f"{TRANSITIONS}:claiming",
+        (("update.add(n.ATTEMPT, 1)", "pass"),),
     ),
     Mutation(
         "never-exhausted",
@@ -118,18 +187,24 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "beat-unread-for-others",
-        "BEAT that reads no job does not look who holds it",
-        "ojs_aws.domain.jobs.held_job:extended",
+        "the conditions on the holder and the attempt are dropped of BEAT that reads no job",
+        f"{TRANSITIONS}:extending",
         (
-            ('held.worker_id not in {"", asked.worker_id}', "False"),
-            (" or not asked.which.is_running(job)", ""),
+            ("_be_attempt(update, asked.which)", "pass"),
+            ("_be_held_by(update, asked.worker_id)", "pass"),
         ),
     ),
     Mutation(
         "beat-unread-shortens",
-        "BEAT that reads no job may end its reservation earlier",
-        "ojs_aws.domain.jobs.held_job:_may_end",
-        (("asked.now < ends < wanted or is_same", "asked.now < ends"),),
+        "the condition that a reservation ends later is dropped of BEAT that reads no job",
+        f"{TRANSITIONS}:_move_ends",
+        (
+            ("last = update.value(number(asked.expires_at))", 'last = ""'),
+            (
+                'update.when(f"({ends} > {now} AND {ends} {is_before} {last})")',
+                'update.when(f"{ends} > {now}")',
+            ),
+        ),
     ),
     Mutation(
         "beat-is-a-pace",
@@ -215,8 +290,8 @@ MUTATIONS: Final = (
     Mutation(
         "delayed-uncounted",
         "the sweep does not count delayed messages",
-        "tests.model.messages:MemoryQueue.backlog",
-        (("len(waiting) - hidden", "0"),),
+        "ojs_aws.adapters.sqs.messages:SqsMessageQueue.backlog",
+        (("Backlog(visible, hidden, delayed)", "Backlog(visible, hidden, 0)"),),
     ),
     Mutation(
         "sent-each-minute",
@@ -258,8 +333,8 @@ MUTATIONS: Final = (
     Mutation(
         "batch-in-part",
         "a batch is stored without its last job",
-        f"{STORE}.insert_all",
-        (("for job in jobs:", "for job in jobs[: max(1, len(jobs) - 1)]:"),),
+        "ojs_aws.adapters.dynamodb.jobs.inserts:JobInserts.insert_all",
+        (("new_items(jobs, ahead)", "new_items(jobs[: max(1, len(jobs) - 1)], ahead)"),),
     ),
     Mutation(
         "batch-left-behind",
@@ -305,8 +380,8 @@ MUTATIONS: Final = (
     Mutation(
         "pause-ignored",
         "FETCH does not look whether the queue is paused",
-        "tests.model.jobs:MemoryStore.head",
-        (("queue in self.paused", "False"),),
+        "ojs_aws.adapters.dynamodb.jobs.lists:Lists.head",
+        (("PAUSED in marks", "False"),),
     ),
     Mutation(
         "throttle-ignored",

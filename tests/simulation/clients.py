@@ -23,7 +23,7 @@ class Clients(Asking):
     """Clients."""
 
     def _is_full(self) -> bool:
-        jobs = self.sim.store.jobs.values()
+        jobs = self.sim.stored.jobs.values()
         return sum(not job.state.is_terminal for job in jobs) >= MAX_JOBS
 
     def _job(self, **more: Any) -> Job:
@@ -168,7 +168,8 @@ class Clients(Asking):
                 prepared = process.backend.jobs.transact(self._fresh(job))
             except (QueueDrainingError, QueueFullError):
                 return
-            self.sim.unique.admit([each["Admission"] for each in prepared.actions])
+            actions: Any = prepared.actions
+            self.sim.account.looking.dynamodb.transact_write_items(TransactItems=actions)
             self._promise(job.id)
 
         self._begin("push", work)
@@ -181,7 +182,7 @@ class Clients(Asking):
         """Activate a job that was pushed to wait."""
         waiting = [
             job.id
-            for job in self.sim.store.jobs.values()
+            for job in self.sim.stored.jobs.values()
             if job.state is JobState.PENDING and "cron_name" not in str(job.document)
         ]
         job_id = self.sim.chance.choice(waiting) if waiting else None
@@ -211,7 +212,7 @@ class Clients(Asking):
                 process.backend.workflows.service.create(definition)
             except QueueDrainingError:
                 return
-            if body["id"] not in self.sim.workflows.kept:
+            if body["id"] not in self.sim.stored.workflows:
                 self.sim.promises.breach(f"workflow {body['id']} was answered for, and is lost")
 
         self._asked("workflow", work)
@@ -223,7 +224,7 @@ class Clients(Asking):
 
     def do_cancel_workflow(self) -> None:
         """Cancel some workflow."""
-        names = [*self.sim.workflows.kept]
+        names = [*self.sim.stored.workflows]
         name = self.sim.chance.choice(names) if names else None
         self._change("workflow", name, lambda p, each: p.backend.workflows.service.cancel(each))
 
@@ -246,7 +247,7 @@ class Clients(Asking):
 
     def do_stop_cron(self) -> None:
         """Disable or delete a cron job."""
-        names = [*self.sim.cron.entries]
+        names = [*self.sim.stored.crons]
         name = self.sim.chance.choice(names) if names else None
         if self.sim.chance.random() < 0.5:
             self._change("cron", name, lambda p, each: p.backend.cron.service.delete(each))

@@ -23,7 +23,7 @@ class Operators(Asking):
         """An operator retries a dead letter."""
         letters = [
             job.id
-            for job in self.sim.store.jobs.values()
+            for job in self.sim.stored.jobs.values()
             if job.is_dead_letter and not (job.unique_key or job.workflow_id)
         ]
         job_id = self.sim.chance.choice(letters) if letters else None
@@ -32,7 +32,7 @@ class Operators(Asking):
     def do_pause(self) -> None:
         """An operator pauses a queue, or resumes it."""
         queue = self.sim.chance.choice(QUEUES)
-        info = self.sim.registry.infos.get(queue)
+        info = self.sim.stored.queues.get(queue)
         is_paused = info is not None and info.paused_at is not None
         if is_paused or self.sim.chance.random() < 0.3:
             verb = "resume" if is_paused else "pause"
@@ -44,7 +44,7 @@ class Operators(Asking):
         """A discarded job; what a retry of one means for its uniqueness key is said elsewhere."""
         found = [
             job.id
-            for job in self.sim.store.jobs.values()
+            for job in self.sim.stored.jobs.values()
             if job.state is S.DISCARDED and not job.unique_key
         ]
         return self.sim.chance.choice(found) if found else None
@@ -67,7 +67,7 @@ class Operators(Asking):
         action = chance.choice((*BulkAction,))
         jobs = [
             job.id
-            for job in self.sim.store.jobs.values()
+            for job in self.sim.stored.jobs.values()
             if action is not BulkAction.RETRY or not job.unique_key
         ]
         ids = chance.sample(jobs, min(len(jobs), chance.randint(1, 4)))

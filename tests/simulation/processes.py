@@ -1,4 +1,4 @@
-"""Function processes: the real services over the model, each with its own clock and memory."""
+"""Function processes: services and stores as deployed, each with its own clock and memory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.bootstrap import AwsClients, build_ports
 from ojs_aws.config import Settings
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
+from ojs_aws.ports import Clock
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.backend.ports import Ports
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.clock import CountingIds, FakeClock, counting
 from ojs_aws.transport.events.stream import Handler as StreamHandler
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import Handler as TickHandler
 from ojs_aws.transport.events.tick import build_tick
+from tests.simulation.account import BUCKET, BUS
 
 WITHOUT_CALL = frozenset({"fits_inline", "keep_result", "place_of", "fill", "actions", "token"})
 """What the adapters answer without asking AWS, for documents of the size that is simulated."""
@@ -100,59 +103,55 @@ class Process:
 
     @property
     def stream(self) -> StreamHandler:
-        """The stream's handler, for records that hold what items stand for."""
+        """The stream's handler."""
         if "stream" not in self._handlers:
             self._handlers["stream"] = build_stream(
-                self.backend, cast("Any", lambda image: image), SILENT, count=lambda *_: None
+                self.backend, read_image, SILENT, count=lambda *_: None
             )
         return cast("StreamHandler", self._handlers["stream"])
 
 
-@dataclass(frozen=True)
-class Model:
-    """The ports.
+SETTINGS = Settings(
+    allow_undeclared_queues=True,
+    default_visibility_timeout_s=30,
+    event_bus=BUS,
+    event_bus_types=(),
+    bucket=BUCKET,
+)
 
-    :ivar parts: by the names of :class:`Ports`; each of their calls passes the gate.
-    :ivar others: those that get no fault in a simulation.
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """What all processes of a run are started with.
+
+    :ivar ids: the ids of jobs, counted so that a run repeats exactly.
+    :ivar both: makes two calls side by side.
     """
 
-    parts: dict[str, object]
-    others: Ports
+    settings: Settings
+    ids: CountingIds
+    both: Any
+    new_reservation_id: Callable[[], str] = field(default_factory=lambda: counting("reservation"))
 
-
-SETTINGS = Settings(allow_undeclared_queues=True, default_visibility_timeout_s=30)
-
-
-def start(
-    name: str,
-    clock: OwnClock,
-    model: Model,
-    gate: Around,
-    both: Any,
-    *,
-    leaves_messages: bool = False,
-    lists_late: bool = False,
-) -> Process:
-    """A process that knows nothing yet."""
-    settings = replace(
-        SETTINGS, stream_deletes_messages=leaves_messages, stream_lists_completed=lists_late
-    )
-    ports: dict[str, Any] = {key: Gated(port, gate) for key, port in model.parts.items()}
-    late: dict[str, Any] = {
-        key: (lambda port=ports[key]: port)
-        for key in ports
-        if key not in {"store", "messages", "queues", "announce"}
-    }
-    announce = ports["announce"].announce
-    changed = replace(
-        model.others,
-        store=ports["store"],
-        messages=ports["messages"],
-        queues=ports["queues"],
-        clock=clock,
-        enqueuing=lambda: Enqueuer(EnqueueChain()),
-        both=both,
-        announce=lambda: announce,
-        **late,
-    )
-    return Process(name, clock, Backend(settings, changed))
+    def backend(
+        self,
+        clients: AwsClients,
+        clock: Clock,
+        *,
+        leaves_messages: bool = False,
+        lists_late: bool = False,
+    ) -> Backend:
+        """Return the services of one process, with some settings of its own."""
+        chosen = replace(
+            self.settings,
+            stream_deletes_messages=leaves_messages,
+            stream_lists_completed=lists_late,
+        )
+        ports = replace(
+            build_ports(chosen, clients, clock=clock, ids=self.ids, both=self.both),
+            new_reservation_id=self.new_reservation_id,
+            enqueuing=lambda: Enqueuer(EnqueueChain()),
+            pause=lambda _: None,
+            processor_s=lambda: 0.0,
+        )
+        return Backend(chosen, ports)

@@ -1,4 +1,4 @@
-"""Many processes over one model, under one fault profile, driven action by action.
+"""Many processes over one AWS in memory, under one fault profile, driven action by action.
 
 An action is a kind and a number from which all its chance comes; so a run is a list of actions,
 and any part of that list is a run, too.
@@ -11,45 +11,45 @@ import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self, TypeVar
 from unittest import mock
 
-from ojs_aws.domain.errors import BackendError, BackendUnavailableError
+from ojs_aws.adapters.dynamodb.cron import PARTITION as CRON
+from ojs_aws.adapters.dynamodb.events.chunks import PARTITION as EVENTS
+from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.names import DEPTHS
+from ojs_aws.adapters.dynamodb.queues.depths import JOBS
+from ojs_aws.adapters.dynamodb.values import read_count
+from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.job import JobState
-from ojs_aws.ports import QueueSettings, ReceivedMessage
-from ojs_aws.testing.clock import CountingIds, FakeClock
-from tests.model import (
-    MemoryCron,
-    MemoryEvents,
-    MemoryLimits,
-    MemoryMarks,
-    MemorySchemas,
-    MemoryTriggers,
-    MemoryUniqueJobs,
-    MemoryWorkers,
-    MemoryWorkflows,
-)
-from tests.model.batches import MemoryBatches
-from tests.model.indexed_jobs import IndexedStore
-from tests.model.item_writes import Watched
-from tests.model.queue_settings import (
-    MemoryPressures,
-    MemorySettings,
-    MemoryTallies,
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.memory_aws.calls import Answer, Call, Calls
+from ojs_aws.memory_aws.items import Item
+from ojs_aws.memory_aws.table import Key, MemoryTable
+from ojs_aws.ports import ReceivedMessage
+from ojs_aws.testing.clock import CountingIds, FakeClock, counting
+from ojs_aws.topology import cron_queue_name, is_streamed, sqs_queue_name
+from tests.simulation.account import (
+    Account,
+    SimulatedBus,
+    label_of,
+    partitions_of,
+    refused,
 )
 from tests.simulation.chains import Chain
-from tests.simulation.channels import SimulatedAlarms, SimulatedQueue, SimulatedRegistry
+from tests.simulation.channels import Channels, QueueHooks, SimulatedSqs
 from tests.simulation.depths import SimulatedDepths
 from tests.simulation.fault_profile import FaultProfile, Mishap
 from tests.simulation.faults import ProcessDiedError
-from tests.simulation.processes import Model, OwnClock, Process, start
+from tests.simulation.processes import SETTINGS, Code, OwnClock, Process
 from tests.simulation.promises import Cause, Promises
 from tests.simulation.sending import Sending
+from tests.simulation.stored import Stored
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.stream import SimulatedStream
-from tests.simulation.world import World
 
 QUEUES: Final = ("default", "mail")
 BOUNDED: Final = QUEUES[1]
@@ -99,20 +99,6 @@ class Operation:
     chain: Chain = NOBODYS
 
 
-@dataclass
-class Bus:
-    """The event bus; it takes an event, or refuses it."""
-
-    refuses: Callable[[], bool]
-    taken: list[Event] = field(default_factory=list)
-
-    def announce(self, events: Sequence[Event]) -> list[str]:
-        """Take events; the ids of those that were refused."""
-        refused = [event.id for event in events if self.refuses()]
-        self.taken += [event for event in events if event.id not in refused]
-        return refused
-
-
 class Simulation:
     """The world of one run.
 
@@ -133,80 +119,66 @@ class Simulation:
         self._count = 0
         self._names = 0
         self._acting: Operation | None = None
-        self._late: list[tuple[int, Cause, str, Callable[[], Any]]] = []
+        self._late: list[tuple[int, Cause, Call, Callable[[], Answer]]] = []
         self._causes: list[Cause] = []
-        self.store = IndexedStore(clock=self.clock, changed=self._job_written, lag=self._lag)
+        self._call: Call | None = None
+        self.stored = Stored()
         self.promises = Promises(
-            lambda: self.clock.at, self.store.jobs, lambda: self.cause, profile.skew_ms
+            lambda: self.clock.at, self.stored.jobs, lambda: self.cause, profile.skew_ms
         )
         self.promises.is_held = self._is_held
         self.promises.is_staged = profile.transaction < 100
-        self.stream = SimulatedStream(self.clock, lambda: self.chance)
+        self._most_lag_ms = profile.lag_ms if profile.lags else 0
+        self.stream = SimulatedStream(lambda: self.chance)
+        self.depths = SimulatedDepths(self.promises, self.stream.unpublished_ends)
         self.sending = Sending(
             lambda: self.clock.at,
-            self.store.jobs,
+            self.stored.jobs,
             self._sender,
             self._is_in_open_batch,
-            lambda queue: self.registry.paused_at.get(queue, 0),
+            lambda queue: self.stored.paused_at.get(queue, (0, 0))[0],
             lambda problem: self.promises.breach(f"{problem}; by {self.cause}"),
         )
-        self.messages = SimulatedQueue(
-            self.clock,
+        # Lambda workers have declared queues; a poller's queue may be made on its first use.
+        settings = replace(SETTINGS, queues=QUEUES if profile.heals_by_messages else QUEUES[:1])
+        hooks = QueueHooks(
             chance=lambda: self.chance,
             profile=lambda: self.profile,
             sent=self.sending.sent,
             chain=self._chain,
         )
-        self.alarms = SimulatedAlarms(self.clock, chain=self._chain)
-        self.events = MemoryEvents()
-        self.bus = Bus(lambda: self.chance.random() < self.profile.mishaps)
-        self.cron = MemoryCron(entries=Watched(self._cron_written))
-        self.workflows = MemoryWorkflows(self.store, kept=Watched(self.stream.write))
-        self.registry = SimulatedRegistry(
-            store=self.store,
-            messages=self.messages,
-            count=lambda: self._count,
-            written=self.stream.write,
+        names = {sqs_queue_name(settings.queue_prefix, queue): queue for queue in QUEUES}
+        calls = Calls(lambda: self.clock.at)
+        sqs = SimulatedSqs(calls, hooks=hooks, names=names)
+        self.bus = SimulatedBus(calls, refuses=lambda: self.chance.random() < self.profile.mishaps)
+        self.account = Account(
+            settings.table, sqs, self.bus, lambda: self.clock.at, self._gate, self._written
         )
-        # Lambda workers have declared queues; a poller's queue may be made on its first use.
-        self.registry.declare(QUEUES if profile.heals_by_messages else QUEUES[:1])
-        self.unique = MemoryUniqueJobs(self.store)
+        settings = replace(settings, queue_url_prefix=self.account.deploy(settings))
+        self.table.index.lag_ms = self._lag
         self.ids = CountingIds()
-        self.batches = MemoryBatches()
-        self.settings = MemorySettings(self.store, kept=Watched(self.stream.write))
-        self.tallies = MemoryTallies()
-        self.depths = SimulatedDepths(
-            self.store, promises=self.promises, unpublished=self.stream.unpublished_ends
+        self.code = Code(settings=settings, ids=self.ids, both=self._both)
+        self.looking = self.code.backend(self.account.looking, self.clock)
+        self.batches = self.looking.ports.batches()
+        self.messages = Channels(
+            SqsMessageQueue(
+                self.account.looking.sqs, settings.queue_prefix, settings.queue_url_prefix
+            ),
+            sqs,
+            cron_queue_name(settings.queue_prefix),
         )
         if profile.bound:
-            members = {"max_size": profile.bound}
-            self.settings.kept[BOUNDED] = QueueSettings(queue=BOUNDED, members=members, revision=1)
-            self.depths.begin(BOUNDED, profile.bound)
-        parts: dict[str, object] = {
-            "store": self.store,
-            "messages": self.messages,
-            "queues": self.registry,
-            "workers": MemoryWorkers(),
-            "marks": MemoryMarks(),
-            "events": self.events,
-            "cron": self.cron,
-            "alarms": self.alarms,
-            "schemas": MemorySchemas(),
-            "triggers": MemoryTriggers(),
-            "unique": self.unique,
-            "workflows": self.workflows,
-            "limits": MemoryLimits(self.store),
-            "batches": self.batches,
-            "settings_book": self.settings,
-            "depths": self.depths,
-            "pressures": MemoryPressures(reports=Watched(self.stream.write)),
-            "tallies": self.tallies,
-            "announce": self.bus,
-        }
-        world = World(clock=self.clock, store=self.store, registry=self.registry)
-        self.model = Model(parts, replace(world.backend.ports, ids=self.ids))
+            self.looking.ports.depths().correct(BOUNDED, 0, None)
+            self.looking.queues.config.change(BOUNDED, {"max_size": profile.bound})
+            self.depths.bounds[BOUNDED] = profile.bound
         self.processes: list[Process] = []
         self._patches = ExitStack()
+        self._new_token = counting("write")
+
+    @property
+    def table(self) -> MemoryTable:
+        """The table of the deployment."""
+        return self.account.aws.table(self.account.table_name)
 
     # ------------------------------------------------------------------ being one
     def __enter__(self) -> Self:
@@ -217,6 +189,8 @@ class Simulation:
         self._patches.enter_context(
             mock.patch("ojs_aws.services.jobs.new_jobs.MAX_TRANSACTION", self.profile.transaction)
         )
+        for module in ("ojs_aws.bootstrap", "ojs_aws.bootstrap.adapters"):
+            self._patches.enter_context(mock.patch(f"{module}.write_token", self._new_token))
         self._patches.enter_context(_silence())
         return self
 
@@ -255,31 +229,46 @@ class Simulation:
         if self._acting:
             self._acting.chain = self._acting.chain.changed()
 
-    def _job_written(self, job_id: str, before: Any, after: Any) -> None:
+    def _written(
+        self, record: dict[str, Any], key: Key, old: Item | None, new: Item | None
+    ) -> None:
+        """An item of the table was written."""
+        partition, sort = key
+        if partition == DEPTHS:
+            jobs = None if new is None else read_count(new, JOBS)
+            is_corrected = self._call is None or "SET" in self._call.request.get(
+                "UpdateExpression", ""
+            )
+            self.depths.written(sort, jobs, is_corrected=is_corrected)
+        if not is_streamed(partition, sort):
+            return
+        before = None if old is None else read_image(old)
+        after = None if new is None else read_image(new)
+        self.stored.write(partition, sort, before, after, (self._count, self.clock.at))
+        if isinstance(before or after, JobRecord):
+            self._job_written(after or before, before, after)
+        elif partition == CRON:
+            self._is_changed()
+            if after is None:
+                self.promises.cron_removed(sort)
+        self.stream.write(record, before, after)
+
+    def _job_written(self, job: Any, before: Any, after: Any) -> None:
         self._is_changed()
-        self.promises.job_written(job_id, before, after)
-        self.stream.write(job_id, before, after)
+        self.promises.job_written(job.id, before, after)
         if self.is_traced:
             states = " -> ".join(
                 f"{each.state}/{each.attempt}" if each else "-" for each in (before, after)
             )
-            self.say(f"    job {job_id[-4:]}: {states}")
+            self.say(f"    job {job.id[-4:]}: {states}")
 
     def _is_held(self, queue: str) -> bool:
-        """Whether a queue was paused before the request began that is about to write."""
-        paused_at = self.registry.paused_at.get(queue)
-        return (
-            self._acting is not None
-            and queue in self.store.paused
-            and paused_at is not None
-            and paused_at < self._acting.number
-        )
-
-    def _cron_written(self, name: str, before: Any, after: Any) -> None:
-        self._is_changed()
-        self.stream.write(name, before, after)
-        if after is None:
-            self.promises.cron_removed(name)
+        """Whether the index showed that a queue was paused before the request began that writes."""
+        acting, info = self._acting, self.stored.queues.get(queue)
+        if acting is None or info is None or info.paused_at is None:
+            return False
+        number, at = self.stored.paused_at[queue]
+        return number < acting.number and at + self._most_lag_ms <= acting.ends_at - LONGEST_MS
 
     def _lag(self) -> int:
         if self.chance.random() >= self.profile.lags:
@@ -301,15 +290,14 @@ class Simulation:
             return self.chance.choice(free)
         skew = self.profile.skew_ms
         self._names += 1
-        process = start(
-            f"p{self._names}",
-            OwnClock(self.clock, self.chance.randint(-skew // 2, skew // 2)),
-            self.model,
-            self._gate,
-            self._both,
+        clock = OwnClock(self.clock, self.chance.randint(-skew // 2, skew // 2))
+        backend = self.code.backend(
+            self.account.clients,
+            clock,
             leaves_messages=self.chance.random() < self.profile.leaves_messages,
             lists_late=self.chance.random() < self.profile.lists_late,
         )
+        process = Process(f"p{self._names}", clock, backend)
         self.processes.append(process)
         return process
 
@@ -390,12 +378,12 @@ class Simulation:
         if process in self.processes:
             self.processes.remove(process)
 
-    def _gate(self, label: str, call: Callable[[], Any]) -> Any:
-        """One call of a service, or what the fault profile makes of it."""
+    def _gate(self, call: Call, effect: Callable[[], Answer]) -> Answer:
+        """One call of a process, or what the fault profile makes of it."""
         operation = self._acting
         if operation is None:
-            return call()
-        operation.label = label
+            return effect()
+        operation.label = call.operation
         if operation.strand.calls_left <= 0:
             operation.strand.stop()
         operation.strand.calls_left -= 1
@@ -403,39 +391,56 @@ class Simulation:
             raise ProcessDiedError
         self.steps += 1
         if self.chance.random() >= self.profile.mishaps:
-            return self._made(operation, label, call)
-        return self._with_mishap(operation, label, call)
+            return self._made(operation, call, effect)
+        return self._with_mishap(operation, call, effect)
 
-    def _made(self, operation: Operation, label: str, call: Callable[[], Any]) -> Any:
-        self.say(f"{operation.number} {operation.cause.kind} {operation.process.name}: {label}")
-        try:
-            made = call()
-        finally:
-            self.promises.after_call()
-        if label == "Queue.delete":
+    def _made(self, operation: Operation, call: Call, effect: Callable[[], Answer]) -> Answer:
+        if self.is_traced:
+            who = f"{operation.number} {operation.cause.kind} {operation.process.name}"
+            self.say(f"{who}: {label_of(call)}")
+        made = self._carried_out(call, effect)
+        if call.operation.startswith("DeleteMessage"):
             self.sending.replaced(operation.process.name)
         return made
 
-    def _with_mishap(self, operation: Operation, label: str, call: Callable[[], Any]) -> Any:
+    def _carried_out(self, call: Call, effect: Callable[[], Answer]) -> Answer:
+        self._call = call
+        try:
+            return effect()
+        finally:
+            self._call = None
+            self.promises.after_call()
+
+    def _with_mishap(
+        self, operation: Operation, call: Call, effect: Callable[[], Answer]
+    ) -> Answer:
         mishap = self.chance.choice(self.profile.kinds)
-        self.say(f"{operation.number} {operation.process.name}: {label} {mishap.value}")
+        if self.is_traced:
+            name = operation.process.name
+            self.say(f"{operation.number} {name}: {label_of(call)} {mishap.value}")
         if mishap is Mishap.DIES_BEFORE:
             raise ProcessDiedError
         if mishap is Mishap.LATE:
-            self._late.append((operation.ends_at, operation.cause, label, call))
+            self._late.append((operation.ends_at, operation.cause, call, effect))
         elif mishap in {Mishap.ANSWER_LOST, Mishap.DIES_AFTER}:
-            self._made(operation, label, call)
+            self._made(operation, call, effect)
             if mishap is Mishap.DIES_AFTER:
                 raise ProcessDiedError
-        if label.startswith("Queue.send") or label == "Cron.save":
-            self.sending.is_uncertain(operation.process.name)
-        if label.startswith(("Queue.send", "Queue.delete")):
-            self.sending.left(operation.process.name)
-        if label == "Depths.add" and operation.cause.kind == "stream":
-            self.depths.misses += 1
+        self._note_mishap(operation, call)
         if mishap is Mishap.FAILS and self.chance.random() < 0.5:
-            raise BackendUnavailableError(f"{label}: throttled")
-        raise BackendError(f"{label}: {mishap.value}")
+            raise refused(call, "ThrottlingException", 400)
+        raise refused(call, "InternalServerError", 500)
+
+    def _note_mishap(self, operation: Operation, call: Call) -> None:
+        """Note what a process cannot know after a mishap."""
+        is_sent = call.operation.startswith("SendMessage")
+        partitions = partitions_of(call)
+        if is_sent or CRON in partitions:
+            self.sending.is_uncertain(operation.process.name)
+        if is_sent or call.operation.startswith("DeleteMessage"):
+            self.sending.left(operation.process.name)
+        if DEPTHS in partitions and operation.cause.kind == "stream":
+            self.depths.misses += 1
 
     @contextmanager
     def acting_as(self, cause: Cause) -> Iterator[None]:
@@ -452,18 +457,17 @@ class Simulation:
         """A call that timed out takes effect after all."""
         if not self._late:
             return
-        until, cause, label, call = self._late.pop(self.chance.randrange(len(self._late)))
+        until, cause, call, effect = self._late.pop(self.chance.randrange(len(self._late)))
         if self.clock.at > until:
             return
-        self.say(f"late: {label} of {cause.kind}")
+        self.say(f"late: {label_of(call)} of {cause.kind}")
         self._causes.append(cause)
         try:
-            call()
+            self._carried_out(call, effect)
         except Exception as problem:  # noqa: BLE001 - nobody is there to get it
             self.say(f"    refused: {type(problem).__name__}")
         finally:
             self._causes.pop()
-            self.promises.after_call()
 
     # ------------------------------------------------------------------ time and quiet
     def advance(self, ms: int) -> None:
@@ -479,14 +483,20 @@ class Simulation:
             self.go_on(self.running[0], FAR)
         while self._late:
             self.late_effect()
-        self.store.catch_up()
+        self.table.index.catch_up(wholly=True)
 
     def is_stored(self, job_id: str) -> bool:
         """Whether a job exists: in its place, or in a batch that is committed."""
-        return job_id in self.store.jobs or self._is_in_open_batch(job_id)
+        return job_id in self.stored.jobs or self._is_in_open_batch(job_id)
 
     def _is_in_open_batch(self, job_id: str) -> bool:
         return any(batch.part_of(job_id) is not None for batch in self.batches.open())
+
+    def logged(self) -> list[Event]:
+        """Return the event log from its beginning."""
+        rows = self.table.items
+        items = [rows.rows[place[1:]] for place in rows.places(EVENTS)]
+        return [event for item in items for event in chunk_events(item)]
 
     def check(self) -> None:
         """Raise what was broken so far.
@@ -500,14 +510,14 @@ class Simulation:
 
     def _check_places(self) -> None:
         """The places that are taken in buckets are those of active jobs."""
-        if not self.store.buckets:
+        if not self.stored.buckets:
             return
         taken: dict[str, int] = {}
-        for job in self.store.jobs.values():
+        for job in self.stored.jobs.values():
             if job.state is JobState.ACTIVE and job.reservation is not None:
                 for key in job.reservation.places:
                     taken[key] = taken.get(key, 0) + 1
-        for key, bucket in self.store.buckets.items():
+        for key, bucket in self.stored.buckets.items():
             if bucket.active != taken.get(key, 0):
                 self.promises.breach(
                     f"bucket {key} counts {bucket.active}, not {taken.get(key, 0)}"

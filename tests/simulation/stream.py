@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.testing.clock import FakeClock
 
 SHARDS: Final = 2
 BATCH: Final = 10
@@ -19,39 +18,30 @@ MAX_REWIND: Final = 5
 Record = Mapping[str, Any]
 
 
-def _has_ended(before: JobRecord, after: Any) -> bool:
-    return not before.state.is_terminal and (after is None or after.state.is_terminal)
-
-
 @dataclass
 class SimulatedStream:
     """Records by shard, and how far each shard has been read.
 
     :ivar busy: shards whose records are being worked on: a shard has one reader at a time.
+    :ivar ends: the queues of jobs whose ends records report, by the numbers of these.
     """
 
-    clock: FakeClock
     chance: Callable[[], random.Random]
     shards: list[list[Record]] = field(default_factory=lambda: [[] for _ in range(SHARDS)])
     read: list[int] = field(default_factory=lambda: [0] * SHARDS)
     busy: set[int] = field(default_factory=set)
     repeated: Counter[str] = field(default_factory=Counter)
     """How often the end of a job was reported again, by queue."""
-    _count: int = 0
+    ends: dict[str, str] = field(default_factory=dict)
     _given: list[int] = field(default_factory=lambda: [0] * SHARDS)
 
-    def write(self, key: str, before: Any, after: Any) -> None:
+    def write(self, record: Record, before: object, after: object) -> None:
         """A change of an item was committed."""
-        self._count += 1
-        change = {
-            "Keys": {"pk": key, "kind": type(after or before).__name__},
-            "OldImage": before,
-            "NewImage": after,
-            "SequenceNumber": f"{self._count:012d}",
-            "ApproximateCreationDateTime": self.clock.at / 1000,
-        }
-        record = {"dynamodb": change}
-        self.shards[zlib.crc32(key.encode()) % SHARDS].append(record)
+        partition = record["dynamodb"]["Keys"]["pk"]["S"]
+        self.shards[zlib.crc32(partition.encode()) % SHARDS].append(record)
+        is_there = isinstance(after, JobRecord) and not after.state.is_terminal
+        if isinstance(before, JobRecord) and not before.state.is_terminal and not is_there:
+            self.ends[_number(record)] = before.queue
 
     @property
     def is_read(self) -> bool:
@@ -72,27 +62,24 @@ class SimulatedStream:
         begin = self.read[shard]
         records = self.shards[shard][begin : begin + chance.randint(1, BATCH)]
         for record in records[: max(0, self._given[shard] - begin)]:
-            before, after = (record["dynamodb"][name] for name in ("OldImage", "NewImage"))
-            if isinstance(before, JobRecord) and _has_ended(before, after):
-                self.repeated[before.queue] += 1
+            if queue := self.ends.get(_number(record)):
+                self.repeated[queue] += 1
         self._given[shard] = max(self._given[shard], begin + len(records))
         return records
 
     def unpublished_ends(self, queue: str) -> int:
         """Return how many ends of a queue's jobs were not reported yet, or not to the end."""
-        changes = [
-            record["dynamodb"]
+        return sum(
+            self.ends.get(_number(record)) == queue
             for number, shard in enumerate(self.shards)
             for record in shard[self.read[number] :]
-        ]
-        return sum(
-            isinstance(before := change["OldImage"], JobRecord)
-            and before.queue == queue
-            and _has_ended(before, change["NewImage"])
-            for change in changes
         )
 
     def done(self, shard: int, records: list[Record], failed: str | None) -> None:
         """A reader has answered: from where it wants the records again, if at all."""
-        numbers = [each["dynamodb"]["SequenceNumber"] for each in records]
+        numbers = [_number(each) for each in records]
         self.read[shard] += len(records) if failed is None else numbers.index(failed)
+
+
+def _number(record: Record) -> str:
+    return str(record["dynamodb"]["SequenceNumber"])

@@ -25,7 +25,7 @@ def ready_job() -> JobRecord:
 
     with Simulation(FaultProfile()) as sim:
         sim.begin(Cause(kind="push"), push, FAR)
-        (job,) = sim.store.jobs.values()
+        (job,) = sim.stored.jobs.values()
         return job
 
 

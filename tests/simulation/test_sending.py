@@ -25,7 +25,7 @@ def ready_job(sim: Simulation) -> None:
 
 def send(sim: Simulation, kind: str) -> None:
     """Send a message for the job that is ready, in an operation of this kind."""
-    (job,) = sim.store.jobs.values()
+    (job,) = sim.stored.jobs.values()
 
     def again(process: Process) -> None:
         process.backend.job_messages.send_for([job], process.clock.now())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.simulation.chains import longest
 from tests.simulation.clients import Clients
 from tests.simulation.operators import Operators
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
-from tests.simulation.simulation import FAR, NOBODYS, QUEUES
+from tests.simulation.simulation import FAR, QUEUES
 from tests.simulation.workers import Workers
 
 HIDDEN_S: Final = 1_800
@@ -33,23 +32,19 @@ class Users(Clients, Operators, Workers):
 
     def do_alarm(self) -> None:
         """The alarms of cron jobs; one whose handling ends badly rings again."""
-        ringing = self.sim.alarms.ringing()
+        ringing = self.sim.messages.ringing()
         if not ringing:
             return
+        names = [each.body for each in ringing]
         if self.sim.chance.random() < self.sim.profile.repeats:
-            ringing += ringing
-        self.sim.alarms.alarms += [(self.sim.clock.at + 60_000, name) for name in ringing]
-        event = {"Records": [{"body": name} for name in ringing]}
+            names += names
+        event = {"Records": [{"body": name} for name in names]}
 
         def work(process: Process) -> None:
             process.tick(event, None)
-            for name in ringing:
-                alarms = self.sim.alarms.alarms
-                again = next((each for each in alarms if each[1] == name), None)
-                if again is not None:
-                    alarms.remove(again)
+            self.sim.messages.end(ringing)
 
-        chain = longest(self.sim.alarms.chains.get(name, NOBODYS) for name in ringing)
+        chain = self.sim.messages.chain_of_alarms(ringing)
         self._begin("alarm", work, chain=chain.following(self.sim.clock.at))
 
     def do_stream(self) -> None:
