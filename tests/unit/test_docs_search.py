@@ -40,6 +40,7 @@ QUESTIONS: Final = {
     "why is my job stuck": "operations-jobs",
     "restore the table from a backup": "operations-restore",
     "an alarm rings": "operations",
+    "prometheus metrics": "monitoring",
     "create an API key": "security",
     "pause a queue": "queues",
     "run urgent jobs first": "priority",

@@ -52,3 +52,23 @@ def test_every_page_is_in_the_tree_once() -> None:
 def test_words_of_the_search_belong_to_pages() -> None:
     words = tomllib.loads((DOCS / "search-words.toml").read_text("utf-8"))
     assert not [page for page in words if not (DOCS / f"{page}.md").is_file()]
+
+
+def test_sections_that_moved_are_where_old_links_lead() -> None:
+    """And no longer where they were."""
+    moved = re.findall(
+        r'"([\w.#-]+)": "([\w.#-]+)"', (DOCS / "_static/moved.js").read_text("utf-8")
+    )
+    assert moved
+    for old, new in moved:
+        assert not _has(old)
+        assert _has(new)
+
+
+def _has(address: str) -> bool:
+    """Return whether a page has the heading that an address names."""
+    page, _, heading = address.partition("#")
+    text = (DOCS / page).with_suffix(".md").read_text("utf-8")
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+    return not heading or heading in anchors
