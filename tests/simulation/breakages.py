@@ -102,12 +102,6 @@ MUTATIONS: Final = (
         (("for key in sorted(_places(held))", "for key in ()"),),
     ),
     Mutation(
-        "bucket-overrun",
-        "the condition on the version of a bucket is dropped",
-        "ojs_aws.adapters.dynamodb.limits:taking",
-        (('update.when(f"{version} = {update.value(number(before.version))}")', "pass"),),
-    ),
-    Mutation(
         "two-under-one-key",
         "the condition on the lock of a uniqueness key is dropped",
         "ojs_aws.adapters.dynamodb.unique:_lock_condition",
