@@ -16,7 +16,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.domain.envelope import Job
 from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.pricing import PRICED_ON, PRICES

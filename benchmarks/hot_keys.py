@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from benchmarks.laboratory import ERROR, Laboratory, SlowClock
+from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.dynamodb.values import item_bytes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.local.aws import ACCOUNT, REGION, embedded_aws

@@ -26,7 +26,7 @@ from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.services.workflows.job_end import JobEnd
+from ojs_aws.services.workflows.write import JobEnd
 from ojs_aws.transport.http.jobs.envelope import read_job
 
 ERROR: Final = parse_object('{"type": "Broken", "message": "it broke"}')

@@ -30,7 +30,7 @@ from ojs_aws.local.aws import ACCOUNT, REGION
 from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.ports import Message, ReceivedMessage
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
-from ojs_aws.pricing.changes import changes_of
+from ojs_aws.pricing.units import changes_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.messages import message_of
 from ojs_aws.topology import LIMIT_PARTITION, TABLE

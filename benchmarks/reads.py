@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.topology import TABLE
 
 BLOCK: Final = 4096

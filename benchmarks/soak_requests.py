@@ -13,7 +13,7 @@ from benchmarks.soak_history import Exchange, Kind, Outcome, Shown, Wanted
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.attempts import AttemptRef, attempt_of
+from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest

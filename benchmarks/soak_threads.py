@@ -38,7 +38,7 @@ from ojs_aws.local.aws import REGION, create_table
 from ojs_aws.local.streams import RemoteStream
 from ojs_aws.ports import MessageQueue
 from ojs_aws.services.backend import Backend
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.dynamodb_local import running
 from tests.model import MemoryQueue

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.laboratory import Laboratory
 from benchmarks.units import BLOCK
-from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import REGION, embedded_aws

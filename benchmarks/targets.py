@@ -22,7 +22,7 @@ from benchmarks.documents import JOB_TYPE, random_tokens
 from benchmarks.laboratory import benches
 from benchmarks.results import show_table
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.jobs.attempts import attempt_of
+from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.pricing import BUSY_RATE, Workload, million, standing
 
 FETCHED: Final = 10

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from ojs_aws import Client, Jobs
 from ojs_aws.client.results import Stored
-from ojs_aws.client.transports.transport import Transport
+from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job
 
 PLAIN_BUDGET_US: Final = 2.0

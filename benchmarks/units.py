@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.adapters.dynamodb.names import HANDLE
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.topology import TABLE
 
 BLOCK: Final = 4096

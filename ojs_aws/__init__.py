@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.policies import RetryPolicy as RetryPolicy
     from ojs_aws.client.policies import UniquePolicy as UniquePolicy
     from ojs_aws.domain.envelope import Job as Job
-    from ojs_aws.domain.job_arguments import Priority as Priority
+    from ojs_aws.domain.jobs.arguments import Priority as Priority
     from ojs_aws.middleware.context import JobContext as JobContext
     from ojs_aws.middleware.context import current_job as current_job
     from ojs_aws.middleware.sync_context import SyncJobContext as SyncJobContext

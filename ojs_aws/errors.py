@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.concurrency_limit import (
         ConcurrencyLimitError as ConcurrencyLimitError,
     )
-    from ojs_aws.middleware.builtin.encryption.keys import DecryptionError as DecryptionError
-    from ojs_aws.middleware.builtin.encryption.keys import EncryptionError as EncryptionError
-    from ojs_aws.middleware.builtin.encryption.keys import KeyServiceError as KeyServiceError
-    from ojs_aws.middleware.builtin.encryption.keys import PlainArgsError as PlainArgsError
-    from ojs_aws.middleware.builtin.encryption.keys import UnknownKeyError as UnknownKeyError
+    from ojs_aws.middleware.builtin.encryption.codec import DecryptionError as DecryptionError
+    from ojs_aws.middleware.builtin.encryption.codec import EncryptionError as EncryptionError
+    from ojs_aws.middleware.builtin.encryption.codec import KeyServiceError as KeyServiceError
+    from ojs_aws.middleware.builtin.encryption.codec import PlainArgsError as PlainArgsError
+    from ojs_aws.middleware.builtin.encryption.codec import UnknownKeyError as UnknownKeyError
     from ojs_aws.middleware.errors import AmbiguousMiddlewareError as AmbiguousMiddlewareError
     from ojs_aws.middleware.errors import BatchRejectedError as BatchRejectedError
     from ojs_aws.middleware.errors import ChainFrozenError as ChainFrozenError

@@ -18,7 +18,7 @@ from typing import Final
 
 from ojs_aws.client import sync
 from ojs_aws.client.areas.attributes import Areas
-from ojs_aws.client.synchronous import SIDES, Synchronous
+from ojs_aws.client.loop_thread import SIDES, Synchronous
 
 STUB: Final = Path(sync.__file__).with_suffix(".pyi")
 HEADER: Final = '"""Derived by scripts/sync_stub.py from the asynchronous classes: do not edit."""'

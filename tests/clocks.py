@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ojs_aws.services.backend import Backend
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 
 
 def advance(backend: Backend, *, ms: int = 0, s: float = 0) -> None:

@@ -26,7 +26,7 @@ from tests import dynamodb_local
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
-    from ojs_aws.testing.clock import FakeClock
+    from ojs_aws.testing.deployment import FakeClock
     from tests.api import Api
     from tests.aws import EmbeddedAws
     from tests.simulation.world import World
@@ -147,7 +147,7 @@ def aws() -> Iterator[EmbeddedAws]:
 @pytest.fixture
 def clock() -> FakeClock:
     """Make a clock that tests move."""
-    from ojs_aws.testing.clock import FakeClock
+    from ojs_aws.testing.deployment import FakeClock
 
     return FakeClock()
 

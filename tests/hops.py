@@ -14,7 +14,7 @@ from unittest import mock
 import ojs_aws
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.http.routes import ROUTES, handler_of
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

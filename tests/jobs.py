@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.job_attributes import PARAMETERS
+from ojs_aws.domain.jobs.attributes import PARAMETERS
 
 _PARAMETERS: Final = frozenset(PARAMETERS.values()) | {"custom_attributes"}
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"

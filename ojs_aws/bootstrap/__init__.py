@@ -116,7 +116,7 @@ def build_key_book(
 
     :param dynamodb: a client that may write to the table.
     """
-    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
     from ojs_aws.services.access.api_keys import KeyBook
 
     keys = DynamoApiKeys(dynamodb, settings.table)
@@ -127,7 +127,7 @@ def build_authentication(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> Authentication:
     """Return the service that finds callers by their API keys."""
-    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
     from ojs_aws.services.access.api_keys import Authentication
 
     return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
@@ -146,7 +146,7 @@ def build_remembered_authentication(
 
 def record_tries(settings: Settings, clients: AwsClients, partition: str) -> RecordTries:
     """Return what counts the tries of stream records, for one reader of the stream."""
-    from ojs_aws.adapters.dynamodb.events.tries import DynamoRecordTries
+    from ojs_aws.adapters.dynamodb.watermarks import DynamoRecordTries
 
     return DynamoRecordTries(clients.dynamodb, settings.table, partition)
 

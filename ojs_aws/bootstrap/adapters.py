@@ -34,7 +34,7 @@ class Adapters:
 
     def marks(self) -> ports.Marks:
         """Return the store of how far sweeps have got."""
-        from ojs_aws.adapters.dynamodb.marks import DynamoMarks
+        from ojs_aws.adapters.dynamodb.watermarks import DynamoMarks
 
         return DynamoMarks(self.aws.dynamodb, self.settings.table)
 
@@ -48,7 +48,7 @@ class Adapters:
 
     def announce(self) -> ports.Announce:
         """Return the function that publishes to the bus."""
-        from ojs_aws.adapters.events.bus import EventBus
+        from ojs_aws.adapters.events import EventBus
 
         return EventBus(self.aws.events, self.settings.event_bus, self.settings.event_bus_types)
 
@@ -60,7 +60,7 @@ class Adapters:
 
     def alarms(self) -> ports.CronAlarms:
         """Return the alarms that wake the tick for cron jobs."""
-        from ojs_aws.adapters.sqs.alarms import SqsCronAlarms
+        from ojs_aws.adapters.sqs.messages import SqsCronAlarms
 
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
         return SqsCronAlarms(self.aws.sqs, url)
@@ -94,7 +94,7 @@ class Adapters:
 
     def client_buckets(self) -> ports.ClientBuckets:
         """Return the token buckets of API clients."""
-        from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
+        from ojs_aws.adapters.dynamodb.access import DynamoClientBuckets
 
         return DynamoClientBuckets(self.aws.dynamodb, self.settings.table)
 
@@ -153,7 +153,7 @@ class Adapters:
 
     def api_keys(self) -> ports.ApiKeys:
         """Return the store of API keys, which only one function may use."""
-        from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+        from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
 
         return DynamoApiKeys(self.aws.dynamodb, self.settings.table)
 

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.api.access import Jwt as Jwt
     from ojs_aws.cdk.api.access import OpenAccess as OpenAccess
     from ojs_aws.cdk.api.access import OwnAuthorizer as OwnAuthorizer
-    from ojs_aws.cdk.api.dashboard_sign_in import OidcSignIn as OidcSignIn
+    from ojs_aws.cdk.api.dashboard_page import OidcSignIn as OidcSignIn
     from ojs_aws.cdk.api.http_api import OjsHttpApi as OjsHttpApi
     from ojs_aws.cdk.api.http_api import OjsHttpApiProps as OjsHttpApiProps
     from ojs_aws.cdk.api.job_endpoint import JobEndpoint as JobEndpoint
     from ojs_aws.cdk.api.job_endpoint import JobEndpointProps as JobEndpointProps
-    from ojs_aws.cdk.backend_extensions import BackendExtensions as BackendExtensions
     from ojs_aws.cdk.bundle import Target as Target
     from ojs_aws.cdk.change_stream import ChangeStream as ChangeStream
     from ojs_aws.cdk.change_stream import ChangeStreamProps as ChangeStreamProps
     from ojs_aws.cdk.job_backend import JobBackend as JobBackend
+    from ojs_aws.cdk.job_backend_props import BackendExtensions as BackendExtensions
     from ojs_aws.cdk.job_backend_props import JobBackendProps as JobBackendProps
     from ojs_aws.cdk.job_export import ExportOptions as ExportOptions
     from ojs_aws.cdk.job_export import JobExport as JobExport

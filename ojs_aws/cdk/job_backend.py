@@ -8,8 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
-from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps
-from ojs_aws.cdk.api.dashboard_sign_in import described
+from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps, described
 from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
 from ojs_aws.cdk.api.job_endpoint import (
     JobEndpoint,
@@ -19,7 +18,6 @@ from ojs_aws.cdk.api.job_endpoint import (
 )
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
-from ojs_aws.cdk.cron_alarms import CronAlarms, CronAlarmsProps
 from ojs_aws.cdk.foreign_target import warn_of_other_target
 from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
@@ -35,9 +33,8 @@ from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.stack_outputs import add_outputs
 from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
-from ojs_aws.cdk.stack_size import StackSize
-from ojs_aws.cdk.tick_schedule import TickSchedule, TickScheduleProps
-from ojs_aws.cdk.worker_concurrency import WorkerConcurrency
+from ojs_aws.cdk.synthesis_checks import StackSize, WorkerConcurrency
+from ojs_aws.cdk.tick_schedule import CronAlarms, CronAlarmsProps, TickSchedule, TickScheduleProps
 from ojs_aws.transport.http.routes import Group
 
 

@@ -17,8 +17,8 @@ from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, lock_of
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import LAMBDA_WORKER
+from ojs_aws.cdk.synthesis_checks import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.warm_start import WarmStart
-from ojs_aws.cdk.worker_concurrency import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.topology import OWNER_TAG
 
 

@@ -13,7 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from ojs_aws.cdk.bundle import Bundle, Target, build
-from ojs_aws.cdk.resources.findings import accept
+from ojs_aws.cdk.resources.storage import accept
 from ojs_aws.cdk.warm_start import SnapStart, WarmStart, check_start, live_of
 from ojs_aws.topology import EXPORT_PREFIX
 

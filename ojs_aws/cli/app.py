@@ -179,7 +179,7 @@ def middleware(
 
     Example: ojs-aws middleware jobs:worker
     """
-    from ojs_aws.cli.run import show_middleware
+    from ojs_aws.cli.middleware import show_middleware
 
     show_middleware(path, as_json=as_json)
 

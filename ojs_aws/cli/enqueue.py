@@ -16,7 +16,7 @@ from ojs_aws.cli.terminal.session import Session, command, misuse
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.errors import JsonValue
-    from ojs_aws.domain.job_attributes import JobAttributes
+    from ojs_aws.domain.jobs.attributes import JobAttributes
 
 
 BATCH: Final = 100

@@ -1,41 +1,24 @@
-"""Implements ``ojs-aws run`` and ``ojs-aws middleware``: runs a worker, and shows its chains."""
+"""Implements ``ojs-aws run``: runs a worker as a process, and again when its code changes."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 import traceback
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Never
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.config import Settings, SettingsError
-from ojs_aws.middleware import configuration
-from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.extensions import Extensions
-from ojs_aws.middleware.hooks.registry import Hooks
-from ojs_aws.middleware.interfaces import check
-from ojs_aws.middleware.members import Members
 
 if TYPE_CHECKING:
     from ojs_aws.worker import Worker
 
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 FORMATS: Final = ("text", "json")
-_TITLES: Final[Mapping[str, str]] = {
-    "enqueue": "Enqueue middleware, the first one called first",
-    "execution": "Execution middleware, the first one outermost",
-    "hooks": "Hooks, in the order of their calls",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +169,7 @@ def place_of_mistake(problem: BaseException) -> str:
 
     Its message says what is wrong, and the frames inside this package say nothing more.
     """
-    from ojs_aws.worker.tracebacks import is_internal
+    from ojs_aws.worker.job_logs import is_internal
 
     frames = traceback.extract_tb(problem.__traceback__)
     own = [each for each in frames if not is_internal(each.filename)]
@@ -197,7 +180,7 @@ def place_of_mistake(problem: BaseException) -> str:
 
 def _is_ours(problem: BaseException) -> bool:
     """Return whether this package has raised an error itself; its message then says enough."""
-    from ojs_aws.worker.tracebacks import is_internal
+    from ojs_aws.worker.job_logs import is_internal
 
     frames = traceback.extract_tb(problem.__traceback__)
     return bool(frames) and is_internal(frames[-1].filename)
@@ -205,7 +188,7 @@ def _is_ours(problem: BaseException) -> bool:
 
 def _show(problem: BaseException) -> None:
     """Print the traceback of an error in the application, without the values of variables."""
-    from ojs_aws.worker.tracebacks import own_traceback
+    from ojs_aws.worker.job_logs import own_traceback
 
     traceback.print_exception(type(problem), problem, own_traceback(problem))
 
@@ -214,52 +197,3 @@ def _refuse(reason: str, code: ExitCode = ExitCode.USAGE) -> Never:
     """End the command with a line that says why."""
     typer.echo(f"ojs-aws run: {reason}", err=True)
     raise typer.Exit(code)
-
-
-def show_middleware(path: str, *, as_json: bool) -> None:
-    """Print the middleware at a path, or the backend's.
-
-    :raises typer.Exit: with code 2 where the path leads to nothing of the kind.
-    """
-    configuration.search_here()
-    try:
-        found = _found(path)
-    except (ImportError, AttributeError, SettingsError, TypeError) as problem:
-        typer.echo(f"ojs-aws middleware: {problem}", err=True)
-        raise typer.Exit(2) from None
-    if as_json:
-        shown = {name: [each.as_dict() for each in m.described()] for name, m in found.items()}
-        typer.echo(json.dumps(shown, indent=2))
-        return
-    for name, members in found.items():
-        _print(_TITLES[name], members)
-
-
-def _found(path: str) -> dict[str, Members]:
-    """Return the chains and hooks by their titles."""
-    if not path:
-        settings = Settings.from_env(os.environ)
-        return {
-            "enqueue": configuration.enqueue_chain(settings.enqueue_middleware),
-            "hooks": configuration.hooks(settings.hooks),
-        }
-    found = configuration.find(path, "worker")
-    if isinstance(found, Extensions):
-        return {"enqueue": found.enqueuing, "execution": found.execution, "hooks": found.hooks}
-    parts = [found, getattr(found, "middleware", None), getattr(found, "hooks", None)]
-    names = {EnqueueChain: "enqueue", ExecutionChain: "execution", Hooks: "hooks"}
-    shown = {name: part for part in parts for kind, name in names.items() if isinstance(part, kind)}
-    if not shown:
-        raise TypeError(f"{path!r} is a {type(found).__name__}, which has no middleware or hooks.")
-    return shown
-
-
-def _print(title: str, members: Members) -> None:
-    table = Table("#", "Name", "Made by", "Implements", title=title, title_justify="left")
-    for position, each in enumerate(members.described(), 1):
-        table.add_row(str(position), each.name, each.kind, ", ".join(each.implements))
-    console = Console()
-    console.print(table if len(members) else f"{title}: none.")
-    for member in members:
-        for problem in check(member).problems:
-            console.print(f"  {problem}", style="yellow", markup=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.admin import Admin as Admin
+    from ojs_aws.client.areas.attributes import Admin as Admin
     from ojs_aws.client.areas.cron import CronJob as CronJob
     from ojs_aws.client.areas.cron import CronJobs as CronJobs
     from ojs_aws.client.areas.cron import CronTrigger as CronTrigger
@@ -87,6 +87,6 @@ if TYPE_CHECKING:
     from ojs_aws.client.transports.credentials import ApiKey as ApiKey
     from ojs_aws.client.transports.credentials import Credentials as Credentials
     from ojs_aws.client.transports.credentials import SigV4 as SigV4
-    from ojs_aws.client.transports.transport import Transport as Transport
+    from ojs_aws.client.transports.requests import Transport as Transport
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -17,16 +17,16 @@ from ojs_aws.client.timer import SystemTimer, Timer, UuidV7
 from ojs_aws.client.transports.connection import HttpConnection, Resends
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.requests import Transacting, Transport
 from ojs_aws.client.transports.substitute import (
     NO_SERVER,
     ReplaceableTransport,
     current_substitute,
     target_of,
 )
-from ojs_aws.client.transports.transport import Transacting, Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job_attributes import JobAttributes
+from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks.registry import Hooks

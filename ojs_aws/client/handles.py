@@ -11,7 +11,7 @@ from ojs_aws.middleware.results import EnqueueResult
 if TYPE_CHECKING:
     from ojs_aws.client.areas.outcomes import JobProgress
     from ojs_aws.client.single_jobs import SingleJobs
-    from ojs_aws.domain.job_durations import Duration
+    from ojs_aws.domain.jobs.attributes import Duration
 
 
 class JobHandle:

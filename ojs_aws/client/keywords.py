@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
-from ojs_aws.domain.job_arguments import meant
+from ojs_aws.domain.jobs.arguments import meant
 
 T = TypeVar("T")
 

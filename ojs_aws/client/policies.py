@@ -11,10 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Literal, Never
 
-from ojs_aws.client.error_lists import OneOrMoreErrors, error_classes, error_names
-from ojs_aws.client.retry_schedule import RetrySchedule, schedule_of
+from ojs_aws.client.retry_rules import (
+    OneOrMoreErrors,
+    RetrySchedule,
+    error_classes,
+    error_names,
+    schedule_of,
+)
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue
-from ojs_aws.domain.job_durations import Duration
+from ojs_aws.domain.jobs.attributes import Duration
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import parse_retry_policy

@@ -11,7 +11,7 @@ from ojs_aws.client.timer import wait_s
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.job_durations import Duration
+from ojs_aws.domain.jobs.attributes import Duration
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
-from ojs_aws.client.areas.admin import Admin
+from ojs_aws.client.areas.attributes import Admin
 from ojs_aws.client.areas.cron import CronJobs
 from ojs_aws.client.areas.dead_letters import DeadLetterJobs
 from ojs_aws.client.areas.events import Events
@@ -25,8 +25,7 @@ from ojs_aws.client.areas.workflows import WorkflowOperations
 from ojs_aws.client.bound import using
 from ojs_aws.client.client import Client
 from ojs_aws.client.handles import JobHandle
-from ojs_aws.client.loop_thread import LoopThread
-from ojs_aws.client.synchronous import Synchronous
+from ojs_aws.client.loop_thread import LoopThread, Synchronous
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job

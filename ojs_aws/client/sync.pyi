@@ -50,8 +50,8 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.cron.bodies import CronOptions
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job_attributes import JobAttributes
-from ojs_aws.domain.job_durations import Duration
+from ojs_aws.domain.jobs.attributes import Duration
+from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaVersion
 from ojs_aws.middleware.chain.enqueue import EnqueueChain

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import uuid_utils
 
-from ojs_aws.domain.job_durations import Duration
+from ojs_aws.domain.jobs.attributes import Duration
 from ojs_aws.domain.timestamps import duration_ms
 
 POLL_GROWTH: Final = 1.5

@@ -2,18 +2,22 @@
 
 An item keeps it as a text beside a number that changes with each change of its kind (a version, a
 revision, an instant). So nobody is named for a change that somebody else made, or an older version.
+
+Later changes leave it as it is, since a claim knows nothing of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 
+if TYPE_CHECKING:
+    from ojs_aws.domain.job import JobRecord
+
 ANONYMOUS: Final = "anonymous"
 """Who makes a change where access is open."""
-
 MAX_LENGTH: Final = 256
 """Characters of an id, and of a name, that are kept with a change."""
 
@@ -86,3 +90,8 @@ def by_whom(text: str, number: int | None = None) -> dict[str, JsonValue]:
 
 def _name_in(actor_id: str) -> str:
     return actor_id.partition(":")[2] or actor_id
+
+
+def by_hand(job: JobRecord, actor: Actor | None) -> JobRecord:
+    """Return a job as somebody has just made it; as it is for the backend itself."""
+    return job if actor is None else replace(job, changed_by=stored_actor(actor, job.version))

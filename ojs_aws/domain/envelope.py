@@ -7,9 +7,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import job_arguments as given
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.job_attributes import read_attributes
+from ojs_aws.domain.jobs import arguments as given
+from ojs_aws.domain.jobs.attributes import read_attributes
 from ojs_aws.domain.json_members import NOTHING_PARSED, JsonMembers
 from ojs_aws.domain.native_json import check_native
 from ojs_aws.domain.timestamps import parse_duration
@@ -17,7 +17,7 @@ from ojs_aws.domain.timestamps import parse_duration
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ojs_aws.domain.job_attributes import EnvelopeAttributes
+    from ojs_aws.domain.jobs.attributes import EnvelopeAttributes
 
 SPEC_VERSION: Final = "1.0.0-rc.1"
 DEFAULT_QUEUE: Final = "default"
@@ -76,7 +76,7 @@ class Job(JsonMembers):
         """Describe a job. What is left out takes the specification's default.
 
         :param args: positional arguments of the handler; JSON values only.
-        :param attributes: see :class:`~ojs_aws.domain.job_attributes.JobAttributes`.
+        :param attributes: see :class:`~ojs_aws.domain.jobs.attributes.JobAttributes`.
         :raises TypeError: an attribute that a job does not have, or a value of another type, such
             as ``args`` that are no list. The message says what was probably meant.
         :raises ValueError: a policy has a member that there is not.

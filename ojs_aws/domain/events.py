@@ -1,21 +1,21 @@
-"""Makes lifecycle events: their types, their ids and their envelope (ojs-events)."""
+"""Makes lifecycle events: their types, ids, envelope and trace (ojs-events)."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.job import Document
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode
 from ojs_aws.domain.timestamps import Instant, format_instant
 
 SOURCE: Final = "ojs://ojs-aws/backend"
 """The source of the events (ojs-events, section 2.4); an id is unique under it."""
-
 SPECVERSION: Final = "1.0"
-
 REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
     "job.enqueued": ("job_type", "queue"),
     "job.started": ("job_type", "queue", "worker_id", "attempt"),
@@ -85,12 +85,13 @@ REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
     "rate_limit.dynamic_adjusted": ("key", "until", "reason"),
 }
 """Every event type, and the data it must carry (ojs-events, sections 3 and 4)."""
-
 FAILED: Final = "job.failed"
 """The type of the event of each failed attempt."""
-
 _SHORT_TEXT: Final = 500
 _ERROR_PARTS: Final = ("type", "code", "message", "retryable", "attempt", "occurred_at")
+MAX_TRACE_ID: Final = 128
+"""Characters that are kept of a trace id; W3C's has 32."""
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,3 +174,30 @@ def bounded(event: Event, max_bytes: int) -> Event:
 
 def _cut(value: JsonValue) -> JsonValue:
     return value[:_SHORT_TEXT] if isinstance(value, str) else value
+
+
+def trace_id_of(document: str) -> str:
+    """Return the trace id in ``meta`` of a job's document, else that of its ``traceparent``.
+
+    :returns: empty when there is none, or nothing that can be read as one.
+    """
+    if '"trace' not in document:  # most have none, and need not be parsed
+        return ""
+    try:
+        members = decode(document, max_depth=1000)
+    except OjsError:
+        return ""
+    meta = members.get("meta") if isinstance(members, dict) else None
+    if not isinstance(meta, dict):
+        return ""
+    trace = meta.get("trace_id")
+    if isinstance(trace, str) and trace:
+        return trace[:MAX_TRACE_ID]
+    parent = meta.get("traceparent")
+    found = _TRACEPARENT.fullmatch(parent) if isinstance(parent, str) else None
+    return found[1] if found else ""
+
+
+def trace_of(document: Document) -> str:
+    """Return the trace id of a job's document, wherever it is stored; empty for none."""
+    return trace_id_of(document) if isinstance(document, str) else document.trace_id

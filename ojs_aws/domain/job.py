@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention
 from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_place
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.progress import Progress
-from ojs_aws.domain.retention import NO_RETENTION, Retention
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 
@@ -196,7 +195,7 @@ class JobRecord:
     :ivar progress: what the attempt that reported last said.
     :ivar checkpoint: the latest one, until the job is over; ``checkpoints`` counts those saved.
     :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
-    :ivar changed_by: who made which version by hand, the latest of them (see ``jobs/authors.py``).
+    :ivar changed_by: who made which version by hand, the latest of them (see ``actor.py``).
     """
 
     id: str

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.local.expressions import fast_expressions
-from ojs_aws.local.items import fast_items
+from ojs_aws.local.expressions import fast_expressions, fast_items
 from ojs_aws.local.patches import fast_clients, fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import (

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.local.signals import RECORDS
+from ojs_aws.local.patches import RECORDS
 
 if TYPE_CHECKING:
     from ojs_aws.local.lambdas import HttpAnswer

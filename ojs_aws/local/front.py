@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access_errors import PermissionDeniedError
 from ojs_aws.local.application import headers_of
-from ojs_aws.local.cors import Cors, Serve
-from ojs_aws.local.page import Page
+from ojs_aws.local.page import Cors, Page, Serve
 from ojs_aws.local.refusals import refuse
 from ojs_aws.transport.http.sites import LOOPBACK_NAMES, check_host, check_page
 

@@ -1,17 +1,50 @@
-"""Replaces functions of moto by faster ones, and puts them back."""
+"""Replaces functions of moto by faster ones, and wakes loops when moto has something."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any, TypeAlias
-
-from ojs_aws.local.signals import MESSAGES
+from typing import Any, Final, TypeAlias
 
 Original: TypeAlias = Any
 Patch: TypeAlias = tuple[Any, str, Callable[[Original], Any]]
 """A class or module, the name of its attribute, and what makes another one of the original."""
+
+
+class Signal:
+    """Counts events, and lets a thread wait until there is one that it has not seen."""
+
+    def __init__(self) -> None:
+        """Start with no events."""
+        self._changed = threading.Condition()
+        self._count = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many events there have been."""
+        return self._count
+
+    def notify(self) -> None:
+        """Count an event, and wake who waits."""
+        with self._changed:
+            self._count += 1
+            self._changed.notify_all()
+
+    def wait(self, seen: int, timeout_s: float) -> None:
+        """Return when there are other events than those seen, at the latest after the timeout.
+
+        Whoever reads the count before looking, and waits after it, misses nothing.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._count != seen, timeout_s)
+
+
+RECORDS: Final = Signal()
+"""A table's stream in this process has a new record."""
+MESSAGES: Final = Signal()
+"""A queue in this process has a new message, or hides one of its messages until another time."""
 
 
 @contextmanager

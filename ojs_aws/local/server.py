@@ -19,7 +19,7 @@ from ojs_aws.local.front import front_of, listen
 from ojs_aws.local.lambdas import Event, Handler
 from ojs_aws.local.messages import EmbeddedMessages
 from ojs_aws.local.options import LocalOptions, check_port, load_worker
-from ojs_aws.local.signals import MESSAGES, RECORDS
+from ojs_aws.local.patches import MESSAGES, RECORDS
 from ojs_aws.local.streams import EmbeddedStream, RemoteStream
 from ojs_aws.local.triggers import Loop, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import cron_queue_name, sqs_queue_name

@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from ojs_aws.local.patches import patched
-from ojs_aws.local.signals import RECORDS
+from ojs_aws.local.patches import RECORDS, patched
 from ojs_aws.topology import TABLE
 
 Change = tuple[Any, Any]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ojs_aws.local.lambdas import WORKER_TIMEOUT_S, Event, Handler, LambdaContext
-from ojs_aws.local.signals import Signal
+from ojs_aws.local.patches import Signal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

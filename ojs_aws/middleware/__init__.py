@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.default_metadata import (
         DefaultMetadataMiddleware as DefaultMetadataMiddleware,
     )
+    from ojs_aws.middleware.builtin.encryption.codec import DecryptionError as DecryptionError
     from ojs_aws.middleware.builtin.encryption.codec import EncryptionCodec as EncryptionCodec
+    from ojs_aws.middleware.builtin.encryption.codec import EncryptionError as EncryptionError
+    from ojs_aws.middleware.builtin.encryption.codec import EncryptionKey as EncryptionKey
+    from ojs_aws.middleware.builtin.encryption.codec import KeyProvider as KeyProvider
+    from ojs_aws.middleware.builtin.encryption.codec import KeyServiceError as KeyServiceError
     from ojs_aws.middleware.builtin.encryption.codec import Payload as Payload
     from ojs_aws.middleware.builtin.encryption.codec import PayloadCodec as PayloadCodec
-    from ojs_aws.middleware.builtin.encryption.keys import DecryptionError as DecryptionError
-    from ojs_aws.middleware.builtin.encryption.keys import EncryptionError as EncryptionError
-    from ojs_aws.middleware.builtin.encryption.keys import EncryptionKey as EncryptionKey
-    from ojs_aws.middleware.builtin.encryption.keys import KeyProvider as KeyProvider
-    from ojs_aws.middleware.builtin.encryption.keys import KeyServiceError as KeyServiceError
-    from ojs_aws.middleware.builtin.encryption.keys import PlainArgsError as PlainArgsError
-    from ojs_aws.middleware.builtin.encryption.keys import StaticKeys as StaticKeys
-    from ojs_aws.middleware.builtin.encryption.keys import UnknownKeyError as UnknownKeyError
+    from ojs_aws.middleware.builtin.encryption.codec import PlainArgsError as PlainArgsError
+    from ojs_aws.middleware.builtin.encryption.codec import StaticKeys as StaticKeys
+    from ojs_aws.middleware.builtin.encryption.codec import UnknownKeyError as UnknownKeyError
     from ojs_aws.middleware.builtin.encryption.kms import KmsKeys as KmsKeys
     from ojs_aws.middleware.builtin.encryption.middleware import (
         EncryptionMiddleware as EncryptionMiddleware,
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
         ErrorReportingMiddleware as ErrorReportingMiddleware,
     )
     from ojs_aws.middleware.builtin.logging import LoggingMiddleware as LoggingMiddleware
+    from ojs_aws.middleware.builtin.logging import (
+        RetryLoggingMiddleware as RetryLoggingMiddleware,
+    )
     from ojs_aws.middleware.builtin.metrics import MetricSink as MetricSink
     from ojs_aws.middleware.builtin.metrics.emf import EmfSink as EmfSink
     from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware as MetricsMiddleware
@@ -65,9 +68,6 @@ if TYPE_CHECKING:
         QueueRoutingMiddleware as QueueRoutingMiddleware,
     )
     from ojs_aws.middleware.builtin.rate_limit import RateLimitMiddleware as RateLimitMiddleware
-    from ojs_aws.middleware.builtin.retry_logging import (
-        RetryLoggingMiddleware as RetryLoggingMiddleware,
-    )
     from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware as TimeoutMiddleware
     from ojs_aws.middleware.builtin.trace_context import (
         TraceContextMiddleware as TraceContextMiddleware,
@@ -79,9 +79,9 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.validation.middleware import (
         ValidationMiddleware as ValidationMiddleware,
     )
+    from ojs_aws.middleware.chain.base import Timings as Timings
     from ojs_aws.middleware.chain.enqueue import EnqueueChain as EnqueueChain
     from ojs_aws.middleware.chain.execution import ExecutionChain as ExecutionChain
-    from ojs_aws.middleware.chain.timing import Timings as Timings
     from ojs_aws.middleware.context import JobContext as JobContext
     from ojs_aws.middleware.errors import AmbiguousMiddlewareError as AmbiguousMiddlewareError
     from ojs_aws.middleware.errors import BatchRejectedError as BatchRejectedError
@@ -98,12 +98,12 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.errors import SuppressedErrorWarning as SuppressedErrorWarning
     from ojs_aws.middleware.errors import UnknownMiddlewareError as UnknownMiddlewareError
     from ojs_aws.middleware.extensions import Extensions as Extensions
-    from ojs_aws.middleware.hooks.decorator import hook as hook
     from ojs_aws.middleware.hooks.registry import Hooks as Hooks
     from ojs_aws.middleware.hooks.values import HookEvent as HookEvent
     from ojs_aws.middleware.hooks.values import Metric as Metric
     from ojs_aws.middleware.hooks.values import Periodic as Periodic
     from ojs_aws.middleware.hooks.values import WorkOutcome as WorkOutcome
+    from ojs_aws.middleware.hooks.values import hook as hook
     from ojs_aws.middleware.interfaces import Checked as Checked
     from ojs_aws.middleware.interfaces import HookDefaults as HookDefaults
     from ojs_aws.middleware.interfaces import MiddlewareDefaults as MiddlewareDefaults

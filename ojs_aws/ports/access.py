@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ojs_aws.domain.api_keys import ApiKey
-from ojs_aws.domain.limits.clients import Standing
+from ojs_aws.domain.limits.rules import Standing
 
 
 class StaleKeyError(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ojs_aws.domain.failure_groups import FailureGroup
+from ojs_aws.domain.jobs.failure_groups import FailureGroup
 from ojs_aws.domain.timestamps import Instant
 
 

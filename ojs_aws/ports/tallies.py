@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from ojs_aws.domain.queues.tallies import Tally
-from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
+from ojs_aws.domain.queues.tallies import QueueTotals, StreamLag, Tally
 from ojs_aws.domain.timestamps import Instant
 
 

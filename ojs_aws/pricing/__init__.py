@@ -9,8 +9,7 @@ from ojs_aws.pricing.alternatives import (
     break_even,
 )
 from ojs_aws.pricing.estimate import ASSUMPTIONS, estimate, million, standing
-from ojs_aws.pricing.line import Line
-from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION
+from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION, Line
 from ojs_aws.pricing.workload import (
     BUSY_RATE,
     MONTH_S,

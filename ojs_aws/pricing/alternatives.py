@@ -25,7 +25,7 @@ from ojs_aws.pricing.fleet import (
     task_lines,
     worker_tasks,
 )
-from ojs_aws.pricing.line import Line
+from ojs_aws.pricing.prices import Line
 from ojs_aws.pricing.units import KILOBYTE, life_units
 from ojs_aws.pricing.workload import MONTH_S, Workload
 

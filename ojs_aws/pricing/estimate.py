@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ojs_aws.pricing import changes, units
-from ojs_aws.pricing.line import Line
-from ojs_aws.pricing.logs import log_bytes
+from ojs_aws.pricing import units
 from ojs_aws.pricing.orchestration import orchestration
-from ojs_aws.pricing.prices import PRICED_ON, REGION
+from ojs_aws.pricing.prices import PRICED_ON, REGION, Line
+from ojs_aws.pricing.units import log_bytes
 from ojs_aws.pricing.workload import (
     MONTH_S,
     NEW_TABLE_PARTITIONS,
@@ -127,7 +126,7 @@ def _jobs(w: Workload) -> Iterator[Line]:
     sent = w.jobs * (1 - w.batched + w.batched / min(w.batch_jobs, 10))
     messages = sent + 2 * w.attempts + w.failures
     if w.uses_http_workers:  # FAIL keeps the message; the stream's consumer deletes many at once
-        together = units.deleted_together(changes.jobs_together(w))
+        together = units.deleted_together(units.jobs_together(w))
         messages -= w.failures + w.jobs * (1 - 1 / together)
     is_in_table = not units.is_in_s3(w.size_bytes, w.compression)
     document = units.stored_bytes(w.size_bytes, w.compression) if is_in_table else 0
@@ -164,12 +163,12 @@ def _documents(w: Workload) -> Iterator[Line]:
 
 def _stream(w: Workload) -> Iterator[Line]:
     """Yield what follows each change: the event log, counters, the bus."""
-    invocations, each = changes.invocations(w)
+    invocations, each = units.invocations(w)
     run_s = invocations * (STREAM_MS + each * STREAM_RECORD_MS) / 1000
     yield Line("events, written", invocations * units.stream_units(each), "write unit")
     yield Line(
         "completed jobs, listed",
-        w.jobs / units.listed_together(changes.jobs_together(w)),
+        w.jobs / units.listed_together(units.jobs_together(w)),
         "write unit",
     )
     if w.failures:  # batches with a failure add to the item of its queue and hour

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from ojs_aws.pricing.line import Line
+from ojs_aws.pricing.prices import Line
 from ojs_aws.pricing.workload import MONTH_S, Workload
 
 MONTH_HOURS: Final = MONTH_S / 3600

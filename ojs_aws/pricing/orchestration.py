@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ojs_aws.pricing import units
-from ojs_aws.pricing.line import Line
+from ojs_aws.pricing.prices import Line
 from ojs_aws.pricing.workload import Workload
 
 UNIQUE_WRITES: Final = 2

@@ -1,8 +1,9 @@
-"""Lists the prices of AWS, with their date: no free tier, no discount, no tax."""
+"""Lists the prices of AWS, with their date, and describes a line of a bill."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 PRICED_ON: Final = "2026-11"
@@ -42,3 +43,22 @@ EventBridge custom events, KMS, CloudWatch logs, metrics, alarms and dashboards.
 transition on, what only the alternatives need: Step Functions, durable functions, Fargate on arm64,
 public IPv4 addresses, application load balancers, ElastiCache for Valkey (cache.t4g.small,
 cache.m7g.large)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Holds one line of an estimate.
+
+    :ivar what: what is paid for.
+    :ivar amount: how many units in a month.
+    :ivar unit: name of the price.
+    """
+
+    what: str
+    amount: float
+    unit: str
+
+    @property
+    def dollars(self) -> float:
+        """Return the dollars a month."""
+        return self.amount * PRICES[self.unit]

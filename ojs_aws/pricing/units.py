@@ -1,4 +1,4 @@
-"""Computes how many units one operation takes: formulas for ``python -m benchmarks.costs``.
+"""Computes what one operation takes: units, changes in the stream, and bytes of logs.
 
 DynamoDB bills a write by the begun kilobytes of the item, before or after it, whichever is more;
 twice that in a transaction; and one for each row of the index that comes or goes. A document of
@@ -10,48 +10,51 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from ojs_aws.pricing.workload import Workload
+
 KILOBYTE: Final = 1024
 READ_BLOCK: Final = 4096
 INLINE_BYTES: Final = 1400
 """Envelopes that deflate to more leave the hot item (OJS_INLINE_ENVELOPE_BYTES)."""
-
 S3_BYTES: Final = 8192
 """Documents that deflate to more are in S3 (OJS_S3_THRESHOLD_BYTES)."""
-
 FIRST_BYTES: Final = 256
 FIRST_COMPRESSION: Final = 1.5
 """How far deflating shortens the beginning of a JSON text: nothing in it is repeated yet."""
-
 PUSHED_FRAME: Final = 170
 """Bytes of an item beside its document, when it has been pushed."""
-
 CLAIMED_FRAME: Final = 585
 """The same under a reservation: the worker's id, and a receipt handle of 412 characters."""
-
 FAILURE_BYTES: Final = 100
 """Bytes of a failed attempt, with an error of some words."""
-
 BLOB_FRAME: Final = 75
 PLACE_BYTES: Final = 275
 """Bytes by which a hot item names the place of a document that has left it."""
-
 EVENT_BYTES: Final = 55
 """Bytes of an event in a full chunk of the log: events are deflated together."""
-
 STREAM_BATCH: Final = 100
 DELETED: Final = 10
 """Messages that one request deletes at most."""
-
 LISTED: Final = 36
 """Completed jobs of a queue that one item of their list holds, in one write unit."""
-
 STREAM_POLL_S: Final = 0.25
 LAMBDA_CLAIM_S: Final = 0.3
 HTTP_CLAIM_S: Final = 1.5
 """How long a job waits for a Lambda worker, and for an HTTP worker that polls an idle queue."""
-
 STREAM_RECORDS: Final = 3
 """Changes of a job that succeeds at once; each makes one event."""
+BEAT_CHANGES: Final = 2
+"""Changes of a heartbeat: the job's and the worker's."""
+FAILED_CHANGES: Final = 3
+"""Changes of a failed attempt: its end, the end of the wait, and the start of the next one."""
+REQUEST_LOG: Final = 490
+ENQUEUED_LOG: Final = 340
+SOURCE_LOG: Final = 32
+ACCESS_LOG: Final = 380
+STREAM_LOG: Final = 290
+TICK_LOG: Final = 790
+"""Bytes of log for each request, push, request to the job endpoint, gateway request, stream batch
+and tick; CloudWatch adds 26 to a line. Lambda's own lines of each invocation are not logged."""
 
 
 def stored_bytes(size_bytes: int, compression: float) -> int:
@@ -159,3 +162,41 @@ def listed_together(jobs: float) -> float:
 def stream_units(records: float) -> float:
     """Return the write units of an invocation with this many changes: the log, and one counter."""
     return math.ceil(records * EVENT_BYTES / KILOBYTE) + 1
+
+
+def changes_of(w: Workload) -> float:
+    """Return the changes that the stream's consumer reads."""
+    more = w.scheduled + w.steps + BEAT_CHANGES * w.heartbeats
+    return w.jobs * (STREAM_RECORDS + more) + w.failures * FAILED_CHANGES
+
+
+def invocations(w: Workload) -> tuple[float, float]:
+    """Return the invocations of the stream's consumer, and the changes of each.
+
+    Jobs are spread over the shards evenly, and each shard has invocations of its own.
+    """
+    records = changes_of(w)
+    claim_s = HTTP_CLAIM_S if w.uses_http_workers else LAMBDA_CLAIM_S
+    each_job = records / w.jobs if w.jobs else STREAM_RECORDS
+    rate = w.jobs_per_second / w.shards * each_job / STREAM_RECORDS
+    each = stream_batch(rate, w.stream_window_s, claim_s, w.job_ms / 1000)
+    return records / each, each
+
+
+def jobs_together(w: Workload) -> float:
+    """Return of how many jobs an invocation of the stream's consumer gets all changes."""
+    batches, _ = invocations(w)
+    return w.jobs / batches if batches else 1.0
+
+
+def log_bytes(w: Workload, pushes: float, worked: float, *, ticks: float) -> float:
+    """Return the bytes that the functions and the gateway write.
+
+    :param pushes: requests that enqueue jobs.
+    :param worked: requests of workers.
+    """
+    batches, _ = invocations(w)
+    access = ACCESS_LOG * w.has_access_log if w.uses_gateway else SOURCE_LOG
+    each_push = REQUEST_LOG + ENQUEUED_LOG + access
+    work = worked * (REQUEST_LOG + access)
+    return pushes * each_push + work + batches * STREAM_LOG + ticks * TICK_LOG

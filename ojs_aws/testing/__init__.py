@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.testing.captures import Captured as Captured
     from ojs_aws.testing.drain import DrainError as DrainError
     from ojs_aws.testing.drain import DrainReport as DrainReport
     from ojs_aws.testing.executions import Execution as Execution
+    from ojs_aws.testing.jobs import Captured as Captured
     from ojs_aws.testing.jobs import EnqueuedJob as EnqueuedJob
     from ojs_aws.testing.middleware import run_enqueue as run_enqueue
     from ojs_aws.testing.middleware import run_enqueue_sync as run_enqueue_sync
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ojs_aws.testing.onion import EnqueueOnion as EnqueueOnion
     from ojs_aws.testing.onion import ExecutionOnion as ExecutionOnion
     from ojs_aws.testing.onion import LayerRecord as LayerRecord
+    from ojs_aws.testing.outcome_assertions import StartedWorkflow as StartedWorkflow
     from ojs_aws.testing.perform import Performed as Performed
     from ojs_aws.testing.perform import Reported as Reported
     from ojs_aws.testing.server import OjsServer as OjsServer
     from ojs_aws.testing.server import ServerError as ServerError
-    from ojs_aws.testing.workflow_assertions import StartedWorkflow as StartedWorkflow
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, ove
 from ojs_aws.testing import reports
 from ojs_aws.testing.jobs import EnqueuedJob, JobKind
 from ojs_aws.testing.matching import Check, Criteria
-from ojs_aws.testing.states import checked_state
+from ojs_aws.testing.mistakes import checked_state
 
 if TYPE_CHECKING:
     from ojs_aws.typed_jobs.calls import JobCall

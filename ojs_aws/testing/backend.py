@@ -21,8 +21,7 @@ from ojs_aws.ports import EventPage, EventQuery, WorkflowPlan
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import MARKS
 from ojs_aws.testing.changes import Changes
-from ojs_aws.testing.clock import FakeClock
-from ojs_aws.testing.deployment import deploy
+from ojs_aws.testing.deployment import FakeClock, deploy
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,14 +1,16 @@
-"""Deploys the services to an AWS in memory, by the clock of a test."""
+"""Deploys the services to an AWS in memory, by the clock and the ids of a test."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.bootstrap import AwsClients, build_ports
 from ojs_aws.client.timer import UuidV7
 from ojs_aws.config import Settings
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.sqs import URL_PREFIX
 from ojs_aws.memory_aws.table import MemoryTable
@@ -17,10 +19,55 @@ from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 BUCKET: Final = "documents"
+
+
+@dataclass
+class FakeClock:
+    """A clock that stands still until it is asked to move."""
+
+    at: int = 1_760_000_000_000
+    _last: int = 0
+
+    def now(self) -> Instant:
+        """Return the current instant."""
+        return Instant(self.at)
+
+    def order(self) -> int:
+        """Return strictly increasing microseconds."""
+        self._last = max(self._last + 1, self.at * 1000)
+        return self._last
+
+    def set_back(self, at: int) -> None:
+        """Begin again at an earlier time."""
+        self.at, self._last = at, 0
+
+    def advance(self, *, ms: int = 0, s: float = 0) -> None:
+        """Let time pass."""
+        self.at += ms + round(s * 1000)
+
+
+def counting(prefix: str) -> Callable[[], str]:
+    """Make what gives the prefix with another number each time."""
+    count = itertools.count(1)
+    return lambda: f"{prefix}-{next(count)}"
+
+
+@dataclass
+class CountingIds:
+    """Makes ids in sequence: valid UUIDv7 texts that people can distinguish."""
+
+    _count: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def job_id(self) -> str:
+        """Return the next job id."""
+        return f"01990000-0000-7000-8000-{next(self._count):012x}"
+
+    def request_id(self) -> str:
+        """Return the next request id."""
+        return f"req_{self.job_id()}"
 
 
 @dataclass(frozen=True)

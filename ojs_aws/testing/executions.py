@@ -18,9 +18,9 @@ from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import Failed, Outcome, ResultError, Snoozed, Succeeded
+from ojs_aws.worker.job_logs import own_lines
 from ojs_aws.worker.registry import NoHandlerError
 from ojs_aws.worker.reports import Reporter
-from ojs_aws.worker.tracebacks import own_lines
 from ojs_aws.worker.typed_handlers import NewerArgumentsError
 
 if TYPE_CHECKING:

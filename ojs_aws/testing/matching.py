@@ -17,9 +17,14 @@ from ojs_aws.domain.timestamps import (
     instant_of,
     parse_timestamp,
 )
-from ojs_aws.testing.arguments import arguments_of
-from ojs_aws.testing.jobs import EnqueuedJob, JobKind, declaration_of, type_of
-from ojs_aws.testing.patterns import expected_arguments
+from ojs_aws.testing.jobs import (
+    EnqueuedJob,
+    JobKind,
+    arguments_of,
+    declaration_of,
+    expected_arguments,
+    type_of,
+)
 from ojs_aws.typed_jobs.calls import JobCall
 
 MISSING: Final = "nothing"

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ojs_aws.client.transports.substitute import activate, deactivate
 from ojs_aws.testing.assertions import HasId
-from ojs_aws.testing.control import Control
-from ojs_aws.testing.execution_assertions import ExecutionAssertions
 from ojs_aws.testing.jobs import EnqueuedJob
-from ojs_aws.testing.left_over import refuse_left_over
+from ojs_aws.testing.kit import Control
+from ojs_aws.testing.mistakes import nearest, refuse_left_over
+from ojs_aws.testing.outcome_assertions import ExecutionAssertions, WorkflowAssertions
 from ojs_aws.testing.runs import Runs
-from ojs_aws.testing.spelling import nearest
-from ojs_aws.testing.workflow_assertions import WorkflowAssertions
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient

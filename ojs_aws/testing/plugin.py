@@ -61,7 +61,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Guard a test, if the settings ask for it."""
     if not item.config.getini(GUARD_INI) or item.get_closest_marker(UNGUARDED):
         return (yield)
-    from ojs_aws.testing.guard import guarded
+    from ojs_aws.testing.mistakes import guarded
 
     with guarded(item.nodeid):
         return (yield)
@@ -76,7 +76,7 @@ def ojs_worker(pytestconfig: pytest.Config) -> Handlers | None:
     path = str(pytestconfig.getini(WORKER_INI))
     if not path:
         return None
-    from ojs_aws.testing.application import load_handlers
+    from ojs_aws.testing.substitution import load_handlers
 
     return load_handlers(path)
 
@@ -85,8 +85,8 @@ def ojs_worker(pytestconfig: pytest.Config) -> Handlers | None:
 def ojs(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator[Ojs]:
     """Take the place of the backend: jobs are kept in memory, and run when the test drains."""
     _refuse_others(request)
-    from ojs_aws.testing.application import handlers_of
     from ojs_aws.testing.ojs import Ojs
+    from ojs_aws.testing.substitution import handlers_of
 
     with Ojs.fake(**handlers_of(ojs_worker)) as made:
         yield made
@@ -96,8 +96,8 @@ def ojs(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator
 def ojs_inline(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator[Ojs]:
     """Take the place of the backend: each job runs when it is enqueued, and its error is raised."""
     _refuse_others(request)
-    from ojs_aws.testing.application import handlers_of
     from ojs_aws.testing.ojs import Ojs
+    from ojs_aws.testing.substitution import handlers_of
 
     with Ojs.inline(**handlers_of(ojs_worker)) as made:
         yield made
@@ -168,18 +168,18 @@ def pytest_runtest_call() -> Generator[None, object, object]:
 
 def _left_over() -> list[Any]:
     """Return what is active without ``with``; nothing is imported for it."""
-    if "ojs_aws.testing.left_over" not in sys.modules:
+    if "ojs_aws.testing.mistakes" not in sys.modules:
         return []
-    from ojs_aws.testing.left_over import left_over
+    from ojs_aws.testing.mistakes import left_over
 
     return [*left_over()]
 
 
 def _end_left_over(known: frozenset[int]) -> str:
     """End what a test left active, and return what to say about it."""
-    if "ojs_aws.testing.left_over" not in sys.modules:
+    if "ojs_aws.testing.mistakes" not in sys.modules:
         return ""
-    from ojs_aws.testing.left_over import end_left_over
+    from ojs_aws.testing.mistakes import end_left_over
 
     return end_left_over(known)
 

@@ -14,13 +14,12 @@ from ojs_aws.client.timer import UuidV7
 from ojs_aws.client.transports.substitute import acting
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.retry import RetryPolicy
-from ojs_aws.testing.captures import Captured, capturing
-from ojs_aws.testing.coroutines import hint_of, noted
 from ojs_aws.testing.drain import DEFAULT_TIMEOUT, Drain, DrainReport, timeout_of
 from ojs_aws.testing.executions import open_resources
+from ojs_aws.testing.jobs import Captured, capturing
 from ojs_aws.testing.kit import Kit
+from ojs_aws.testing.mistakes import hint_of, nearest, noted
 from ojs_aws.testing.perform import Performed, perform
-from ojs_aws.testing.spelling import nearest
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.senders import Sender
 

@@ -1,24 +1,26 @@
-"""Represent jobs that have not been sent, and send many of them together."""
+"""Represent jobs that have not been sent, and make and send many of them together."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from ojs_aws.client.transports.substitute import current_substitute
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.typed_jobs.arguments import Wire
 from ojs_aws.typed_jobs.clients import Clients, sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, Pending, SyncHandle, SyncPending
+from ojs_aws.typed_jobs.plain_values import unshared
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.envelope import Job
-    from ojs_aws.typed_jobs.arguments import Wire
     from ojs_aws.typed_jobs.declarations import JobDeclaration
-    from ojs_aws.typed_jobs.templates import JobTemplate
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+ARGS: Final = "args"
 
 
 class Call(ABC, Generic[R_co]):
@@ -155,3 +157,35 @@ def clients_of(calls: Sequence[Any]) -> Clients:
     if any(each is not found[0] for each in found):
         raise ValueError("The jobs belong to Jobs with different clients: send them apart.")
     return found[0]
+
+
+class JobTemplate:
+    """Holds the attributes that jobs of one sender have in common."""
+
+    def __init__(self, job: Job) -> None:
+        """Take them from a job; its id is its own."""
+        self._values = {name: job[name] for name in job if name != "id"}
+        self._names = dict.fromkeys(self._values)
+        self._shared = [
+            name for name, value in self._values.items() if isinstance(value, (list, dict))
+        ]
+        self._shared.remove(ARGS)
+
+    @property
+    def unique(self) -> JsonValue:
+        """Return the unique policy of the jobs; None if they have none."""
+        return self._values.get("unique")
+
+    def job(self, args: Wire) -> Job:
+        """Return a new job with these arguments, without an id.
+
+        Middleware may change it in place, and neither this template nor the arguments.
+        """
+        values: dict[str, JsonValue] = self._values.copy()
+        for name in self._shared:
+            values[name] = unshared(values[name])
+        if isinstance(args, list):
+            values[ARGS] = unshared(args)
+            return Job.from_parts(self._names.copy(), values)
+        del values[ARGS]
+        return Job.from_parts({**self._names, ARGS: args}, values)

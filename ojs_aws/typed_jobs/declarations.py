@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from ojs_aws.client.error_lists import ErrorClasses
+from ojs_aws.client.retry_rules import ErrorClasses
 from ojs_aws.domain.attributes import check_type
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import JsonValue, OjsError
@@ -15,9 +15,8 @@ from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.typed_jobs.argument_keys import with_places
-from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
+from ojs_aws.typed_jobs.arguments import ArgumentDecoder, ArgumentEncoder, ArgumentTypes
 from ojs_aws.typed_jobs.clients import Clients
-from ojs_aws.typed_jobs.decoder import ArgumentDecoder
 from ojs_aws.typed_jobs.options import JobOptions, check_values
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.signature import JobSignature

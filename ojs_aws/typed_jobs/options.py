@@ -7,9 +7,8 @@ from typing import Any, cast
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.job_arguments import UNIQUE_MEMBERS
-from ojs_aws.domain.job_attributes import PARAMETERS, JobAttributes
-from ojs_aws.domain.job_durations import INSTEAD_OF, replaced
+from ojs_aws.domain.jobs.arguments import UNIQUE_MEMBERS
+from ojs_aws.domain.jobs.attributes import INSTEAD_OF, PARAMETERS, JobAttributes, replaced
 from ojs_aws.domain.jobs.validation import read_envelope
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.timestamps import Instant

@@ -15,7 +15,7 @@ from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.senders import Sender
 from ojs_aws.worker.executor import Executor
-from ojs_aws.worker.missing_handlers import WAIT_S
+from ojs_aws.worker.failure import WAIT_S
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.typed_handlers import typed_handler
 

@@ -19,8 +19,7 @@ from ojs_aws.middleware.builtin import error_reports
 from ojs_aws.middleware.builtin import logging as logging_middleware
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.typed_jobs.jobs import Jobs
-from ojs_aws.worker.job_lines import JobLines
-from ojs_aws.worker.log_records import JsonFormatter, LineFormatter, OfJob
+from ojs_aws.worker.job_logs import JobLines, JsonFormatter, LineFormatter, OfJob
 from ojs_aws.worker.registry import HandlerRegistry
 
 OURS: Final = "ojs_aws"

@@ -1,4 +1,4 @@
-"""Connects a worker inside AWS straight to DynamoDB and SQS.
+"""Connects a worker inside AWS to SQS and DynamoDB: its records, and its calls.
 
 The services are called in threads, since botocore blocks.
 """
@@ -9,14 +9,17 @@ import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from ojs_aws.adapters.sqs.codec import decode_message
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.attempts import AttemptRef, attempt_of
+from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of
 from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.domain.progress import read_report
+from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
+from ojs_aws.topology import sqs_queue_name
 from ojs_aws.worker.reservations import NO_IDS, Pulse
 
 if TYPE_CHECKING:
@@ -162,3 +165,50 @@ class DirectReservations:
 
 def _members(values: Mapping[str, JsonValue]) -> dict[str, Member]:
     return {name: Member(encode(value), value) for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Holds one message of a batch.
+
+    :ivar id: SQS message id; names the record in the answer.
+    :ivar queue: OJS queue it came from.
+    """
+
+    id: str
+    queue: str
+    received: ReceivedMessage
+
+
+class StrayRecordError(ValueError):
+    """Reports a record from a queue that this worker does not serve."""
+
+
+def read_record(record: Mapping[str, Any], queues: Mapping[str, str]) -> Record:
+    """Read one record.
+
+    :param queues: OJS queues by the names of their SQS queues.
+    :raises StrayRecordError: from another queue.
+    :raises UnreadableMessageError: not one of our messages.
+    """
+    name = queue_name_of(record)
+    queue = queues.get(name)
+    if queue is None:
+        raise StrayRecordError(f"this worker does not serve the SQS queue {name!r}")
+    message = decode_message(str(record.get("body", "")))
+    count = record.get("attributes", {}).get("ApproximateReceiveCount", "1")
+    return Record(
+        str(record["messageId"]),
+        queue,
+        ReceivedMessage(message, str(record["receiptHandle"]), int(count)),
+    )
+
+
+def queue_name_of(record: Mapping[str, Any]) -> str:
+    """Return the name of the SQS queue that a record came from."""
+    return str(record.get("eventSourceARN", "")).rpartition(":")[2]
+
+
+def queues_by_sqs_name(prefix: str, queues: Sequence[str]) -> dict[str, str]:
+    """Return OJS queues by the names of their SQS queues."""
+    return {sqs_queue_name(prefix, queue): queue for queue in queues}

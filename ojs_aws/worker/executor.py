@@ -15,8 +15,7 @@ from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import WorkOutcome
-from ojs_aws.worker.failure import HANDLER, JobError, SnoozeError, failure_of
-from ojs_aws.worker.missing_handlers import given_back
+from ojs_aws.worker.failure import HANDLER, JobError, SnoozeError, failure_of, given_back
 from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
 
 _log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Turns an exception into the structured error object of FAIL (core, 8; ojs-retry, 7)."""
+"""Turns an exception into the error of FAIL, and gives jobs of unknown types back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar, Final
 
-from ojs_aws.client.retry_schedule import short
+from ojs_aws.client.retry_rules import short
+from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.domain.native_json import check_native
@@ -17,12 +18,16 @@ from ojs_aws.worker.registry import NoHandlerError
 
 HANDLER: Final = "handler"
 """Where an error was raised that no middleware raised."""
-
 HANDLER_ERROR: Final = "handler_error"
 TIMEOUT: Final = "timeout"
 NO_HANDLER: Final = "NoHandlerRegistered"
 SHUTDOWN: Final = "shutdown"
 SHUTDOWN_ERROR: Final = "ShutdownError"
+WAIT_S: Final = 3600.0
+"""For how long a job waits for a worker with its handler."""
+FIRST_DELAY_S: Final = 15
+LONGEST_DELAY_S: Final = 300
+"""Each time the delay doubles, up to this: sixteen times in an hour."""
 
 
 class JobError(Exception):
@@ -186,3 +191,30 @@ def _message(problem: BaseException) -> str:
     except Exception:  # noqa: BLE001 - a broken __str__ must not hide the failure
         text = ""
     return (text or type(problem).__name__)[:MAX_MESSAGE_CHARACTERS]
+
+
+class HandlerMissingError(SnoozeError):
+    """Snoozes a job of a type that this worker does not know: another worker may."""
+
+    def __init__(self, missing: NoHandlerError, delay_s: int, wait_s: float) -> None:
+        """Wait for another worker; the backend learns of a snooze like any other."""
+        limit = short(round(wait_s * 1000))
+        super().__init__(
+            delay_s, f"{missing} The job waits up to {limit} for a worker that has its handler."
+        )
+        self.type = NO_HANDLER
+
+
+def given_back(missing: NoHandlerError, job: Job, wait_s: float) -> HandlerMissingError | None:
+    """Return the snooze of a job without a handler; None if it has waited for long enough.
+
+    What the job has waited is known by how often it was snoozed, whatever for.
+
+    :param wait_s: for how long jobs wait; 0 for not at all.
+    """
+    waited_s, delay_s = 0, FIRST_DELAY_S
+    for _ in range(uncounted_attempts(job)):
+        if waited_s >= wait_s:
+            return None
+        waited_s, delay_s = waited_s + delay_s, min(2 * delay_s, LONGEST_DELAY_S)
+    return None if waited_s >= wait_s else HandlerMissingError(missing, delay_s, wait_s)

@@ -13,8 +13,8 @@ from ojs_aws.adapters.sqs.codec import UnreadableMessageError
 from ojs_aws.client.timer import Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.tracing import trace_of
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
@@ -24,9 +24,14 @@ from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing
 from ojs_aws.worker.active import ActiveJob, about
 from ojs_aws.worker.contexts import WorkerContext
-from ojs_aws.worker.directly import DirectReservations
+from ojs_aws.worker.directly import (
+    DirectReservations,
+    Record,
+    StrayRecordError,
+    queue_name_of,
+    read_record,
+)
 from ojs_aws.worker.executor import Executor, Failed, Outcome, Snoozed, Succeeded
-from ojs_aws.worker.records import Record, StrayRecordError, queue_name_of, read_record
 from ojs_aws.worker.reports import Reported, Reporter
 
 AFTERLIFE_S: Final = 5.0

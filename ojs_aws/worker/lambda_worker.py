@@ -22,9 +22,9 @@ from ojs_aws.transport.tracing import Tracing, function_tracing
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.resources import Opened, in_use, open_all
 from ojs_aws.worker.base import BaseWorker
+from ojs_aws.worker.directly import queues_by_sqs_name
+from ojs_aws.worker.failure import WAIT_S
 from ojs_aws.worker.invocation import Invocation
-from ojs_aws.worker.missing_handlers import WAIT_S
-from ojs_aws.worker.records import queues_by_sqs_name
 from ojs_aws.worker.registry import HandlerRegistry
 
 LONGEST_S: Final = 900.0

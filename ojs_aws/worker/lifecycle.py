@@ -1,4 +1,4 @@
-"""Holds the states of a worker process and their transitions (worker protocol, 2)."""
+"""Holds the states of a worker process, and ends it within its grace period."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Final
 
+from ojs_aws.client.timer import Timer, first_of, within
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.worker.active import ActiveJob, ActiveJobs
+from ojs_aws.worker.failure import shutdown_failure
+from ojs_aws.worker.reservations import Reservations
+
 _log = logging.getLogger(__name__)
+LAST_WORDS_S: Final = 3.0
+"""How long abandoned jobs are given back after the grace period, in seconds."""
 
 
 class WorkerState(StrEnum):
@@ -162,3 +170,35 @@ def signals_to(lifecycle: Lifecycle) -> Iterator[None]:
         for number in handled:
             with suppress(RuntimeError):
                 loop.remove_signal_handler(number)
+
+
+async def drain(
+    held: Reservations, active: ActiveJobs, lifecycle: Lifecycle, timer: Timer, grace_s: float
+) -> None:
+    """Wait for the jobs, for the grace period at most; then give them back.
+
+    :param active: what the worker still holds.
+    """
+    left_s = max(0.0, grace_s - lifecycle.for_s)
+    if active:
+        _log.info("Running jobs: %d. They have %.0f s to finish", len(active), left_s)
+    await first_of(active.empty(), timer.sleep(left_s), lifecycle.forced())
+    left = [each for each in active if each.give_up("the worker shuts down")]
+    if left:
+        _log.warning("Jobs that were not finished, and go back: %d", len(left))
+    if not lifecycle.is_forced:
+        await within(timer, LAST_WORDS_S, _give_back(held, active, left))
+
+
+async def _give_back(held: Reservations, active: ActiveJobs, left: Sequence[ActiveJob]) -> None:
+    """Give the jobs back, so that nobody waits for the end of their reservations.
+
+    The attempt does not count: the job did not fail. Outcomes that are being reported get the
+    same time.
+    """
+
+    async def requeue(each: ActiveJob) -> None:
+        with suppress(OjsError):
+            await held.requeue(each.job.id, shutdown_failure(), reservation_id=each.reservation_id)
+
+    await asyncio.gather(active.empty(), *(requeue(each) for each in left))

@@ -23,16 +23,14 @@ from ojs_aws.worker.active import ActiveJob, ActiveJobs, about
 from ojs_aws.worker.base import NO_HANDLERS, BaseWorker
 from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor
-from ojs_aws.worker.heartbeats import Heartbeats
-from ojs_aws.worker.job_lines import JobLines
-from ojs_aws.worker.job_sources import ServerAccess, about_worker, jobs_and_url, url_of
-from ojs_aws.worker.lifecycle import Lifecycle, signals_to
-from ojs_aws.worker.missing_handlers import WAIT_S
+from ojs_aws.worker.failure import WAIT_S
+from ojs_aws.worker.job_logs import JobLines
+from ojs_aws.worker.lifecycle import LAST_WORDS_S, Lifecycle, drain, signals_to
+from ojs_aws.worker.over_http import ServerAccess, about_worker, jobs_and_url, url_of
 from ojs_aws.worker.polls import MAX_FETCH, Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
-from ojs_aws.worker.reports import Reporter
+from ojs_aws.worker.reports import Heartbeats, Reporter
 from ojs_aws.worker.reservations import JobSource
-from ojs_aws.worker.shutdown import LAST_WORDS_S, drain
 
 _log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from ojs_aws.domain.envelope import uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.middleware.sync_context import SyncJobContext
+from ojs_aws.typed_jobs.arguments import UnexpectedArgumentsError
 from ojs_aws.typed_jobs.declarations import RESULT, JobDeclaration
-from ojs_aws.typed_jobs.decoder import UnexpectedArgumentsError
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.worker.failure import DeadLetterError, JobError, SnoozeError
 from ojs_aws.worker.registry import Handler, versions_of

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
 from ojs_aws.bootstrap import build_authentication, build_key_book
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.api_keys import Refusal, read_key
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.ports import StaleKeyError
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 
 DAY = 86_400_000

@@ -16,8 +16,8 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Batches, Decision, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError, mark_of

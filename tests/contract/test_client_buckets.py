@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.access.client_buckets import DynamoClientBuckets
+from ojs_aws.adapters.dynamodb.access import DynamoClientBuckets
 from ojs_aws.ports import ClientBuckets
 from tests.aws import EmbeddedAws
 from tests.model import MemoryClientBuckets

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from mypy_boto3_events import EventBridgeClient
 
-from ojs_aws.adapters.events.bus import MAX_REQUEST_BYTES, EventBus, entry_bytes
+from ojs_aws.adapters.events import MAX_REQUEST_BYTES, EventBus, entry_bytes
 from ojs_aws.config import Settings
 from ojs_aws.domain.events import REQUIRED_DATA, Event, event_id
 from ojs_aws.domain.json_text import RawJson

@@ -559,7 +559,7 @@ def test_an_append_too_large_for_one_item_keeps_its_order(
 
 def test_an_append_costs_one_call_and_few_units(aws: EmbeddedAws, log: DynamoEventLog) -> None:
     """A hundred events cost one write, not a hundred."""
-    from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+    from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 
     log.append([event(0)], NOW)
     data = '{"job_id":"%s","job_type":"demo.echo","queue":"default","attempt":1}'

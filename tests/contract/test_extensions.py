@@ -9,8 +9,7 @@ import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import held_job, lifecycle
-from ojs_aws.domain.jobs.attempts import AttemptRef
-from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.held_job import AttemptRef, Extension
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore, StaleJobError
 from tests.contract.test_job_store import NOW, a_job

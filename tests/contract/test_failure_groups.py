@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.failure_groups import DynamoFailureGroups
-from ojs_aws.adapters.dynamodb.values import item_bytes
-from ojs_aws.domain.failure_groups import (
+from ojs_aws.domain.jobs.failure_groups import (
     MAX_GROUPS,
     WINDOW_MS,
     FailureGroup,

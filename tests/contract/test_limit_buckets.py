@@ -15,7 +15,7 @@ from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 from tests.simulation.world import World

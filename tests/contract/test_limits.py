@@ -11,12 +11,12 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
 from tests.job_steps import fetched_ids

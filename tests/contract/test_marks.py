@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Marks
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import embedded
 from tests.simulation.world import World
 

@@ -12,7 +12,7 @@ from ojs_aws.config import Settings
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws.calls import Calls
 from ojs_aws.ports import Backlog, Message, MessageQueue, QueueMissingError
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 from tests.aws import EmbeddedAws
 from tests.model import MemoryQueue

@@ -23,7 +23,7 @@ from ojs_aws.ports import (
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 
 POLICY = '{"key":"queue:q","concurrency":3}'

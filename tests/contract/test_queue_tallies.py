@@ -12,8 +12,17 @@ from botocore.exceptions import EndpointConnectionError
 from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, DynamoTallies
 from ojs_aws.adapters.dynamodb.queues.totals import HELD, totals_key
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.queues.tallies import MINUTE_MS, TOP, Tally, TallyKind, range_of
-from ojs_aws.domain.queues.totals import DAY_MS, WINDOW_MS, QueueTotals, StreamLag
+from ojs_aws.domain.queues.tallies import (
+    DAY_MS,
+    MINUTE_MS,
+    TOP,
+    WINDOW_MS,
+    QueueTotals,
+    StreamLag,
+    Tally,
+    TallyKind,
+    range_of,
+)
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
 from ojs_aws.topology import STREAMED_SORT_KEYS

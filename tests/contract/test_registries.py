@@ -26,7 +26,7 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import OWNER_TAG, sqs_queue_name
 from tests.aws import EmbeddedAws, embedded
 

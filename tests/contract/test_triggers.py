@@ -14,7 +14,7 @@ from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 
 if TYPE_CHECKING:

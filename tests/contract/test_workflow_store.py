@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.workflows.codec import to_item
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import InvalidRequestError

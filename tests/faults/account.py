@@ -12,7 +12,7 @@ from ojs_aws.config import Settings
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.table import MemoryTable
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.faults.fault_injection import FaultInjector
 
 BUS: Final = "ojs-events"

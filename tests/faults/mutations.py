@@ -70,7 +70,7 @@ BREAKAGES: Final = (
         Mutation(
             "never-taken-back",
             "a place in a bounded queue is never counted again",
-            "ojs_aws.services.queues.depth_recount:DepthRecount.tick",
+            "ojs_aws.services.queues.counters:DepthRecount.tick",
             (("corrected = {}", "return {}"),),
         ),
         "push-bounded",

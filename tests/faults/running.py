@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from ojs_aws.adapters.dynamodb.columns import read_number, read_string
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_values
-from ojs_aws.adapters.dynamodb.values import read_number, read_string
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
@@ -20,7 +20,7 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import JobList
-from ojs_aws.services.jobs.list_stop import ListStop
+from ojs_aws.services.jobs.job_lists import ListStop
 from tests.faults.account import FILES
 from tests.faults.fault_injection import Kind, kinds_of
 from tests.faults.world import World

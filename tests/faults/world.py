@@ -18,14 +18,14 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, attempt_of
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.upkeep.export import Export
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import cron_queue_name, is_streamed, sqs_queue_name
 from ojs_aws.transport.events.export import build_export
 from tests.api import BASE, Reply

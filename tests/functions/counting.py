@@ -7,7 +7,7 @@ from typing import Any
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 
 

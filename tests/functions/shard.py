@@ -14,7 +14,7 @@ from ojs_aws.bootstrap import build_backend, record_tries
 from ojs_aws.domain.events import Event
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import EVENT_TRIES_PARTITION
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.stream_reader import StreamReader

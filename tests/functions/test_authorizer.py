@@ -90,7 +90,7 @@ def test_a_table_that_does_not_answer_refuses_nobody_for_good(
     key = f"Bearer {book.create('shop', [Scope.PRODUCER]).text}"
     event = http_event("GET", "/ojs/v1/jobs/x", "", {"authorization": key}, b"")
     invoke("authorizer", event)
-    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
     from ojs_aws.domain.errors import BackendUnavailableError
 
     def fail(*_: object) -> None:

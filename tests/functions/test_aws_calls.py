@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
@@ -16,7 +16,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.schemas.registry import SchemaRegistration
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 from tests.functions.counting import job_item, warm_backend
 from tests.job_steps import pushed

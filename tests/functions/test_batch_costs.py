@@ -12,7 +12,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.local.patches import fast_queues
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws, embedded
 
 

@@ -13,7 +13,7 @@ from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.backend import Backend
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api
 from tests.aws import EmbeddedAws

@@ -14,7 +14,7 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.http.callers import verdict_context
 from tests.api import BASE, Api
 from tests.aws import EmbeddedAws, embedded

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.columns import item_bytes, read_string
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.completed_list import MAX_JOBS
-from ojs_aws.adapters.dynamodb.values import item_bytes, read_string
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
@@ -20,7 +20,7 @@ from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, changes_here, embedded

@@ -15,7 +15,7 @@ from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api

@@ -16,7 +16,7 @@ from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.commands import run_command

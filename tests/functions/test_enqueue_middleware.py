@@ -20,7 +20,7 @@ from ojs_aws.middleware import (
     ValidationMiddleware,
 )
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 

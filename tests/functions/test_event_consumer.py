@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from examples.events.consumer import Event, SeenIds, consume, handler
-from ojs_aws.adapters.events.bus import EventBus
+from ojs_aws.adapters.events import EventBus
 from ojs_aws.domain.events import Event as OjsEvent
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.services.backend import Backend
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws
 from tests.unit.transport.http.events.test_stream_handlers import frames_of, last_id

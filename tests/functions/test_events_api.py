@@ -13,7 +13,7 @@ from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api, Reply
 from tests.aws import embedded

@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import is_streamed
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import build_tick

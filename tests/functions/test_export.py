@@ -24,7 +24,7 @@ from ojs_aws.ports import JobStore
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.export import Export
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.export import build_export
 from ojs_aws.transport.events.stream_reader import MAX_ENDED, StreamReader
 from tests.api import Api

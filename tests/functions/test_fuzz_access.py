@@ -20,7 +20,7 @@ from schemathesis.core import NOT_SET
 from ojs_aws.domain.access import GRANTS, Permission, Scope
 from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.services.access.api_keys import Authentication, KeyBook
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.route import scopes_of
 from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, quiet, route_of, suggested

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.adapters.dynamodb.names import instant_key
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.jobs.attempts import attempt_of
+from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest

@@ -124,7 +124,7 @@ def test_a_key_is_looked_up_once_in_its_time(
     book: KeyBook, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not for each request; a refused one is looked up each time."""
-    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
 
     key, unknown = book.create("w", [Scope.WORKER]).text, "ojs_" + "0" * 16 + "_" + "x" * 43
     looked_up: list[str] = []
@@ -144,7 +144,7 @@ def test_a_table_that_does_not_answer_for_a_key_is_an_ojs_error(
     book: KeyBook, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was done: the client may send the request again. The gateway says 500."""
-    from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
     from ojs_aws.domain.errors import BackendUnavailableError
 
     def fail(*_: object) -> None:

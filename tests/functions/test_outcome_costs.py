@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
@@ -17,7 +17,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws
 from tests.clocks import advance

@@ -11,7 +11,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, changes_here

@@ -23,7 +23,7 @@ from ojs_aws.local.aws import create_queues
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
 from tests.commands import run_command

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from ojs_aws.adapters.dynamodb.columns import string
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.table import InTable
-from ojs_aws.adapters.dynamodb.values import string
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream_reader import MAX_ENDED, SUSPICIOUS_MS
 from ojs_aws.transport.events.stream_retries import LONGEST_OUTAGE_MS
 from tests.aws import EmbeddedAws, changes_of, embedded, machine_ms

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api, Reply
 from tests.attempts import BROKEN, LOST, TIMES_OUT, UNREACHABLE, Attempts
 from tests.aws import EmbeddedAws, embedded

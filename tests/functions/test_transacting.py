@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import DuplicateError, InvalidRequestError, PayloadTo
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.aws import EmbeddedAws, embedded
 from tests.simulation.faults import Fault, ProcessDiedError

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.values import item_bytes, write_units
+from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws
 from tests.functions.test_cron_stream import Stream

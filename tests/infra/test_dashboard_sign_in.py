@@ -11,7 +11,7 @@ from aws_cdk import aws_cognito as cognito
 
 from ojs_aws.cdk import Access, ApiKeys, JobBackend, JobBackendProps, Jwt, OidcSignIn, OpenAccess
 from ojs_aws.cdk.api.access import OwnAuthorizer
-from ojs_aws.cdk.api.dashboard_sign_in import described
+from ojs_aws.cdk.api.dashboard_page import described
 from ojs_aws.dashboard.page_function import SIGN_IN
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_backend, of_context, of_stack

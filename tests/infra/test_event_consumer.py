@@ -19,7 +19,7 @@ def synthesised() -> Synthesised:
 
 def test_the_rule_sends_existing_events_of_the_bus_to_the_queue() -> None:
     """Source and detail types are those that the bus is given."""
-    from ojs_aws.adapters.events.bus import SOURCE
+    from ojs_aws.adapters.events import SOURCE
     from ojs_aws.domain.events import REQUIRED_DATA
 
     template = synthesised()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ojs_aws.cdk.backend_extensions import BackendExtensions
 from ojs_aws.cdk.bundle import Target, backend_bundle
+from ojs_aws.cdk.job_backend_props import BackendExtensions
 
 
 @pytest.fixture

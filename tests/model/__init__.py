@@ -4,7 +4,7 @@ It keeps what AWS promises and no more: conditional writes are atomic, the index
 may come in any order. It passes the same contract suite as the real adapters.
 """
 
-from ojs_aws.testing.clock import CountingIds, FakeClock, counting
+from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from tests.model.cron import MemoryAlarms, MemoryCron
 from tests.model.events import MemoryEvents, MemoryMarks
 from tests.model.jobs import MemoryStore

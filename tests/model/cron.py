@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import StaleCronError
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.domain.failure_groups import MAX_GROUPS, FailureGroup, window_of
+from ojs_aws.domain.jobs.failure_groups import MAX_GROUPS, FailureGroup, window_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueFailures
 

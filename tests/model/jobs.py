@@ -11,7 +11,7 @@ from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension
 from ojs_aws.domain.jobs.holder import Holder
-from ojs_aws.domain.jobs.results import keeps_result
+from ojs_aws.domain.jobs.outcomes import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant

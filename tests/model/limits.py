@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ojs_aws.domain.limits.clients import Standing
-from ojs_aws.domain.limits.rules import Bucket, LimitScope, scope_of
+from ojs_aws.domain.limits.rules import Bucket, LimitScope, Standing, scope_of
 from ojs_aws.domain.timestamps import Instant
 from tests.model.jobs import MemoryStore
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 
 
 @dataclass

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ojs_aws.domain.limits.rules import LimitScope, queue_key
 from ojs_aws.domain.queues.config import read_config
-from ojs_aws.domain.queues.tallies import Tally
-from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
+from ojs_aws.domain.queues.tallies import QueueTotals, StreamLag, Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     Depth,

@@ -161,7 +161,7 @@ def test_each_row_of_a_table_of_attributes_is_removed_once() -> None:
 def test_each_row_is_found_in_the_tables_of_the_running_code(mutants: list[Mutant]) -> None:
     rows = [each for each in mutants if each.removal.kind is Kind.ROW]
     assert len({(id(part), name) for part, name in map(place_of, rows)}) == len(rows) > 100
-    assert {each.module.rpartition(".")[2] for each in rows} >= {"names", "codec", "outcomes"}
+    assert {each.module.rpartition(".")[2] for each in rows} >= {"names", "codec", "reservations"}
 
 
 def test_names_of_removals_differ(mutants: list[Mutant]) -> None:
@@ -274,7 +274,7 @@ def test_the_table_counts_each_removal_once(mutants: list[Mutant]) -> None:
 def test_a_row_is_left_out_where_tables_nest(mutants: list[Mutant]) -> None:
     """The message of a job's progress: a row of a table within another module's table."""
     from ojs_aws.adapters.dynamodb import columns as c
-    from ojs_aws.adapters.dynamodb.jobs.outcomes import OUTCOME
+    from ojs_aws.adapters.dynamodb.jobs.reservations import OUTCOME
 
     (row,) = (each for each in mutants if "_PROGRESS without 'm'" in each.id)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef, attempt_of
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from tests.simulation.chains import Chain
 from tests.simulation.processes import Process

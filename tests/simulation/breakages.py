@@ -209,7 +209,7 @@ MUTATIONS: Final = (
     Mutation(
         "late-reports",
         "a report counts for whichever attempt is running",
-        "ojs_aws.domain.jobs.attempts:AttemptRef.is_running",
+        "ojs_aws.domain.jobs.held_job:AttemptRef.is_running",
         (
             (
                 "if self.reservation_id is not None and self.reservation_id != held.id:",
@@ -356,7 +356,7 @@ MUTATIONS: Final = (
     Mutation(
         "full-for-ever",
         "places that a dead process took are not counted again",
-        "ojs_aws.services.queues.depth_recount:DepthRecount.recount",
+        "ojs_aws.services.queues.counters:DepthRecount.recount",
         (("depths.correct(queue, counted, now)", "True"),),
     ),
     Mutation(

@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.queues.tallies import names_of
-from ojs_aws.domain.queues.totals import DAY_MS
+from ojs_aws.domain.queues.tallies import DAY_MS, names_of
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import JobList
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.list_stop import ListStop
+from ojs_aws.services.jobs.job_lists import ListStop
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
 from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness
 from tests.simulation.processes import Process

@@ -14,7 +14,7 @@ from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.ports import Clock
 from ojs_aws.services.backend import Backend
-from ojs_aws.testing.clock import CountingIds, FakeClock, counting
+from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from ojs_aws.transport.events.stream import Handler as StreamHandler
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import Handler as TickHandler

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self, TypeVar
 from unittest import mock
 
+from ojs_aws.adapters.dynamodb.columns import read_count
 from ojs_aws.adapters.dynamodb.cron import PARTITION as CRON
 from ojs_aws.adapters.dynamodb.events.chunks import PARTITION as EVENTS
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.names import DEPTHS
 from ojs_aws.adapters.dynamodb.queues.depths import JOBS
-from ojs_aws.adapters.dynamodb.values import read_count
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
@@ -30,7 +30,7 @@ from ojs_aws.memory_aws.calls import Answer, Call, Calls
 from ojs_aws.memory_aws.items import Item
 from ojs_aws.memory_aws.table import Key, MemoryTable
 from ojs_aws.ports import ReceivedMessage
-from ojs_aws.testing.clock import CountingIds, FakeClock, counting
+from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from ojs_aws.topology import cron_queue_name, is_streamed, sqs_queue_name
 from tests.simulation.account import (
     Account,
@@ -184,7 +184,7 @@ class Simulation:
     def __enter__(self) -> Self:
         """Keep everything in this process's threads, and silent."""
         self._patches.enter_context(
-            mock.patch("ojs_aws.middleware.event_loop.run_in_loop", _run_here)
+            mock.patch("ojs_aws.middleware.sync_context.run_in_loop", _run_here)
         )
         self._patches.enter_context(
             mock.patch("ojs_aws.services.jobs.new_jobs.MAX_TRANSACTION", self.profile.transaction)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.limit import Limit
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.fault_profile import FaultProfile
 from tests.simulation.lateness import NEW, REPAIRED, TICK_MS, Lateness

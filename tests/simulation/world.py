@@ -31,7 +31,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.ports import Ports
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.queues.counters import Changed
-from ojs_aws.testing.clock import CountingIds, FakeClock, counting
+from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from tests.model import (
     MemoryAlarms,
     MemoryClientBuckets,

@@ -25,7 +25,7 @@ from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
 from ojs_aws.services.access.api_keys import KeyBook
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import CountingIds, FakeClock, counting
+from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from ojs_aws.transport.authorizer import authorizing_events, build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.route import Route

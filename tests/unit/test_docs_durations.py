@@ -18,7 +18,7 @@ from ojs_aws import (
     UniquePolicy,
     Worker,
 )
-from ojs_aws.domain.job_durations import JobDurations
+from ojs_aws.domain.jobs.attributes import JobDurations
 from ojs_aws.middleware import TimeoutMiddleware
 from ojs_aws.worker import RetryError, SnoozeError
 

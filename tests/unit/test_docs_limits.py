@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ojs_aws.domain.limit import Window
+from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.pricing import OURS, Workload
 from ojs_aws.pricing.orchestration import place_units

@@ -10,10 +10,9 @@ from ojs_aws.client import Client, SyncClient
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows import definition as definitions
-from ojs_aws.domain.workflows.results import MAX_BYTES
+from ojs_aws.domain.workflows.workflow import MAX_BYTES
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.workflows.job_end import MAX_RESULT_BYTES
-from ojs_aws.services.workflows.write import MAX_STARTS
+from ojs_aws.services.workflows.write import MAX_RESULT_BYTES, MAX_STARTS
 from tests.simulation.world import World
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ from ojs_aws.domain.access import Scope
 from ojs_aws.ports import IdGenerator, SetAside
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.clock import CountingIds, FakeClock
+from ojs_aws.testing.deployment import CountingIds, FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import BASE, Api
 from tests.aws import EmbeddedAws, changes_here, embedded

@@ -12,7 +12,7 @@ import pytest
 
 from ojs_aws.bootstrap import build_authentication
 from ojs_aws.domain.access import GRANTS, Scope
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws
 from tests.upgrade.scenario import (

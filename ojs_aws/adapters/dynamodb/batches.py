@@ -18,6 +18,15 @@ from itertools import count
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    deflate,
+    inflate,
+    number,
+    read_count,
+    read_string,
+    string,
+)
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.images import read_values
 from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
@@ -31,15 +40,6 @@ from ojs_aws.adapters.dynamodb.table import (
     put_part,
 )
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
-    Item,
-    deflate,
-    inflate,
-    number,
-    read_count,
-    read_string,
-    string,
-)
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Decision, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError

@@ -7,9 +7,9 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
-from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BulkDone, BulkRequest, OperationDone
 from ojs_aws.topology import BULK_PARTITION, OPERATION_PARTITION

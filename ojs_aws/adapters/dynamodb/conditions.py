@@ -8,7 +8,7 @@ from typing import Final
 
 from ojs_aws.adapters.aws_errors import answer_of, error_code, refusals
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import Item, read_string
+from ojs_aws.adapters.dynamodb.columns import Item, read_string
 from ojs_aws.adapters.errors import CANCELLED, translated
 
 CONDITION_FAILED: Final = "ConditionalCheckFailedException"

@@ -9,10 +9,7 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
-from ojs_aws.adapters.dynamodb.table import InTable, condition, in_index, item_key
-from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     Value,
     number,
@@ -21,6 +18,9 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
     unpacked,
 )
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, condition, in_index, item_key
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant

@@ -10,10 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
-from ojs_aws.adapters.dynamodb.table import InTable, item_key
-from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     Value,
     number,
@@ -22,7 +19,10 @@ from ojs_aws.adapters.dynamodb.values import (
     read_string,
     string,
 )
-from ojs_aws.domain.failure_groups import MAX_GROUPS, WINDOW_MS, FailureGroup, group_key
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, item_key
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.jobs.failure_groups import MAX_GROUPS, WINDOW_MS, FailureGroup, group_key
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueFailures
 

@@ -11,11 +11,11 @@ from ojs_aws.adapters.dynamodb import cron as cron_entries
 from ojs_aws.adapters.dynamodb import limits, schemas
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb import workers as worker_registry
+from ojs_aws.adapters.dynamodb.columns import Item, Value, read_string
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.queues import depths as queue_depths
 from ojs_aws.adapters.dynamodb.queues import registry as queue_registry
 from ojs_aws.adapters.dynamodb.queues import settings as queue_settings
-from ojs_aws.adapters.dynamodb.values import Item, Value, read_string
 from ojs_aws.adapters.dynamodb.workflows.codec import workflow_of
 from ojs_aws.topology import (
     BULK_PARTITION,

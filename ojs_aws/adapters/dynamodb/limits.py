@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
-from ojs_aws.adapters.dynamodb.table import Action, InTable, item_key, update_part
-from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     number,
     read_count,
@@ -19,6 +16,9 @@ from ojs_aws.adapters.dynamodb.values import (
     read_string,
     string,
 )
+from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
+from ojs_aws.adapters.dynamodb.table import Action, InTable, item_key, update_part
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, LimitScope, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList

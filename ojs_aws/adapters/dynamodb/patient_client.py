@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ojs_aws.adapters.attempts import had_no_effect, note_effect
 from ojs_aws.adapters.aws_errors import failures
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import Item
+from ojs_aws.adapters.dynamodb.columns import Item
 from ojs_aws.adapters.errors import is_contended
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.ports.request_scope import current_request

@@ -12,6 +12,14 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    number,
+    packed,
+    read_string,
+    string,
+    unpacked,
+)
 from ojs_aws.adapters.dynamodb.table import (
     InTable,
     any_failed,
@@ -20,14 +28,6 @@ from ojs_aws.adapters.dynamodb.table import (
     item_key,
     key_in,
     put_part,
-)
-from ojs_aws.adapters.dynamodb.values import (
-    Item,
-    number,
-    packed,
-    read_string,
-    string,
-    unpacked,
 )
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from ojs_aws.adapters.aws_errors import refusals
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, Value, string
 from ojs_aws.adapters.dynamodb.conditions import (
     CONDITION_CODE,
     ConditionFailedError,
@@ -19,7 +20,6 @@ from ojs_aws.adapters.dynamodb.conditions import (
     conditional,
 )
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, Value, string
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.topology import TABLE

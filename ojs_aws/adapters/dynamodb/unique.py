@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
-from ojs_aws.adapters.dynamodb.jobs.item_sizes import MAX_TRANSACTION_BYTES, check_new
+from ojs_aws.adapters.dynamodb.jobs.inserts import MAX_TRANSACTION_BYTES, check_new
 from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead
 from ojs_aws.adapters.dynamodb.jobs.store import places_left
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
@@ -27,7 +28,6 @@ from ojs_aws.adapters.dynamodb.table import (
     put_part,
     update_part,
 )
-from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
 from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.ports import MAX_ACTIONS, Admission, NotAdmittedError, TransactAction, UniqueLock

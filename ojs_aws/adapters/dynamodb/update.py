@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ojs_aws.adapters.dynamodb.values import Value, number
+from ojs_aws.adapters.dynamodb.columns import Value, number
 
 
 class Update:

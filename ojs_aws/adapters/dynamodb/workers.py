@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
-from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
-from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     number,
     packed,
@@ -21,6 +18,9 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
     unpacked,
 )
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ForeignWorkerError, WorkerInfo, WorkerReport
 

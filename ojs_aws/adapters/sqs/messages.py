@@ -1,4 +1,4 @@
-"""Implements the port MessageQueue over SQS."""
+"""Sends and receives messages over SQS, delayed ones for the tick among them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ HIDDEN: Final = "ApproximateNumberOfMessagesNotVisible"
 DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
 SOURCE: Final = "ojs_queue"
 """Attribute of an unreadable message: the OJS queue that it came from."""
-
 TRIES: Final = 2
 MISSING: Final = frozenset(
     {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NonExistentQueue"}
@@ -38,7 +37,6 @@ STALE: Final = frozenset(
     }
 )
 """Codes of a handle that is too old: somebody else holds the message, or nobody."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -207,3 +205,20 @@ def queue_arn(client: SQSClient, url_prefix: str, sqs_name: str) -> str:
     has_region = labels[0] == "sqs" and len(labels) > 2  # noqa: PLR2004 - sqs.<region>.<domain>
     region = labels[1] if has_region else client.meta.region_name
     return f"arn:{client.meta.partition}:sqs:{region}:{account}:{sqs_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SqsCronAlarms:
+    """Sends messages to a queue of their own; each contains only a cron job's name."""
+
+    client: SQSClient
+    url: str
+
+    def set(self, name: str, delay_s: int) -> None:
+        """Make one call; without a deployed queue, the next tick finds the entry."""
+        with translated("SendMessage"):
+            try:
+                self.client.send_message(QueueUrl=self.url, MessageBody=name, DelaySeconds=delay_s)
+            except refusals() as problem:
+                if error_code(problem) not in MISSING:
+                    raise

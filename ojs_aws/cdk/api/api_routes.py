@@ -1,9 +1,13 @@
-"""Makes the gateway's routes: few enough for a stack's limits, each to the function that serves it.
+"""Makes the gateway's routes, few enough for a stack, and limits how many change at a time.
 
 API Gateway takes 300 routes for an API, and CloudFormation 500 resources for a stack. So a feature
 is one greedy route to the function that serves most of it. What another function serves is a route
 of its own: a full match comes before a greedy one, and a method before ``ANY``. Whatever no
 operation has is answered by the function that it reaches, from the table of all operations.
+
+API Gateway takes ten requests a second that change an account's APIs, and forty at once.
+CloudFormation starts all resources that wait for nothing together, which are more than a hundred
+routes here, and a deployment fails once its repetitions are used up.
 """
 
 from __future__ import annotations
@@ -14,16 +18,21 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final
 
+import jsii
+from aws_cdk import IAspect
+from aws_cdk import aws_apigatewayv2 as gateway
+from constructs import IConstruct
+
 from ojs_aws.transport.http.routes import BASE, ROUTES, Group
 
 SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
 """The base path, and what some clients make of it."""
-
 ANY: Final = "ANY"
 GREEDY: Final = "{proxy+}"
-
 _Served = tuple[str, str, Group]
 """Method, path in API Gateway's notation, and the function of an operation."""
+AT_A_TIME: Final = 10
+"""Routes that are made or removed at a time."""
 
 
 def gateway_routes() -> Iterator[tuple[Group, str, str]]:
@@ -80,3 +89,20 @@ def _folded(operations: Iterable[_Served], main: Group) -> Iterator[tuple[Group,
             yield next(iter(groups.values())), ANY, path
             continue
         yield from ((group, method, path) for method, group in groups.items() if group is not main)
+
+
+@jsii.implements(IAspect)
+class RoutesInRows:
+    """Lets each route of an API wait for the one that stands ten places before it.
+
+    An aspect, since others add routes to the API as well, such as the dashboard's page. A route
+    that waits for another one is the same resource as before.
+    """
+
+    def visit(self, node: IConstruct) -> None:
+        """Order the routes when the API itself is visited."""
+        if not isinstance(node, gateway.HttpApi):
+            return
+        routes = [each for each in node.node.find_all() if isinstance(each, gateway.CfnRoute)]
+        for route, earlier in zip(routes[AT_A_TIME:], routes, strict=False):
+            route.add_resource_dependency(earlier)

@@ -17,9 +17,8 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
-from ojs_aws.cdk.api.api_routes import gateway_routes, public_routes
-from ojs_aws.cdk.api.route_order import RoutesInRows
-from ojs_aws.cdk.resources.findings import accept
+from ojs_aws.cdk.api.api_routes import RoutesInRows, gateway_routes, public_routes
+from ojs_aws.cdk.resources.storage import accept
 from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.routes import Group
 

@@ -1,11 +1,15 @@
-"""Makes buckets and queues of a deployment: encrypted, over TLS only, and never public."""
+"""Makes buckets and queues of a deployment, and accepts single findings on them.
+
+It stands in the resources' metadata, where cdk-nag looks for it: the constructs do not need it,
+and who runs it over an app of their own is not asked about what was decided here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from aws_cdk import Duration, RemovalPolicy, Tags
+from aws_cdk import CfnResource, Duration, RemovalPolicy, Tags
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -13,13 +17,29 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
-from constructs import Construct
+from constructs import Construct, IConstruct
 
-from ojs_aws.cdk.resources.findings import accept
 from ojs_aws.topology import MESSAGE_RETENTION_S, REMOVAL_TAG, REMOVED_WITH_STACK
 
+METADATA: Final = "cdk_nag"
+_RULES: Final = "rules_to_suppress"
 MAX_AGE_H: Final = 23
 """Age of a change at which it is given up, with a message: the stream drops it an hour later."""
+
+
+def accept(construct: IConstruct, rule: str, reason: str, findings: Sequence[str] = ()) -> None:
+    """Leave a resource as it is, against the advice of a rule.
+
+    :param construct: a resource, or the construct whose default child is one.
+    :param rule: such as ``AwsSolutions-SQS3``.
+    :param findings: those meant, as regular expressions, of a rule that has several; none: all.
+    """
+    resource = cast("CfnResource", construct.node.default_child or construct)
+    known = resource.get_metadata(METADATA) or {_RULES: []}
+    entry: dict[str, object] = {"id": rule, "reason": reason}
+    if findings:
+        entry["applies_to"] = [{"regex": f"/{finding}/"} for finding in findings]
+    resource.add_metadata(METADATA, {_RULES: [*known[_RULES], entry]})
 
 
 def private_bucket(  # noqa: PLR0913 - what a bucket is

@@ -99,7 +99,7 @@ def documents(
     begin = _instant(out, since)
 
     def bring_back(clients: AwsClients) -> int:
-        from ojs_aws.adapters.s3.document_restore import DeletedDocuments
+        from ojs_aws.adapters.s3.documents import DeletedDocuments
 
         pages = DeletedDocuments(clients.s3(), bucket).bring_back(begin, is_dry=dry_run)
         total = 0

@@ -12,7 +12,7 @@ from ojs_aws.domain.timestamps import format_instant, instant_of
 
 if TYPE_CHECKING:
     from ojs_aws.client.timer import Timer
-    from ojs_aws.client.transports.transport import Transport
+    from ojs_aws.client.transports.requests import Transport
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.json_text import RawJson
 

@@ -16,7 +16,7 @@ from ojs_aws.client.transports.answers import (
     unwrapped,
 )
 from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
-from ojs_aws.domain.job_durations import Duration
+from ojs_aws.domain.jobs.attributes import Duration
 
 if TYPE_CHECKING:
     from ojs_aws.domain.json_text import RawJson

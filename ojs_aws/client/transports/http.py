@@ -8,8 +8,7 @@ from typing import Final
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.answers import Answer, objects_in, text_in
 from ojs_aws.client.transports.connection import HttpConnection
-from ojs_aws.client.transports.requests import RouteRequest
-from ojs_aws.client.transports.transport import ask_to_change
+from ojs_aws.client.transports.requests import RouteRequest, ask_to_change
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.json_text import assemble, assemble_array

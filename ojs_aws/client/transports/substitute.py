@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from ojs_aws.client.results import Stored
     from ojs_aws.client.transports.answers import Answer
-    from ojs_aws.client.transports.requests import RouteRequest
-    from ojs_aws.client.transports.transport import Transport
+    from ojs_aws.client.transports.requests import RouteRequest, Transport
     from ojs_aws.domain.envelope import Job
 
 

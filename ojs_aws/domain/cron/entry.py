@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain.cron.zones import DEFAULT_TIMEZONE
+from ojs_aws.domain.cron.occurrences import DEFAULT_TIMEZONE
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 

@@ -69,7 +69,7 @@ _UNIT_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 def parse_schedule(expression: str, timezone: str) -> Schedule:
     """Read an expression.
 
-    :param timezone: one that :func:`~ojs_aws.domain.cron.zones.check_timezone` accepts.
+    :param timezone: one that :func:`~ojs_aws.domain.cron.occurrences.check_timezone` accepts.
     :raises InvalidRequestError: naming the field of the expression, what it holds and what it may.
     """
     text = expression.strip()

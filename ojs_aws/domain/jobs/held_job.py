@@ -1,4 +1,4 @@
-"""Changes a job that a worker holds: heartbeats, progress and checkpoints; its state stays.
+"""Changes a job that a worker holds: heartbeats, progress, checkpoints; for one attempt.
 
 The waiting list shows an active job at its due time, or before it. To move that row costs two write
 units, so a heartbeat leaves it where it is while its time is still far off: nobody looks at a row
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState, Reservation
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.lifecycle import require
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.timestamps import Instant
@@ -21,11 +20,44 @@ from ojs_aws.domain.timestamps import Instant
 ROW_REST: Final = 2, 5
 """The part of an extension that must lie before a row which a heartbeat leaves where it is: of
 three intervals a little more than one, so that the next heartbeat may be late by a fifth of it."""
-
 ASSUMED_SILENCE_MS: Final = 45_000
 """How long a worker that beats may be silent, unless it is known how often it does: three times 15
 seconds (core, sections 7.5.1 and 7.5.4). Its second heartbeat gives it a pace, and then its row
 must not be later than that; so the row of its first one may be as early."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRef:
+    """Names one attempt of a job. What it leaves empty is not checked.
+
+    A number alone may come again: an operator's retry counts from 0. The id of the reservation
+    never does.
+
+    :ivar reservation_id: what FETCH answered with the job; None where the report does not say it.
+    :ivar attempt: the number of the attempt; None where the report does not say it.
+    """
+
+    reservation_id: str | None = None
+    attempt: int | None = None
+
+    def is_running(self, job: JobRecord) -> bool:
+        """Return True if this names the job's running attempt."""
+        held = job.reservation
+        if held is None:
+            return False
+        if self.reservation_id is not None and self.reservation_id != held.id:
+            return False
+        return self.attempt is None or self.attempt == job.attempt
+
+
+ANY_ATTEMPT: Final = AttemptRef()
+"""Names no attempt: whichever is running."""
+
+
+def attempt_of(job: JobRecord) -> AttemptRef:
+    """Return a reference to the running attempt of a claimed job, for later reports."""
+    held = job.reservation
+    return AttemptRef(reservation_id=held.id or None if held else None, attempt=job.attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from ojs_aws.domain.error_details import wrong_state
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef
 
 
 @dataclass(frozen=True, slots=True)

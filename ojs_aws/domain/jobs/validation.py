@@ -24,8 +24,8 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
     UnsupportedError,
 )
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.domain.timestamps import (

@@ -10,8 +10,8 @@ from typing import Final
 
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
+from ojs_aws.domain.job_policies import Limit, OnLimit, Window
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limit import Limit, OnLimit, Window
 from ojs_aws.domain.limits.rules import Bucket, queue_key
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_duration, parse_timestamp
 

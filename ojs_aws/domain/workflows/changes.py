@@ -12,7 +12,6 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import progress
-from ojs_aws.domain.workflows.causes import worth_keeping
 from ojs_aws.domain.workflows.events import end_events, step_events
 from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
 from ojs_aws.domain.workflows.progress import StepState
@@ -22,6 +21,7 @@ from ojs_aws.domain.workflows.workflow import (
     Workflow,
     WorkflowEvent,
     WorkflowState,
+    worth_keeping,
 )
 
 MAX_MESSAGE: Final = 1000

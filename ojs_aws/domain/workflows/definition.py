@@ -22,8 +22,13 @@ from ojs_aws.domain.json_text import (
     parse_array,
     parse_object,
 )
-from ojs_aws.domain.workflows.dependencies import CALLBACK_TYPE, Dependencies, cycle_among
-from ojs_aws.domain.workflows.faults import Faults, text_of
+from ojs_aws.domain.workflows.dependencies import (
+    CALLBACK_TYPE,
+    Dependencies,
+    Faults,
+    cycle_among,
+    text_of,
+)
 from ojs_aws.domain.workflows.graph import Graph, Kind, Step, Trigger
 
 MAX_JOBS: Final = 10_000

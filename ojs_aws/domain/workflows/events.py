@@ -8,10 +8,9 @@ from typing import Final
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import progress
-from ojs_aws.domain.workflows.causes import cause
 from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
 from ojs_aws.domain.workflows.progress import StepState
-from ojs_aws.domain.workflows.workflow import Ended, Workflow, WorkflowEvent, WorkflowState
+from ojs_aws.domain.workflows.workflow import Ended, Workflow, WorkflowEvent, WorkflowState, cause
 
 _LINEAR: Final = frozenset({Kind.CHAIN, Kind.DAG})
 

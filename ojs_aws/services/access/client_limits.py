@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.limits.clients import ClientRate, Standing
+from ojs_aws.domain.limits.rules import ClientRate, Standing
 from ojs_aws.ports import ClientBuckets, Clock
 
 MAX_CLIENTS: Final = 10_000

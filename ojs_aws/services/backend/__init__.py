@@ -89,7 +89,7 @@ class Backend(Foundation):
     def findings(self) -> Findings:
         """Return the service that finds what needs attention."""
         from ojs_aws.services.system.findings import Findings
-        from ojs_aws.services.system.missing_handlers import MissingHandlers
+        from ojs_aws.services.system.job_findings import MissingHandlers
         from ojs_aws.services.system.worker_deaths import WorkerDeaths
         from ojs_aws.services.system.worker_findings import WorkerFindings
 
@@ -113,7 +113,7 @@ class Backend(Foundation):
             return None
         from functools import cache
 
-        from ojs_aws.domain.limits.clients import ClientRate
+        from ojs_aws.domain.limits.rules import ClientRate
         from ojs_aws.services.access.client_limits import ClientRateLimits
 
         per_s = settings.client_rate_per_s

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.jobs import JobServices
-    from ojs_aws.services.bulk.by_filter import BulkByFilter
+    from ojs_aws.services.bulk.by_filter import BulkByFilter, BulkPriority
     from ojs_aws.services.bulk.changes import BulkChanges
     from ojs_aws.services.bulk.engine import BulkEngine
     from ojs_aws.services.bulk.enqueue import BulkEnqueue
     from ojs_aws.services.bulk.idempotency import CompletionEvents, IdempotentRequests
-    from ojs_aws.services.bulk.priority import BulkPriority
 
 
 class BulkServices:
@@ -56,7 +55,7 @@ class BulkServices:
     @cached_property
     def priority(self) -> BulkPriority:
         """Return the service that gives the jobs of a filter a priority."""
-        from ojs_aws.services.bulk.priority import BulkPriority
+        from ojs_aws.services.bulk.by_filter import BulkPriority
 
         return BulkPriority(self.engine, self._jobs.search)
 

@@ -27,7 +27,7 @@ class DeadLetterServices:
     @property
     def _search(self) -> DeadLetterSearch:
         from ojs_aws.services.dead_letters.search import DeadLetterSearch
-        from ojs_aws.services.jobs.list_counts import ListCounts
+        from ojs_aws.services.jobs.job_lists import ListCounts
 
         ports = self._shared.ports
         counts = ListCounts(ports.store, ports.tallies)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import JobMessages
-from ojs_aws.services.workers.drain_state import DrainState
-from ojs_aws.services.workers.liveness import VisibilityTimeouts
+from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings

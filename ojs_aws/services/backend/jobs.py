@@ -162,7 +162,7 @@ class JobServices:
     @cached_property
     def search(self) -> JobSearch:
         """Return the service that finds jobs for operators."""
-        from ojs_aws.services.jobs.list_counts import ListCounts
+        from ojs_aws.services.jobs.job_lists import ListCounts
         from ojs_aws.services.jobs.search import JobSearch
 
         ports = self._shared.ports

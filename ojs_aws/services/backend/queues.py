@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.queues.backpressure import Backpressure
     from ojs_aws.services.queues.config_admin import QueueConfigAdmin
-    from ojs_aws.services.queues.counters import QueueCounters
-    from ojs_aws.services.queues.depth_recount import DepthRecount
+    from ojs_aws.services.queues.counters import DepthRecount, QueueCounters
     from ojs_aws.services.queues.purge import PurgeQueue
     from ojs_aws.services.queues.push_settings import PushSettingsCache
     from ojs_aws.services.queues.rules import QueueRules
@@ -115,7 +114,7 @@ class QueueServices:
     @cached_property
     def depth_recount(self) -> DepthRecount:
         """Return the service that keeps the counters of bounded queues true."""
-        from ojs_aws.services.queues.depth_recount import DepthRecount
+        from ojs_aws.services.queues.counters import DepthRecount
 
         return DepthRecount(self._shared.ports.depths, self._shared.clock)
 

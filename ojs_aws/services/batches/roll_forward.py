@@ -18,7 +18,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, Batches, OpenBatch, StagedJob
 from ojs_aws.ports.batches import LogLostError
 from ojs_aws.ports.for_each import ForEach, in_order
-from ojs_aws.services.batches.steps import RollForwardReport, StoredJob
+from ojs_aws.services.batches.outcomes import RollForwardReport, StoredJob
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:

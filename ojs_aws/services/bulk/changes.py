@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, NotAdmittedError
 from ojs_aws.services.bulk.by_filter import narrowed

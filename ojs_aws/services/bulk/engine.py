@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error, wrong_state
 from ojs_aws.domain.errors import (
@@ -25,7 +25,6 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
-from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found

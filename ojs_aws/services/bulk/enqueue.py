@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import (
     EnqueueRejectedError,
     OjsError,
 )
-from ojs_aws.services.batches.errors import check_count
+from ojs_aws.services.batches.outcomes import check_count
 from ojs_aws.services.bulk.engine import BUDGET_MS
 from ojs_aws.services.jobs.messages import JobMessages
 

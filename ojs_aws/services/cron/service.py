@@ -18,8 +18,8 @@ from ojs_aws.domain.cron.entry import (
     Occurrence,
     OverlapPolicy,
 )
+from ojs_aws.domain.cron.occurrences import check_timezone
 from ojs_aws.domain.cron.schedule import check_schedule
-from ojs_aws.domain.cron.zones import check_timezone
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.error_details import unknown_cron
 from ojs_aws.domain.errors import (

@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.error_details import field_error, not_found, wrong_state
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.authors import by_hand
 from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, JobStore, StaleJobError
-from ojs_aws.services.dead_letters.override import EnvelopeOverride
+from ojs_aws.services.dead_letters.replay_rules import EnvelopeOverride
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import JobMessages

@@ -29,7 +29,7 @@ from ojs_aws.ports import (
 from ojs_aws.services.dead_letters.replay_rules import ReplayRule
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.job_errors import JobErrors
-from ojs_aws.services.jobs.list_stop import ListStop
+from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
 

@@ -35,12 +35,11 @@ from ojs_aws.ports import (
     QueueSettings,
     WorkerInfo,
 )
-from ojs_aws.services.events.bulk import bulk_events
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.limits import limit_events
-from ojs_aws.services.events.operations import operation_events
+from ojs_aws.services.events.operations import bulk_events, operation_events
 from ojs_aws.services.events.queues import pressure_events, queue_events, settings_events
 from ojs_aws.services.events.schemas import schema_events
 from ojs_aws.services.events.workers import worker_events

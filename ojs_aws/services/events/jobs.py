@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from ojs_aws.domain.actor import read_actor
+from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.failures import DEFAULT_TYPE, render_failure
 from ojs_aws.domain.jobs.lifecycle import is_requeue
-from ojs_aws.domain.jobs.tracing import trace_of
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.events.commit import Commit, MadeEvent

@@ -16,7 +16,7 @@ from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import JobStore, ListedJob, Page
-from ojs_aws.services.jobs.list_stop import PAGE, ListStop
+from ojs_aws.services.jobs.job_lists import PAGE, ListStop
 
 LOOK_AHEAD: Final = 10
 """Rows of each further list that a walk reads to know whether anything follows a full page."""

@@ -11,7 +11,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import AlreadyStoredError, Clock, JobStore, Limits
-from ojs_aws.services.batches.errors import TransactionTooLargeError, at_index
+from ojs_aws.services.batches.outcomes import TransactionTooLargeError, at_index
 from ojs_aws.services.jobs.idempotency import id_taken, is_same_envelope
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.jobs.push_result import PushResult, push_result_of

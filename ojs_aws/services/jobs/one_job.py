@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines, lifecycle
-from ojs_aws.domain.jobs.authors import by_hand
-from ojs_aws.domain.jobs.results import as_of
+from ojs_aws.domain.jobs.outcomes import as_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChange, JobChanger, found

@@ -6,9 +6,8 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
-from ojs_aws.domain.jobs.checkpoints import opened
 from ojs_aws.domain.jobs.failures import render_failure
-from ojs_aws.domain.jobs.results import ended_at, expires_at
+from ojs_aws.domain.jobs.outcomes import ended_at, expires_at, opened
 from ojs_aws.domain.json_text import (
     RawJson,
     assemble,

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import (
     ResultPrunedError,
 )
 from ojs_aws.domain.job import JobRecord, size_of
-from ojs_aws.domain.jobs.results import ended_at, expires_at, is_pruned
+from ojs_aws.domain.jobs.outcomes import ended_at, expires_at, is_pruned
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.jobs.change import JobChanger

@@ -15,8 +15,8 @@ from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, invalid
 from ojs_aws.domain.error_details import not_found
 from ojs_aws.domain.errors import ConflictError, JsonValue, NotFoundError
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import effective
 from ojs_aws.domain.limits.rules import Bucket, queue_key
 from ojs_aws.domain.queues.config import (

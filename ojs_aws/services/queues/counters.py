@@ -1,4 +1,4 @@
-"""Counts what queues did, from the committed changes in the table's stream.
+"""Counts what queues did and hold, and counts again what is quiet.
 
 One write for each queue and minute of a batch: what the queue did, and what it holds now. A change
 counts once it will not come again, so a repeat costs nothing but after a process died between this
@@ -10,17 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queues.tallies import Tally, minute_of
-from ojs_aws.domain.queues.totals import StreamLag
+from ojs_aws.domain.queues.config import DEFAULT_POLICY
+from ojs_aws.domain.queues.tallies import StreamLag, Tally, minute_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Tallies
+from ojs_aws.ports import Clock, Depth, Depths, QueueSettings, QueueState, Tallies
 
 _log = logging.getLogger(__name__)
+QUIET_MS: Final = 45_000
+"""How long nothing was counted of a queue before its lists are believed: longer than the index
+lags, and than any request takes; ticks are a minute apart, and one of them may come twice."""
+RECOUNTED: Final = 1_000_000
+"""Jobs that a recount goes through at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +73,82 @@ class QueueCounters:
                 self.tallies().add(queue, minute, tally, token, StreamLag(now, now - oldest))
             except OjsError:
                 _log.warning("Could not count what queue %s did", queue, exc_info=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DepthRecount:
+    """Counts the jobs of bounded queues from their lists."""
+
+    depths: Callable[[], Depths]
+    clock: Clock
+    _quiet: dict[str, tuple[Depth, Instant]] = field(default_factory=dict)
+
+    def bound(self, queue: str, bound: int | None) -> None:
+        """Begin to count a queue that has a bound now, or stop it where it has none."""
+        depths = self.depths()
+        if bound is None:
+            depths.forget(queue)
+            return
+        if depths.load(queue) is None:
+            self._begin(queue)
+
+    def _begin(self, queue: str) -> None:
+        """Count what the lists hold, unless somebody began before."""
+        depths = self.depths()
+        depths.correct(queue, depths.count(queue, RECOUNTED), None)
+
+    def tick(
+        self, settings: Iterable[QueueSettings], used: Callable[[], Iterable[str]] = tuple
+    ) -> dict[str, int]:
+        """Recount the bounded queues that were quiet; return by how much each one was wrong.
+
+        :param settings: what was set for each queue, and the default policy.
+        :param used: names of the queues there are; asked for where the default policy has a bound.
+        """
+        corrected = {}
+        for queue in _bounded({each.queue: each for each in settings}, used):
+            try:
+                error = self.recount(queue)
+            except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
+                _log.exception("Could not recount queue %s", queue)
+                continue
+            if error:
+                corrected[queue] = error
+        return corrected
+
+    def recount(self, queue: str) -> int | None:
+        """Correct the counter of a bounded queue that nothing was counted of for a while.
+
+        Then nothing is on its way either, and what the lists hold is the truth. One that is not
+        counted yet, because it has its bound from the default policy, is counted from now on.
+
+        :returns: by how much it was wrong; None where nobody looked.
+        """
+        depths = self.depths()
+        now = depths.load(queue)
+        before = self._quiet.get(queue)
+        if now is None:
+            self._begin(queue)
+            return None
+        if before is None or before[0].version != now.version:
+            self._quiet[queue] = now, self.clock.now()
+            return None
+        if self.clock.now() < before[1] + QUIET_MS:
+            return None
+        counted = depths.count(queue, RECOUNTED)
+        if counted != now.jobs and depths.correct(queue, counted, now):
+            return now.jobs - counted
+        return 0
+
+
+def _bounded(settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[str]]) -> list[str]:
+    """Return the queues that have a bound, of their own or by the default policy."""
+    default = settings.get(DEFAULT_POLICY)
+    is_default = default is not None and default.members.get("max_size") is not None
+    names = {*settings, *(used() if is_default else ())} - {DEFAULT_POLICY}
+    return sorted(
+        name
+        for name in names
+        if (own := settings.get(name)) is None
+        or (own.state is not QueueState.DELETED and (is_default or "max_size" in own.members))
+    )

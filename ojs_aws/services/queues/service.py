@@ -29,7 +29,7 @@ from ojs_aws.ports import (
     QueueRegistry,
     Triggers,
 )
-from ojs_aws.services.jobs.list_stop import ListStop
+from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
 
 MAX_WOKEN: Final = 1000

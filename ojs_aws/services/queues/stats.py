@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, minute_of, total
-from ojs_aws.domain.queues.totals import DAY_MS
+from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, Tally, minute_of, total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Count, JobList, JobStore, Tallies
-from ojs_aws.services.jobs.list_stop import ListStop
+from ojs_aws.services.jobs.job_lists import ListStop
 
 HOUR_MINUTES: Final = 60
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import FAILED, Event
-from ojs_aws.domain.failure_groups import FailureGroup, failure_group, window_of
+from ojs_aws.domain.jobs.failure_groups import FailureGroup, failure_group, window_of
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, FailureGroups

@@ -16,14 +16,14 @@ from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees, Severity
-from ojs_aws.services.system.growing_backlogs import growing_backlogs
+from ojs_aws.services.system.job_findings import growing_backlogs
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
 
 if TYPE_CHECKING:
     from ojs_aws.ports import JobStore, ListedJob, QueueRegistry
     from ojs_aws.services.jobs.why import Why
     from ojs_aws.services.system.failure_groups import FailureStatistics
-    from ojs_aws.services.system.missing_handlers import MissingHandlers
+    from ojs_aws.services.system.job_findings import MissingHandlers
     from ojs_aws.services.system.statistics import Statistics
     from ojs_aws.services.system.worker_deaths import WorkerDeaths
     from ojs_aws.services.system.worker_findings import WorkerFindings

@@ -14,8 +14,7 @@ from typing import Final
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, minute_of, total
-from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
+from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, minute_of, total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, QueueRegistry
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts, QueueStatistics

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ojs_aws.domain.errors import JsonValue
-    from ojs_aws.domain.failure_groups import FailureGroup
     from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.jobs.failure_groups import FailureGroup
     from ojs_aws.ports import JobStore
     from ojs_aws.services.system.failure_groups import FailureReport
 

@@ -10,7 +10,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import span_text
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode
-from ojs_aws.services.system.hung_jobs import hung_jobs
+from ojs_aws.services.system.job_findings import hung_jobs
 from ojs_aws.services.workers.service import STALE, queues_of, slots_of, state_of
 
 if TYPE_CHECKING:

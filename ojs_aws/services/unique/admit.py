@@ -24,7 +24,7 @@ from ojs_aws.ports import (
     UniqueJobs,
     UniqueLock,
 )
-from ojs_aws.services.batches.errors import TransactionTooLargeError
+from ojs_aws.services.batches.outcomes import TransactionTooLargeError
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.unique.entries import (
     Admitted,

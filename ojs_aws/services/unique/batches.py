@@ -24,8 +24,7 @@ from ojs_aws.ports import (
     UniqueLock,
 )
 from ojs_aws.ports.for_each import ForEach
-from ojs_aws.services.batches.errors import BatchDecidedError, at_index
-from ojs_aws.services.batches.steps import StoredJob
+from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob, at_index
 from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness, contended
 from ojs_aws.services.unique.entries import (
     Admitted,

@@ -11,7 +11,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy
 from ojs_aws.ports import Admission, UniqueLock
-from ojs_aws.services.batches.errors import at_index
+from ojs_aws.services.batches.outcomes import at_index
 from ojs_aws.services.jobs.idempotency import id_taken
 
 

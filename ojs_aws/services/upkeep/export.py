@@ -13,7 +13,7 @@ from typing import Final
 
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, JsonValue
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.results import ended_at
+from ojs_aws.domain.jobs.outcomes import ended_at
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.ports import JobStore

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, LastTick, QueueInfo, QueueRegistry
-from ojs_aws.services.batches.steps import RollForwardReport
+from ojs_aws.services.batches.outcomes import RollForwardReport
 from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep
 
 MAX_OLDEST: Final = 20

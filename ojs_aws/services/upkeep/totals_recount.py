@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.queues.tallies import MINUTE_MS, minute_of
-from ojs_aws.domain.queues.totals import DAY_MS, QueueTotals
+from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, QueueTotals, minute_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Marks, Tallies
 from ojs_aws.ports.queues import HANDLED_MARK

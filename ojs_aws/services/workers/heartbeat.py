@@ -13,7 +13,7 @@ from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT, AttemptRef
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef
 from ojs_aws.domain.jobs.holder import Holder, check_holder
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
@@ -25,8 +25,8 @@ from ojs_aws.ports import (
 )
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
-from ojs_aws.services.workers.drain_state import DrainState
 from ojs_aws.services.workers.liveness import (
+    DrainState,
     KnownLengths,
     VisibilityTimeouts,
     alive_until,

@@ -1,10 +1,15 @@
-"""Computes how long a reservation lasts, and when a silent worker counts as dead.
+"""Computes how long a worker lives, and remembers which ones get no new jobs.
 
 A worker that promises an interval, or has beaten twice, is found dead after three missed
 heartbeats, however long its reservations are (core, section 7.5.4; worker protocol, section 10).
 Nothing looks for dead workers: each reservation carries the instant up to which its worker was
 alive, and the queue's waiting list is ordered by it like by any other deadline (decision 9). One
 heartbeat alone gives no pace: it extends the reservation (decision 100).
+
+Quiet workers stop fetching by themselves; that is their part of the protocol (section 6.6). This
+is the backend's: a process that has just answered a worker's heartbeat remembers that it drains,
+and gives it nothing (ojs-graceful-shutdown, section 5.1). Looking every worker up at each FETCH
+would cost a read per job.
 """
 
 from __future__ import annotations
@@ -15,29 +20,20 @@ from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.held_job import (
-    ASSUMED_SILENCE_MS,
-    ROW_REST,
-    Extension,
-    length_of,
-)
+from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS, ROW_REST, Extension, length_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo
 
 MISSED_HEARTBEATS: Final = 3
 """Heartbeats that a worker may miss before it counts as dead (core, section 7.5.4)."""
-
 ASSUMED_INTERVAL_MS: Final = ASSUMED_SILENCE_MS // MISSED_HEARTBEATS
 """The shortest interval that is measured between two heartbeats (core, section 7.5.1)."""
-
 MIN_INTERVAL_MS: Final = 100
 MAX_INTERVAL_MS: Final = 3_600_000
-
-
 SPREAD_TENTHS: Final = 11
 """By how much the time between two heartbeats may exceed the last one, in tenths of it."""
-
 MAX_LEARNED: Final = 10_000
+MAX_REMEMBERED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +198,24 @@ def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) ->
     if worker.interval_ms is None:
         silence = max(silence, requested_ms or 0)
     return Instant(worker.last_seen + silence)
+
+
+@dataclass(frozen=True, slots=True)
+class DrainState:
+    """Remembers draining workers until they count as dead, or no longer drain."""
+
+    _until: dict[str, Instant] = field(default_factory=dict)
+
+    def note(self, worker: WorkerInfo) -> None:
+        """Remember, or forget, a worker that just sent a heartbeat."""
+        self._until.pop(worker.id, None)
+        if not worker.is_draining:
+            return
+        while len(self._until) >= MAX_REMEMBERED:  # the oldest first
+            self._until.pop(next(iter(self._until)), None)
+        self._until[worker.id] = Instant(worker.last_seen + silence_ms(worker))
+
+    def holds(self, worker_id: str, now: Instant) -> bool:
+        """Return whether a worker is known to drain."""
+        until = self._until.get(worker_id)
+        return until is not None and now < until

@@ -19,8 +19,7 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPlan
-from ojs_aws.services.workflows.job_end import JobEnd, in_writes, job_end_of
-from ojs_aws.services.workflows.write import WorkflowWrite
+from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, in_writes, job_end_of
 
 if TYPE_CHECKING:
     from ojs_aws.ports import Workflows

@@ -11,7 +11,7 @@ from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, OjsError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflows.definition import Definition
-from ojs_aws.domain.workflows.faults import MAX_FAULTS, refusal
+from ojs_aws.domain.workflows.dependencies import MAX_FAULTS, refusal
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
 from ojs_aws.services.jobs.push_result import raise_swallowed, rejecting
@@ -66,7 +66,7 @@ def pass_middleware(
         called once, when all have come through.
     :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
     """
-    from ojs_aws.middleware.event_loop import run_in_loop  # imports asyncio
+    from ojs_aws.middleware.sync_context import run_in_loop  # imports asyncio
 
     index_of = {made.job_id(index): index for index in definition.jobs}
     jobs = []

@@ -10,15 +10,15 @@ from ojs_aws.client import Client, SyncClient
 from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.http import HttpTransport
 from ojs_aws.client.transports.substitute import activate, deactivate
-from ojs_aws.testing.execution_assertions import ExecutionAssertions
 from ojs_aws.testing.handlers import JobHandlers
 from ojs_aws.testing.jobs import EnqueuedJob
-from ojs_aws.testing.place import Place
+from ojs_aws.testing.outcome_assertions import ExecutionAssertions
 from ojs_aws.testing.server.child import ServerChild, ServerError
 from ojs_aws.testing.server.settings import checked_settings
 from ojs_aws.testing.server.transport import ThreadedTransport
 from ojs_aws.testing.server.waits import Waits
 from ojs_aws.testing.server.worker_thread import Handlers, WorkerThread, worker_for
+from ojs_aws.testing.substitution import Place
 from ojs_aws.worker.polling import Worker
 
 

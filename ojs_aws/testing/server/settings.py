@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.config import describe_settings
-from ojs_aws.testing.spelling import nearest
+from ojs_aws.testing.mistakes import nearest
 
 PREFIX: Final = "OJS_"
 

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.answers import Answer
-from ojs_aws.client.transports.requests import RouteRequest
-from ojs_aws.client.transports.transport import Transport
+from ojs_aws.client.transports.requests import RouteRequest, Transport
 from ojs_aws.domain.envelope import Job
 
 R = TypeVar("R")

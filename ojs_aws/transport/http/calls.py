@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
-from ojs_aws.domain.jobs.tracing import trace_of
+from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.json_text import Member, parse_object
 from ojs_aws.transport.http.json_of import JsonOf, T_co, json_of
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.errors import RateLimitedError
-from ojs_aws.domain.limits.clients import ClientRate, Standing
+from ojs_aws.domain.limits.rules import ClientRate, Standing
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import Middleware, Next
 from ojs_aws.transport.http.request_middleware import RATE_HEADERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ojs_aws.adapters.dynamodb.access.api_keys import DynamoApiKeys
+from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
 from ojs_aws.domain.access import Scope
 from ojs_aws.services.access.api_keys import KeyBook
 from tests.faults.running import Scenario

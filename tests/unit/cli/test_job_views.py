@@ -13,7 +13,7 @@ from ojs_aws.cli.job_views import doing_text
 from ojs_aws.cli.terminal.options import with_ages
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.domain.failure_groups import failure_group, window_of
+from ojs_aws.domain.jobs.failure_groups import failure_group, window_of
 from tests.commands import run_command
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli

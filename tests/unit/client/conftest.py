@@ -7,7 +7,7 @@ import pytest
 from ojs_aws.client import Client
 from ojs_aws.client.transports.http import HttpTransport
 from ojs_aws.client.transports.in_process import InProcessTransport
-from ojs_aws.client.transports.transport import Transport
+from ojs_aws.client.transports.requests import Transport
 from tests.simulation.world import World
 from tests.unit.client.doubles import ApiServer, FakeTimer
 

@@ -12,8 +12,7 @@ import pytest
 from ojs_aws.client import Client, SyncClient, batch, chain, dag, group
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.job_attributes import PARAMETERS, JobAttributes
-from ojs_aws.domain.job_durations import JobDurations
+from ojs_aws.domain.jobs.attributes import PARAMETERS, JobAttributes, JobDurations
 from tests.simulation.world import World
 from tests.unit.client.doubles import FakeServer
 

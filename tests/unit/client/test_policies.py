@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ojs_aws import Job, RateLimit, RetryPolicy, UniquePolicy
-from ojs_aws.client.retry_schedule import short
+from ojs_aws.client.retry_rules import short
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.middleware import DeduplicationMiddleware

@@ -11,8 +11,7 @@ import pytest
 
 from ojs_aws.client import Client, SyncClient
 from ojs_aws.client.areas.attributes import Areas
-from ojs_aws.client.loop_thread import LoopThread
-from ojs_aws.client.synchronous import SIDES
+from ojs_aws.client.loop_thread import SIDES, LoopThread
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
 from scripts.sync_stub import STUB, stub

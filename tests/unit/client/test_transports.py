@@ -12,10 +12,10 @@ import pytest
 from ojs_aws.client import Client
 from ojs_aws.client.transports.http import HttpTransport
 from ojs_aws.client.transports.in_process import InProcessTransport
-from ojs_aws.client.transports.transport import Transport
+from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.testing.clock import CountingIds
+from ojs_aws.testing.deployment import CountingIds
 from tests.simulation.world import World
 from tests.unit.client.calls import CALLS, MISTAKES, Make, furnished, prepared
 from tests.unit.client.doubles import ApiServer, FakeTimer

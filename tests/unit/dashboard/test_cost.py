@@ -13,8 +13,8 @@ import boto3
 import pytest
 
 from benchmarks.units import Meter
+from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.queues.tallies import DynamoTallies
-from ojs_aws.adapters.dynamodb.values import item_bytes
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.dashboard import files
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind

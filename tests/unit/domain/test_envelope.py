@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidPayloadError, InvalidRequestError, JsonValue
-from ojs_aws.domain.job_arguments import Priority
+from ojs_aws.domain.jobs.arguments import Priority
 from ojs_aws.domain.json_text import RawJson, decode, encode, parse_object, stored_texts
 
 TEXT = (

@@ -16,7 +16,7 @@ import pytest
 from ojs_aws.local import event_streams
 from ojs_aws.local.event_streams import HEARTBEAT, EventStreams
 from ojs_aws.local.lambdas import HttpAnswer
-from ojs_aws.local.signals import RECORDS
+from ojs_aws.local.patches import RECORDS
 from tests.load import HUNG_S
 from tests.output import Output
 from tests.unit.local.test_local_server import free_port, start

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ojs_aws.client import Client
 from ojs_aws.client.results import Stored
-from ojs_aws.client.transports.transport import Transport
+from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.base import drive
 from ojs_aws.middleware.chain.enqueue import EnqueueChain

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from ojs_aws.client import Client
 from ojs_aws.client.transports.in_process import InProcessTransport
-from ojs_aws.client.transports.transport import Transport
+from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson

@@ -26,8 +26,7 @@ from ojs_aws.pricing import (
     million,
 )
 from ojs_aws.pricing.estimate import API_GB, GB, STREAM_MS, STREAM_RECORD_MS
-from ojs_aws.pricing.logs import STREAM_LOG
-from ojs_aws.pricing.units import STREAM_BATCH, fetch_reads, is_in_s3, life_units
+from ojs_aws.pricing.units import STREAM_BATCH, STREAM_LOG, fetch_reads, is_in_s3, life_units
 
 DOCS: Final = Path(__file__).resolve().parents[3] / "docs"
 PAGE: Final = (DOCS / "costs.md").read_text("utf-8")

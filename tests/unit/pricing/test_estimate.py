@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.pricing import BUSY_RATE, PRICES, Workload, estimate, million, standing
-from ojs_aws.pricing.changes import changes_of
-from ojs_aws.pricing.logs import ACCESS_LOG, SOURCE_LOG
+from ojs_aws.pricing.units import ACCESS_LOG, SOURCE_LOG, changes_of
 
 README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
 

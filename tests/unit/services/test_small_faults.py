@@ -18,7 +18,7 @@ from ojs_aws.ports import QueueMissingError, WorkerInfo
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.schemas.registry import SchemaRegistration
-from ojs_aws.services.workflows.job_end import job_end_of
+from ojs_aws.services.workflows.write import job_end_of
 from tests.job_steps import active
 from tests.simulation.world import World
 from tests.unit.services.test_overtaken_requests import REFUSED, before, refuse

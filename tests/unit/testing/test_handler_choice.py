@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_aws import Jobs
-from ojs_aws.testing.faults import FaultyHandlers
-from ojs_aws.testing.handlers import DeclaredHandlers, JobHandlers
+from ojs_aws.testing.handlers import DeclaredHandlers, FaultyHandlers, JobHandlers
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.worker.registry import HandlerRegistry, NoHandlerError
 

@@ -13,9 +13,9 @@ import pytest
 from ojs_aws import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.context import CURRENT_JOB
-from ojs_aws.testing import inline
-from ojs_aws.testing.inline import InlineRuns
+from ojs_aws.testing import transport
 from ojs_aws.testing.perform import RecordingContext, _JobRecords, perform
+from ojs_aws.testing.transport import InlineRuns
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_only_a_loop_that_is_waited_for_leaves_the_job_to_another_thread(
     monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     runner = Runner()
-    monkeypatch.setattr(inline, "in_loop_thread", lambda: is_waited_for)
+    monkeypatch.setattr(transport, "in_loop_thread", lambda: is_waited_for)
     runs = InlineRuns(cast("Any", None), cast("Any", runner))
     asyncio.run(runs._run(cast("Any", None)))
     assert (runner.threads != [threading.get_ident()]) is is_waited_for

@@ -11,17 +11,16 @@ import pytest
 
 from ojs_aws import Job, Jobs
 from ojs_aws.domain.job import JobState
-from ojs_aws.testing import Ojs, left_over
+from ojs_aws.testing import Ojs, mistakes
 from ojs_aws.testing.assertions import Assertions
 from ojs_aws.testing.drain import DrainError, DrainReport, Lineage
 from ojs_aws.testing.executions import Execution
-from ojs_aws.testing.jobs import EnqueuedJob
+from ojs_aws.testing.jobs import EnqueuedJob, _as_read
 from ojs_aws.testing.matching import Criteria, is_same
-from ojs_aws.testing.patterns import _as_read
-from ojs_aws.testing.place import Place
+from ojs_aws.testing.mistakes import checked_state
+from ojs_aws.testing.outcome_assertions import StartedWorkflow, WorkflowAssertions, _differences
 from ojs_aws.testing.runs import check_performed
-from ojs_aws.testing.states import checked_state
-from ojs_aws.testing.workflow_assertions import StartedWorkflow, WorkflowAssertions, _differences
+from ojs_aws.testing.substitution import Place
 from tests.unit.testing.orders import build_report
 
 
@@ -205,5 +204,5 @@ def test_only_what_this_thread_began_without_a_block_is_left_over(
         place.thread, place.has_block = thread, has_block
         begun.append(place)
     with monkeypatch.context() as patched:
-        patched.setattr(left_over, "active_substitutes", lambda: begun)
-        assert left_over.left_over() == begun[:1]
+        patched.setattr(mistakes, "active_substitutes", lambda: begun)
+        assert mistakes.left_over() == begun[:1]

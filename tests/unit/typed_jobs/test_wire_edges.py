@@ -13,8 +13,12 @@ from ojs_aws import Job, JobContext, Jobs
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.typed_jobs.argument_keys import with_places
-from ojs_aws.typed_jobs.arguments import ArgumentEncoder, ArgumentTypes
-from ojs_aws.typed_jobs.decoder import ArgumentDecoder, UnexpectedArgumentsError
+from ojs_aws.typed_jobs.arguments import (
+    ArgumentDecoder,
+    ArgumentEncoder,
+    ArgumentTypes,
+    UnexpectedArgumentsError,
+)
 from ojs_aws.typed_jobs.model_values import ModelCodec, _difference, _expected
 from ojs_aws.typed_jobs.plain_values import WrongValueError, plain_check
 from ojs_aws.typed_jobs.signature import read_signature

@@ -27,8 +27,7 @@ from ojs_aws.worker.console import (
     unserved,
 )
 from ojs_aws.worker.failure import SnoozeError
-from ojs_aws.worker.job_lines import JobLines
-from ojs_aws.worker.log_records import JsonFormatter
+from ojs_aws.worker.job_logs import JobLines, JsonFormatter
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
 
 SECRET = "s3cret-argument"

@@ -24,7 +24,7 @@ from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.backend import Backend
 from ojs_aws.worker import DiscardError, LambdaWorker, SnoozeError
-from ojs_aws.worker.records import read_record
+from ojs_aws.worker.directly import read_record
 from tests.load import HUNG_S
 from tests.simulation.world import World
 

@@ -18,25 +18,26 @@ from typing import Any, Final
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    number,
+    read_number,
+    string,
+)
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
     HEAD,
     PARTITION,
     START,
+    Tail,
     chunk_item,
     in_chunks,
+    tail_of,
 )
 from ojs_aws.adapters.dynamodb.events.reader import EventReader
-from ojs_aws.adapters.dynamodb.events.tail import Tail, tail_of
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key, put_part, update_part
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
-    Item,
-    number,
-    read_number,
-    string,
-)
 from ojs_aws.adapters.errors import CANCELLED, is_contended, translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from ojs_aws.adapters.dynamodb.columns import Item, string
 from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
@@ -17,7 +18,6 @@ from ojs_aws.adapters.dynamodb.events.chunks import (
     position_of,
 )
 from ojs_aws.adapters.dynamodb.table import InTable
-from ojs_aws.adapters.dynamodb.values import Item, string
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.events import Event
 from ojs_aws.ports import EventPage, EventQuery

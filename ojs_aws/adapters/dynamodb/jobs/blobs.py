@@ -1,4 +1,4 @@
-"""Stores documents outside the job's item: in an item of their own, or in S3."""
+"""Stores documents in the job's item, in an item of their own, or in S3."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.table import InTable, item_key
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
+    Value,
     number,
     packed,
     read_string,
     stored_bytes,
     unpacked,
 )
+from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadTooLargeError
+from ojs_aws.domain.events import trace_id_of
 from ojs_aws.domain.job import Document, StoredElsewhere
-from ojs_aws.domain.jobs.tracing import trace_id_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports.for_each import ForEach, in_order
@@ -30,9 +32,13 @@ S3: Final = "s3"
 DIGEST_CHARACTERS: Final = 24
 MAX_IN_TABLE: Final = 300_000
 """The longest document that the table keeps where S3 cannot; an item has 400 KB at most."""
-
 Place = tuple[str, StoredElsewhere]
 """A job's id, and the place of one of its documents."""
+_PLACE: Final[c.Columns] = {
+    c.TEXT: {"p": "place", "h": "digest"},
+    c.NUMBER: {"n": "size_bytes"},
+    c.OPTIONAL_TEXT: {"t": "trace_id"},
+}
 
 
 class ObjectStore(Protocol):
@@ -192,3 +198,17 @@ def _key(job_id: str, place: StoredElsewhere) -> Item:
 def object_key(job_id: str, place: StoredElsewhere) -> str:
     """Return the S3 key of a document."""
     return f"{DOCUMENT_PREFIX}{job_id}/{place.digest}"
+
+
+def document_value(document: Document) -> Value:
+    """Return a document's text, or the place where it is stored (a map)."""
+    if isinstance(document, StoredElsewhere):
+        return {"M": c.attributes(document, _PLACE)}
+    return packed(document)
+
+
+def read_document(value: Value) -> Document:
+    """Read what :func:`document_value` wrote."""
+    if "M" in value:
+        return StoredElsewhere(**c.read_members(value["M"], _PLACE))
+    return RawJson(unpacked(value))

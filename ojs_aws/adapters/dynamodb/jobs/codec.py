@@ -7,13 +7,7 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.jobs.documents import document_value, read_document
-from ojs_aws.adapters.dynamodb.jobs.history import history_value, read_history
-from ojs_aws.adapters.dynamodb.jobs.index_rows import listing
-from ojs_aws.adapters.dynamodb.jobs.outcomes import OUTCOME
-from ojs_aws.adapters.dynamodb.jobs.reservations import read_reservation, reservation_values
-from ojs_aws.adapters.dynamodb.table import item_key
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     number,
     packed,
@@ -22,13 +16,22 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
     unpacked,
 )
+from ojs_aws.adapters.dynamodb.jobs.blobs import document_value, read_document
+from ojs_aws.adapters.dynamodb.jobs.history import history_value, read_history
+from ojs_aws.adapters.dynamodb.jobs.index_rows import listing
+from ojs_aws.adapters.dynamodb.jobs.reservations import (
+    OUTCOME,
+    read_reservation,
+    reservation_values,
+)
+from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Replay
-from ojs_aws.domain.jobs.results import kept_s
+from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.job_policies import Retention as Kept
+from ojs_aws.domain.jobs.outcomes import kept_s
 from ojs_aws.domain.json_text import RawJson, decode, encode
-from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.retention import Retention as Kept
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList

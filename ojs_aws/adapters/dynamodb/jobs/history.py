@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Final
 
-from ojs_aws.adapters.dynamodb.values import Value, packed, stored_bytes, unpacked
+from ojs_aws.adapters.dynamodb.columns import Value, packed, stored_bytes, unpacked
 from ojs_aws.domain.job import Failure
 from ojs_aws.domain.json_text import RawJson
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string
+from ojs_aws.adapters.dynamodb.columns import Item, read_number, read_string
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.ports import JobList, ListedJob

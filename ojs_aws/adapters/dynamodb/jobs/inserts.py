@@ -1,4 +1,4 @@
-"""Stores new jobs: one conditional put, or one transaction."""
+"""Stores new jobs, whose size it checks: one conditional put, or one transaction."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import (
     CONDITION_CODE,
     CONFLICT_CODE,
@@ -15,16 +16,44 @@ from ojs_aws.adapters.dynamodb.conditions import (
     conditional,
 )
 from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
-from ojs_aws.adapters.dynamodb.jobs.item_sizes import check_new
 from ojs_aws.adapters.dynamodb.jobs.reads import JobReads
 from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead, ahead_of
 from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
 from ojs_aws.adapters.dynamodb.table import Reasons, condition, put_part
-from ojs_aws.adapters.dynamodb.values import Item, read_string, string
+from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.ports import AlreadyStoredError
 
+MAX_NEW_BYTES: Final = 100_000
+"""A new item's size. DynamoDB takes 400 KB; history, result and reservation are still to come."""
+MAX_TRANSACTION_BYTES: Final = 3_900_000
+"""All items of one transaction; DynamoDB takes 4 MB."""
 _IS_NEW: Final = condition("attribute_not_exists(#pk)")
+
+
+def check_new(items: Sequence[Item]) -> None:
+    """Refuse new items that are too large for DynamoDB, or would be after they grow.
+
+    Documents are never the reason, they leave the item; a huge retry object can be.
+
+    :raises PayloadTooLargeError: one is too large, or all together are for one transaction.
+    """
+    sizes = [item_bytes(item) for item in items]
+    largest = max(sizes, default=0)
+    if largest > MAX_NEW_BYTES:
+        raise _too_large(
+            "The job's 'retry' attribute is too large: the job", largest, MAX_NEW_BYTES
+        )
+    if sum(sizes) > MAX_TRANSACTION_BYTES:
+        raise _too_large("The batch", sum(sizes), MAX_TRANSACTION_BYTES)
+
+
+def _too_large(what: str, size: int, limit: int) -> PayloadTooLargeError:
+    return PayloadTooLargeError(
+        f"{what} takes {size} bytes, large 'args' and 'meta' not counted; at most {limit} fit.",
+        details={"size_bytes": size, "max_bytes": limit},
+        hint="Shorten the 'retry' attribute, or send fewer jobs at once.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

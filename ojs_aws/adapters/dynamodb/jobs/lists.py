@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, read_number, read_string, string
 from ojs_aws.adapters.dynamodb.cursors import encode_cursor, row_at, row_cursor
 from ojs_aws.adapters.dynamodb.jobs.completed_list import (
     CompletedList,
@@ -16,7 +17,6 @@ from ojs_aws.adapters.dynamodb.jobs.completed_list import (
 )
 from ojs_aws.adapters.dynamodb.jobs.index_rows import from_row
 from ojs_aws.adapters.dynamodb.table import InTable, in_index
-from ojs_aws.adapters.dynamodb.values import Item, read_number, read_string, string
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.ready_keys import READY_BASE, after_priority, ready_since
 from ojs_aws.domain.timestamps import Instant

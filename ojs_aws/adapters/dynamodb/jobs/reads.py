@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, read_string, string, unpacked
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM, Blobs, Place
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.jobs.lists import Lists
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket
-from ojs_aws.adapters.dynamodb.values import Item, read_string, string, unpacked
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson

@@ -1,4 +1,4 @@
-"""Stores reservations as attributes of their job's item."""
+"""Stores reservations, progress and checkpoints as attributes of their job's item."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.values import (
-    Item,
-    handle_value,
-    read_handle,
-    read_string,
-    string,
-)
-from ojs_aws.domain.job import Reservation
+from ojs_aws.adapters.dynamodb.columns import Item, handle_value, read_handle, read_string, string
+from ojs_aws.adapters.dynamodb.jobs.blobs import document_value, read_document
+from ojs_aws.domain.job import Checkpoint, Reservation
+from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.timestamps import Instant
 
 _COLUMNS: Final[c.Columns] = {
@@ -28,6 +24,24 @@ _COLUMNS: Final[c.Columns] = {
     c.Kind(handle_value, read_handle, "", is_sparse=True): {n.HANDLE: "message_handle"},
     c.STRINGS: {n.PLACES: "places"},
 }
+_PROGRESS: Final[c.Columns] = {
+    c.NUMBER: {"n": "attempt", "a": "updated_at"},
+    c.Kind(lambda fraction: string(repr(fraction)), lambda value: float(value["S"])): {
+        "f": "fraction"
+    },
+    c.PACKED: {"d": "data"},
+    c.OPTIONAL_TEXT: {"m": "message"},
+}
+_CHECKPOINT: Final[c.Columns] = {
+    c.Kind(document_value, read_document): {"d": "state"},
+    c.NUMBER: {"s": "sequence", "a": "created_at"},
+    c.FLAG: {"n": "has_notes"},
+}
+OUTCOME: Final[c.Columns] = {
+    c.map_of(_PROGRESS, Progress): {n.PROGRESS: "progress"},
+    c.map_of(_CHECKPOINT, Checkpoint): {n.CHECKPOINT: "checkpoint"},
+}
+"""The attributes of a job that this module stores; the many jobs without any have none."""
 
 
 def reservation_values(job_id: str, held: Reservation) -> Item:

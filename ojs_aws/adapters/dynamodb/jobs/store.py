@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, number, string
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
@@ -21,13 +22,11 @@ from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing, taking
 from ojs_aws.adapters.dynamodb.table import condition
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, number, string
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.attempts import attempt_of
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
-from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.held_job import Extension, attempt_of
 from ojs_aws.domain.jobs.holder import Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket

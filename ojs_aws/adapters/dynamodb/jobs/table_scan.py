@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, read_string, string
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.table import InTable, names_in
-from ojs_aws.adapters.dynamodb.values import Item, read_string, string
 from ojs_aws.adapters.dynamodb.workflows.codec import workflow_of
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import JobRecord

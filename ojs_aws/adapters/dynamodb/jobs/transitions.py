@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import number, string
+from ojs_aws.adapters.dynamodb.jobs.blobs import document_value
 from ojs_aws.adapters.dynamodb.jobs.codec import Retention
-from ojs_aws.adapters.dynamodb.jobs.documents import document_value
 from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import number, string
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
-from ojs_aws.domain.jobs.attempts import AttemptRef
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
-from ojs_aws.domain.jobs.held_job import Extension
+from ojs_aws.domain.jobs.held_job import AttemptRef, Extension
 from ojs_aws.domain.jobs.holder import Holder
-from ojs_aws.domain.jobs.results import PERMANENT_S
+from ojs_aws.domain.jobs.outcomes import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, ConditionFailedError, conditional
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.table import Action, InTable, any_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, read_string, string
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import BucketTakenError, StaleJobError
 

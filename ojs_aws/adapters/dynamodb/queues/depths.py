@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
-from ojs_aws.adapters.dynamodb.table import InTable, in_index, item_key
-from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     number,
     read_count,
@@ -17,6 +14,9 @@ from ojs_aws.adapters.dynamodb.values import (
     read_string,
     string,
 )
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, in_index, item_key
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Depth, JobList, Pressure, QueueIsFullError
 from ojs_aws.topology import PRESSURE_PARTITION

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
-from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
-from ojs_aws.adapters.dynamodb.table import InTable, item_key
-from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     number,
     read_count,
@@ -21,6 +17,10 @@ from ojs_aws.adapters.dynamodb.values import (
     read_string,
     string,
 )
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
+from ojs_aws.adapters.dynamodb.table import InTable, item_key
+from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.domain.errors import NotFoundError

@@ -10,6 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    number,
+    packed,
+    read_count,
+    read_instant,
+    read_string,
+    string,
+    unpacked,
+)
 from ojs_aws.adapters.dynamodb.jobs.lists import SETTINGS
 from ojs_aws.adapters.dynamodb.limits import queue_limit
 from ojs_aws.adapters.dynamodb.table import (
@@ -20,16 +30,6 @@ from ojs_aws.adapters.dynamodb.table import (
     update_part,
 )
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
-    Item,
-    number,
-    packed,
-    read_count,
-    read_instant,
-    read_string,
-    string,
-    unpacked,
-)
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.rules import queue_key
 from ojs_aws.domain.queues.config import read_config

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.queues import totals as t
 from ojs_aws.adapters.dynamodb.table import InTable, any_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import Item, number, read_string, string
 from ojs_aws.domain.errors import BackendUnavailableError
-from ojs_aws.domain.queues.tallies import Tally
-from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
+from ojs_aws.domain.queues.tallies import QueueTotals, StreamLag, Tally
 from ojs_aws.domain.timestamps import Instant
 
 KEPT_S: Final = 31 * 24 * 3600

@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.table import item_key
-from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     Value,
     number,
@@ -24,8 +22,19 @@ from ojs_aws.adapters.dynamodb.values import (
     read_string,
     string,
 )
-from ojs_aws.domain.queues.tallies import DEAD_LETTER, MINUTE_MS, Tally, TallyKind, Times
-from ojs_aws.domain.queues.totals import WINDOW_MS, Minutes, QueueTotals, StreamLag
+from ojs_aws.adapters.dynamodb.table import item_key
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.queues.tallies import (
+    DEAD_LETTER,
+    MINUTE_MS,
+    WINDOW_MS,
+    Minutes,
+    QueueTotals,
+    StreamLag,
+    Tally,
+    TallyKind,
+    Times,
+)
 from ojs_aws.domain.timestamps import Instant
 
 PARTITIONS: Final = 4

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.table import item_key
-from ojs_aws.adapters.dynamodb.values import (
+from ojs_aws.adapters.dynamodb.columns import (
     Item,
     deflate,
     inflate,
@@ -22,6 +21,7 @@ from ojs_aws.adapters.dynamodb.values import (
     string,
     unpacked,
 )
+from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.groups import in_groups
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.cursors import row_at, row_cursor
 from ojs_aws.adapters.dynamodb.table import (
@@ -19,7 +20,6 @@ from ojs_aws.adapters.dynamodb.table import (
     key_in,
     put_part,
 )
-from ojs_aws.adapters.dynamodb.values import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.dynamodb.workflows.codec import (
     LIST,
     MAX_PIECE_BYTES,

@@ -21,11 +21,13 @@ from ojs_aws.domain.uniqueness import UNIQUE_KEY, key_by, parse_unique_policy
 from ojs_aws.middleware.builtin.encryption.codec import (
     ENCODING,
     KEY_ID,
+    DecryptionError,
     EncryptionCodec,
+    KeyProvider,
     Payload,
+    PlainArgsError,
     require_cryptography,
 )
-from ojs_aws.middleware.builtin.encryption.keys import DecryptionError, KeyProvider, PlainArgsError
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 

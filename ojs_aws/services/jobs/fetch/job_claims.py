@@ -14,10 +14,10 @@ from typing import Final
 
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job_policies import OnLimit
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.limit import OnLimit
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import BucketTakenError, Limits, ReceivedMessage, StaleJobError

@@ -29,8 +29,7 @@ from ojs_aws.services.jobs.fetch.job_claims import (
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.limits.check import LimitCheck, LimitedTypes
-from ojs_aws.services.workers.drain_state import DrainState
-from ojs_aws.services.workers.liveness import VisibilityTimeouts
+from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
 
 MAX_RECEIVE = 10
 HEAD_SPARE = 5

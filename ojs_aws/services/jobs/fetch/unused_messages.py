@@ -17,8 +17,7 @@ from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.jobs.messages import MAX_HIDDEN, JobMessages, seconds_until
-from ojs_aws.services.limits.check import LimitCheck
-from ojs_aws.services.limits.message_backoff import message_backoff
+from ojs_aws.services.limits.check import LimitCheck, message_backoff
 from ojs_aws.topology import MAX_DELAY_S
 
 AGAIN_S: Final = 2

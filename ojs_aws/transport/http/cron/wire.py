@@ -16,7 +16,7 @@ from ojs_aws.domain.cron.entry import (
     Outcome,
     OverlapPolicy,
 )
-from ojs_aws.domain.cron.zones import DEFAULT_TIMEZONE
+from ojs_aws.domain.cron.occurrences import DEFAULT_TIMEZONE
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import (

@@ -10,7 +10,7 @@ from ojs_aws.domain.attributes import check_priority, invalid
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import encode
-from ojs_aws.services.batches.errors import check_count
+from ojs_aws.services.batches.outcomes import check_count
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.change import JobChange
 from ojs_aws.services.jobs.push_result import PushResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.error_details import field_error
-from ojs_aws.domain.jobs.attempts import AttemptRef
+from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
 from ojs_aws.transport.http.authorization import check_fetched, check_job

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.checkpoints import opened
 from ojs_aws.domain.jobs.failures import render_failure
+from ojs_aws.domain.jobs.outcomes import opened
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.workflows.graph import ROOT, Kind

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ojs_aws.domain.workflows.definition import ID_PATTERN as WORKFLOW_ID_PATTERN
-from ojs_aws.domain.workflows.faults import MAX_NAME as MAX_STEP_NAME
+from ojs_aws.domain.workflows.dependencies import MAX_NAME as MAX_STEP_NAME
 from ojs_aws.transport.http.bodies import Body
 from ojs_aws.transport.http.jobs.bodies import OptionsBody
 

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ojs_aws.domain.cron.occurrences import nearest_weekday
+from ojs_aws.domain.cron.occurrences import check_timezone, nearest_weekday, zone_names
 from ojs_aws.domain.cron.schedule import (
     SPECIAL,
     check_schedule,
     parse_schedule,
 )
-from ojs_aws.domain.cron.zones import check_timezone, zone_names
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 

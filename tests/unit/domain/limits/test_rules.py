@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
-from ojs_aws.domain.limit import Limit, OnLimit, Window
+from ojs_aws.domain.job_policies import Limit, OnLimit, Window
 from ojs_aws.domain.limits.policies import effective, override_of, read_limit, read_override
 from ojs_aws.domain.limits.rules import (
     Bucket,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, UnsupportedError
+from ojs_aws.domain.job_policies import Retention
 from ojs_aws.domain.queues.config import limit_of, read_config
 from ojs_aws.domain.queues.config_changes import changed_members
-from ojs_aws.domain.retention import Retention
 
 EVERYTHING: Any = {
     "max_size": 100_000,

@@ -13,11 +13,19 @@ from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import changes as workflows
 from ojs_aws.domain.workflows import progress
-from ojs_aws.domain.workflows.causes import MAX_FAILURES, cause
 from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind, Step, Trigger
 from ojs_aws.domain.workflows.progress import StepState
-from ojs_aws.domain.workflows.results import bounded, parent_results, value_of
-from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Workflow, WorkflowState
+from ojs_aws.domain.workflows.workflow import (
+    MAX_FAILURES,
+    Ended,
+    StepFailure,
+    Workflow,
+    WorkflowState,
+    bounded,
+    cause,
+    parent_results,
+    value_of,
+)
 
 NOW = Instant(1_760_000_000_000)
 C, F, X = StepState.COMPLETED, StepState.FAILED, StepState.CANCELLED

@@ -17,7 +17,7 @@ from ojs_aws.services.access.api_keys import (
     RememberedAuthentication,
     Verdict,
 )
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.model.api_keys import MemoryApiKeys
 
 LASTS_MS = 300_000

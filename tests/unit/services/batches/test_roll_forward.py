@@ -12,14 +12,13 @@ from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports.batches import LogLostError, OpenBatch, StagedJob
-from ojs_aws.services.batches.errors import BatchFaults, check_count
+from ojs_aws.services.batches.outcomes import BatchFaults, RollForwardReport, StoredJob, check_count
 from ojs_aws.services.batches.roll_forward import (
     BUDGET_MS,
     GIVE_UP_MS,
     QUIET_MS,
     RollForward,
 )
-from ojs_aws.services.batches.steps import RollForwardReport, StoredJob
 from ojs_aws.topology import MAX_DELAY_S
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import Jobs, some_jobs

@@ -15,7 +15,7 @@ from ojs_aws.ports import BulkRequests
 from ojs_aws.ports.bulk import BulkRequest
 from ojs_aws.services.bulk.engine import BulkAction, checked_ids, require_since
 from ojs_aws.services.bulk.idempotency import MAX_KEY, IdempotentRequests, StoredAnswer
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 from tests.simulation.world import World
 

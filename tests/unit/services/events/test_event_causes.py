@@ -11,9 +11,9 @@ import pytest
 
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
@@ -22,11 +22,11 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowEvent, WorkflowState
 from ojs_aws.ports import Pressure, QueueInfo, QueueSettings, QueueState, WorkerInfo
 from ojs_aws.ports.bulk import BulkDone
-from ojs_aws.services.events.bulk import bulk_events
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events
 from ojs_aws.services.events.limits import limit_events
+from ojs_aws.services.events.operations import bulk_events
 from ojs_aws.services.events.queues import pressure_events, queue_events, settings_events
 from ojs_aws.services.events.schemas import schema_events
 from ojs_aws.services.events.workers import worker_events

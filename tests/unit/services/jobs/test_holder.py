@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.attempts import AttemptRef, attempt_of
+from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import ProgressReport
 from ojs_aws.ports import WorkerReport

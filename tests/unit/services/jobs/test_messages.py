@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.domain.limit import Limit
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import ListedJob, ReceivedMessage
 from ojs_aws.services.jobs.fail import HIDE_LIMIT_S, blocked_until

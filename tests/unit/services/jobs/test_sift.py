@@ -21,7 +21,7 @@ from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.ports import JobList
 from ojs_aws.services.bulk.engine import BulkAction
-from ojs_aws.services.jobs import list_walk, sift
+from ojs_aws.services.jobs import list_walk, search
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.filter import JobFilter
 from tests.simulation.world import World
@@ -126,8 +126,8 @@ def test_a_search_reads_a_bounded_number_of_bytes(
     world: World, monkeypatch: pytest.MonkeyPatch, *, elsewhere: bool
 ) -> None:
     """It ends within a page where the documents are large, and goes on with the next job."""
-    monkeypatch.setattr(sift, "MAX_READ_BYTES", 2_500)
-    monkeypatch.setattr(sift, "LEAST_DOCUMENT", 1_000)
+    monkeypatch.setattr(search, "MAX_READ_BYTES", 2_500)
+    monkeypatch.setattr(search, "LEAST_DOCUMENT", 1_000)
     ids = [push(world, args=["x" * 900], tags=["vip"]) for _ in range(7)][::-1]
     filled = list[int]()
     if elsewhere:
@@ -148,17 +148,17 @@ def test_a_job_that_two_rows_list_is_looked_at_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a search that has read enough could end before the first of the two."""
-    monkeypatch.setattr(sift, "MAX_READ_BYTES", 900)
+    monkeypatch.setattr(search, "MAX_READ_BYTES", 900)
     push(world, args=["x" * 900])
     (row,) = world.store.listed("default", JobList.READY, 10).jobs
-    sifted = sift.JobSift(world.store, JobFilter(), world.clock.now())
+    sifted = search.JobSift(world.store, JobFilter(), world.clock.now())
     assert [*sifted([row, row])] == [row.id]
     assert sifted.unread == ""
 
 
 @pytest.mark.parametrize(
     ("tag", "size", "counted"),
-    [("", 90_000, 0), ("vip", 90_000, 90_000), ("vip", 5, sift.LEAST_DOCUMENT)],
+    [("", 90_000, 0), ("vip", 90_000, 90_000), ("vip", 5, search.LEAST_DOCUMENT)],
 )
 def test_a_document_elsewhere_counts_where_it_has_to_be_read(
     world: World, tag: str, size: int, counted: int
@@ -169,7 +169,7 @@ def test_a_document_elsewhere_counts_where_it_has_to_be_read(
     _move_documents(world, [])
     away = StoredElsewhere(place="s3", digest="d", size_bytes=size)
     world.store.jobs[job_id] = replace(world.store.jobs[job_id], document=away)
-    sifted = sift.JobSift(world.store, JobFilter(tag=tag), world.clock.now())
+    sifted = search.JobSift(world.store, JobFilter(tag=tag), world.clock.now())
     assert [*sifted([row])] == [job_id]
     assert sifted.read_bytes == counted
 
@@ -180,9 +180,9 @@ def test_a_sift_reads_no_further_job_once_it_has_read_its_bytes(
 ) -> None:
     ids = [push(world) for _ in range(3)]
     size = world.store.jobs[ids[0]].document_bytes
-    monkeypatch.setattr(sift, "MAX_READ_BYTES", size + spare)
+    monkeypatch.setattr(search, "MAX_READ_BYTES", size + spare)
     rows = world.store.listed("default", JobList.READY, 10, newest_first=False).jobs
-    sifted = sift.JobSift(world.store, JobFilter(), world.clock.now())
+    sifted = search.JobSift(world.store, JobFilter(), world.clock.now())
     assert [*sifted(rows)] == ids[:read]
     assert sifted.unread == ids[read]
 

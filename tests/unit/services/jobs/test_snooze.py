@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.attempts import attempt_of
+from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.services.events import Commit, events_of

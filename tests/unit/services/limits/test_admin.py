@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, NotFoundError
-from ojs_aws.domain.limit import Limit, OnLimit
+from ojs_aws.domain.job_policies import Limit, OnLimit
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.limits import admin
 from ojs_aws.services.limits.admin import LimitAdmin
-from ojs_aws.services.limits.check import LimitCheck
-from ojs_aws.services.limits.message_backoff import MessageBackoff, message_backoff
+from ojs_aws.services.limits.check import LimitCheck, MessageBackoff, message_backoff
 from tests.contract.test_job_store import NOW, a_job
 from tests.job_steps import pushed
 from tests.simulation.world import World

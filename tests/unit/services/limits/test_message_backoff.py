@@ -11,7 +11,7 @@ import pytest
 from ojs_aws.domain.limits.rules import LimitRefusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Backlog
-from ojs_aws.services.limits.message_backoff import FEW, LOOKS_PER_S, MAX_BLIND_MS, message_backoff
+from ojs_aws.services.limits.check import FEW, LOOKS_PER_S, MAX_BLIND_MS, message_backoff
 from ojs_aws.topology import MAX_DELAY_S
 from tests.simulation.world import World
 from tests.unit.services.limits.test_check import push

@@ -12,11 +12,10 @@ import pytest
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.totals import StreamLag
+from ojs_aws.domain.queues.tallies import StreamLag
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Depth, Depths, QueueSettings, QueueState, SettingsBook, Tallies
-from ojs_aws.services.queues.counters import Changed, QueueCounters
-from ojs_aws.services.queues.depth_recount import QUIET_MS, DepthRecount
+from ojs_aws.services.queues.counters import QUIET_MS, Changed, DepthRecount, QueueCounters
 from ojs_aws.services.queues.push_settings import PushSettingsCache
 from ojs_aws.services.queues.rules import (
     FULL_MS,
@@ -25,7 +24,7 @@ from ojs_aws.services.queues.rules import (
     QueueRules,
     UndeclaredQueues,
 )
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 
 

@@ -15,7 +15,7 @@ from ojs_aws.ports import JobList, JobStore, ListedJob, Page, QueueState, Tallie
 from ojs_aws.services.queues.config_admin import QueueConfigAdmin
 from ojs_aws.services.queues.service import Queues
 from ojs_aws.services.queues.stats import QueueCounts, QueueStatistics
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import a_job
 from tests.simulation.world import World
 from tests.unit.services.jobs.fetch.scripted import Jobs, row_of, some_jobs

@@ -12,7 +12,7 @@ from ojs_aws.ports import Depths, Pressure, Pressures, QueueSettings, SettingsBo
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.queues.backpressure import Backpressure
 from ojs_aws.services.queues.push_settings import PushSettingsCache
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import some_jobs
 from tests.unit.services.queues.test_bounds_in_time import Book

@@ -15,7 +15,7 @@ from ojs_aws.ports import Schemas, SchemaTakenError
 from ojs_aws.services.schemas import registry
 from ojs_aws.services.schemas.registry import SchemaRegistration, SchemaRegistry
 from ojs_aws.services.schemas.validation import KEPT_MS, UNKNOWN_KEPT_MS, SchemaValidation
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW
 from tests.jobs import any_job
 

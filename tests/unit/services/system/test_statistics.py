@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind
-from ojs_aws.domain.queues.totals import QueueTotals, StreamLag
+from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import QueueInfo
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts
@@ -21,7 +20,7 @@ from ojs_aws.services.system.statistics import (
     RECENT_MS,
     Statistics,
 )
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW
 
 

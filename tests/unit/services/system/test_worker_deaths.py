@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from ojs_aws.domain.failure_groups import FailureGroup
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
+from ojs_aws.domain.jobs.failure_groups import FailureGroup
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import JobStore
 from ojs_aws.services.system.failure_groups import FailureReport, QueuesGroup

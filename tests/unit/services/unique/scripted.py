@@ -12,7 +12,7 @@ from ojs_aws.ports import Admission, JobStore, NotAdmittedError, UniqueJobs, Uni
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.unique.admit import Uniqueness
 from ojs_aws.services.unique.entries import WantedJob
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 
 KEY = "ab" * 32

@@ -22,7 +22,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.push_result import PushResult
-from ojs_aws.testing.clock import CountingIds, FakeClock
+from ojs_aws.testing.deployment import CountingIds, FakeClock
 from tests.aws import embedded
 from tests.clocks import advance
 from tests.simulation.world import World

@@ -10,7 +10,7 @@ from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import MAX_ACTIONS, NotAdmittedError, UniqueLock
-from ojs_aws.services.batches.errors import TransactionTooLargeError
+from ojs_aws.services.batches.outcomes import TransactionTooLargeError
 from ojs_aws.services.unique.entries import WantedJob
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.unique.scripted import BATCH, KEY, Table, policy_of, same, wanted

@@ -12,8 +12,7 @@ from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import NotAdmittedError
 from ojs_aws.ports.for_each import in_order
-from ojs_aws.services.batches.errors import BatchDecidedError
-from ojs_aws.services.batches.steps import StoredJob
+from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob
 from ojs_aws.services.unique.batches import BatchPlan, KeyReservation, take_place
 from ojs_aws.services.unique.entries import WantedJob, entries_of
 from tests.contract.test_job_store import NOW, a_job

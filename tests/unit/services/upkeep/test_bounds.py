@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.limit import Limit
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Backlog, Head, JobList, ListedJob, Message, Page, QueueInfo
 from ojs_aws.services.upkeep import sweep_queue
@@ -25,7 +25,7 @@ from ojs_aws.services.upkeep.message_resend import (
 from ojs_aws.services.upkeep.removal import Removal, Removed
 from ojs_aws.services.upkeep.repair import Repair
 from ojs_aws.services.upkeep.sweep_queue import SETTLE_AFTER_MS, QueueSweep
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import row_of, some_jobs
 

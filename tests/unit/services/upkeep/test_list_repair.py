@@ -14,7 +14,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.ports import Between, JobStore, Page
 from ojs_aws.services.upkeep.list_repair import SETTLING_MS, ListRepair, ListRepairReport
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import row_of
 from tests.unit.services.workflows.test_seen_pages import a_workflow

@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.repair import MAX_PAGES, PAGE, RepairReport
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')

@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.domain.access import ANYBODY, Caller
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.jobs.attempts import ANY_ATTEMPT
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT
 from ojs_aws.services.workers.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from tests.contract.test_job_store import a_job
 from tests.job_steps import active, fetched, pushed

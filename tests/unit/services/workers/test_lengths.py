@@ -12,12 +12,12 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import WorkerInfo
-from ojs_aws.services.workers.drain_state import DrainState
 from ojs_aws.services.workers.liveness import (
     MAX_INTERVAL_MS,
     MAX_LEARNED,
     MIN_INTERVAL_MS,
     MISSED_HEARTBEATS,
+    DrainState,
     KnownLengths,
     VisibilityTimeouts,
     alive_until,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.attempts import attempt_of
+from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.progress import ProgressReport
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.backend import Backend

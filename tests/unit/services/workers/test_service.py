@@ -23,7 +23,7 @@ from ojs_aws.services.workers.service import (
     directive_of,
     state_of,
 )
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 from tests.unit.services.jobs.fetch.scripted import Jobs
 

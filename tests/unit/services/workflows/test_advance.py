@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ojs_aws.adapters.dynamodb.values import item_bytes
+from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.workflows.codec import to_item
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
@@ -32,9 +32,9 @@ from ojs_aws.domain.workflows.definition import Definition, read_definition
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Ended, Workflow, WorkflowState
 from ojs_aws.services.workflows import advance as workflow_advancing
-from ojs_aws.services.workflows.job_end import JobEnd
 from ojs_aws.services.workflows.service import CreatedWorkflow
 from ojs_aws.services.workflows.stream_stage import follow, following
+from ojs_aws.services.workflows.write import JobEnd
 from ojs_aws.transport.http.jobs.envelope import read_job
 from tests.job_steps import fetched
 from tests.simulation.faults import Fault, ProcessDiedError

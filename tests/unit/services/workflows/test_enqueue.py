@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, InvalidWorkflowError
-from ojs_aws.domain.workflows.faults import MAX_FAULTS
+from ojs_aws.domain.workflows.dependencies import MAX_FAULTS
 from ojs_aws.services.workflows.enqueue import check_jobs
 from tests.unit.services.workflows.test_advance import definition, job
 

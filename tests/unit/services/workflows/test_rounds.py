@@ -15,7 +15,7 @@ from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.ports import StaleWorkflowError
 from ojs_aws.services.workflows import advance as advancing
 from ojs_aws.services.workflows.advance import MAX_CONFLICTS, MAX_ROUNDS, WorkflowAdvance
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW
 from tests.unit.services.workflows.test_seen_pages import a_workflow
 

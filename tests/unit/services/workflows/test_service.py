@@ -12,7 +12,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.workflows import advance as workflow_advancing
 from ojs_aws.services.workflows.advance import WorkflowAdvance
-from ojs_aws.services.workflows.job_end import JobEnd
+from ojs_aws.services.workflows.write import JobEnd
 from tests.contract.test_job_store import a_reservation
 from tests.job_steps import fetched
 from tests.simulation.world import World

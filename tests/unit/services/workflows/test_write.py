@@ -1,23 +1,30 @@
-"""What one write of a workflow takes over, enqueues and reads."""
+"""What one write of a workflow takes over, enqueues and reads.
+
+What the end of a job leaves for the steps after it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.failures import read_failure
+from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Ended, Workflow
 from ojs_aws.ports import Workflows
-from ojs_aws.services.workflows.job_end import JobEnd
-from ojs_aws.services.workflows.write import WorkflowWrite
+from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, job_end_of
+from tests.contract.test_job_store import NOW, a_job
 from tests.simulation.world import World
 from tests.unit.services.workflows.test_advance import create, given_to, job
 
 CHAIN = {"type": "chain", "id": "w", "steps": [job("a"), job("b"), job("c")]}
+FAILURE = read_failure(parse_object('{"type": "Broken", "message": "it broke"}'), 1, NOW)
 
 
 @dataclass
@@ -68,3 +75,22 @@ def test_what_brings_nothing_new_is_the_same_workflow(world: World, is_repeated:
     news = [ended(world, 1)] if is_repeated else []
     assert write.make(news, None) is before
     assert (write.jobs, write.results) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("state", "failures", "code"),
+    [
+        (JobState.DISCARDED, (FAILURE,), "Broken"),
+        (JobState.DISCARDED, (), "expired"),
+        (JobState.CANCELLED, (FAILURE,), "cancelled"),
+        (JobState.CANCELLED, (), "cancelled"),
+    ],
+)
+def test_later_steps_get_why_a_job_did_not_complete(
+    state: JobState, failures: Any, code: str
+) -> None:
+    """An attempt that failed before is not why it was cancelled."""
+    ended = job_end_of(a_job(state=state, failures=failures, workflow_step=1), cast("Any", None))
+    assert ended is not None
+    error = json.loads(ended.value)["error"]
+    assert error["type"] == code

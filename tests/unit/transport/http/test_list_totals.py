@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.services.events import events_of
 from ojs_aws.services.events.commit import Commit
-from ojs_aws.services.jobs import list_counts
+from ojs_aws.services.jobs import job_lists
 from tests.api import Api
 from tests.simulation.world import World, count_changes
 
@@ -130,7 +130,7 @@ def test_the_total_of_many_lists_comes_from_the_counters_of_the_queues(
     api: Api, world: World, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the answer says that they estimate."""
-    monkeypatch.setattr(list_counts, "MAX_COUNTED", 3)
+    monkeypatch.setattr(job_lists, "MAX_COUNTED", 3)
     count_changes(world)
     fill(api, path, world)
     first = api.get(path, query={"limit": "1"}).json
@@ -143,7 +143,7 @@ def test_the_total_of_many_lists_without_counters_is_a_lower_bound(
     api: Api, world: World, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page, and the job behind it."""
-    monkeypatch.setattr(list_counts, "MAX_COUNTED", 3)
+    monkeypatch.setattr(job_lists, "MAX_COUNTED", 3)
     fill(api, path, world)
     first = api.get(path, query={"limit": "1"}).json
     assert (first["total"], first["pagination"]["total_is"]) == (2, "at_least")

@@ -27,7 +27,7 @@ from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
 from ojs_aws.services.jobs.fetch.job_claims import ClaimOptions, JobClaims
 from ojs_aws.services.jobs.messages import JobMessages, message_of
 from ojs_aws.services.limits.check import LimitCheck
-from ojs_aws.testing.clock import FakeClock
+from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 
 LENGTH_MS = 30_000

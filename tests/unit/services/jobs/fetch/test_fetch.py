@@ -15,8 +15,7 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import HEAD_SPARE, MARKS, PAGE, Fetch, in_turn
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.limits.check import LimitedTypes
-from ojs_aws.services.workers.drain_state import DrainState
-from ojs_aws.services.workers.liveness import MISSED_HEARTBEATS, VisibilityTimeouts
+from ojs_aws.services.workers.liveness import MISSED_HEARTBEATS, DrainState, VisibilityTimeouts
 from tests.contract.test_job_store import a_job
 from tests.unit.services.jobs.fetch.scripted import LENGTH_MS, Jobs, some_jobs
 

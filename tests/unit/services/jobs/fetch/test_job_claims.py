@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
-from ojs_aws.domain.limit import Limit
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, PATIENCE_MS

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.limit import Limit
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.limits.rules import LimitRefusal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Backlog, Message, MessageQueue, QueueRegistry, ReceivedMessage

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.domain.errors import BackendUnavailableError
-from ojs_aws.domain.failure_groups import failure_group, window_of
+from ojs_aws.domain.jobs.failure_groups import failure_group, window_of
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.access.api_keys import Verdict

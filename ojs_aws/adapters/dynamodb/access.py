@@ -1,0 +1,152 @@
+"""Stores API keys and the token buckets of API clients: one item each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    number,
+    read_count,
+    read_number,
+    read_string,
+    string,
+)
+from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
+from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.access import read_scopes
+from ojs_aws.domain.api_keys import ApiKey, KeySecret
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import decode, encode
+from ojs_aws.domain.limits.rules import Standing
+from ojs_aws.ports.access import StaleKeyError
+from ojs_aws.topology import KEY_PARTITION
+
+KEPT_S: Final = 90 * 86_400
+"""How long the record of a key stays that is revoked or expired."""
+_PLAIN: Final = ("name", "created_at", "expires_at", "revoked_at")
+FULL_AT: Final = "fa"
+BUCKETS_KEPT_S: Final = 3_600
+"""How long an item outlives what it counts (seconds): an absent one is a full bucket."""
+TRIES: Final = 3
+MAX_NAME: Final = 200
+"""Bytes of a client's name that stand in the key as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoApiKeys(InTable):
+    """Implements the port ApiKeys over the table."""
+
+    def load(self, key_id: str) -> ApiKey | None:
+        """Make one consistent read."""
+        return self.load_item(item_key(KEY_PARTITION, key_id), _read)
+
+    def save(self, key: ApiKey) -> None:
+        """Make one conditional put. The same put again, after a lost answer, is a success."""
+        when = condition("attribute_not_exists(#pk)")
+        if key.version:
+            when = condition("#v = :before", before=number(key.version - 1))
+        try:
+            self.put_item(_item(key), when)
+        except ConditionFailedError:
+            if self.load(key.id) != key:
+                raise StaleKeyError from None
+
+    def page(self, after: str, limit: int) -> Sequence[ApiKey]:
+        """Run one query."""
+        answer = self.after(KEY_PARTITION, after, Limit=limit, ConsistentRead=True)
+        return [_read(item) for item in answer["Items"]]
+
+
+def _item(key: ApiKey) -> Item:
+    document: dict[str, JsonValue] = {
+        **{name: getattr(key, name) for name in _PLAIN},
+        "scopes": [*sorted(key.scopes)],
+        "queues": [*key.queues],
+        "types": [*key.types],
+        "secrets": [[kept.digest, kept.created_at, kept.expires_at] for kept in key.secrets],
+    }
+    item = item_key(KEY_PARTITION, key.id) | {
+        n.DOCUMENT: string(encode(document)),
+        n.VERSION: number(key.version),
+    }
+    ends = [at for at in (key.expires_at, key.revoked_at) if at is not None]
+    if ends:
+        item[n.TTL] = number(min(ends) // 1000 + KEPT_S)
+    return item
+
+
+def _read(item: Item) -> ApiKey:
+    document: Any = decode(read_string(item, n.DOCUMENT))
+    return ApiKey(
+        id=read_string(item, n.SK),
+        scopes=read_scopes(document["scopes"]),
+        secrets=tuple(
+            KeySecret(digest=digest, created_at=created, expires_at=expires)
+            for digest, created, expires in document["secrets"]
+        ),
+        queues=tuple(document["queues"]),
+        types=tuple(document["types"]),
+        version=read_count(item, n.VERSION),
+        **{name: document[name] for name in _PLAIN},
+    )
+
+
+def client_pk(client: str) -> str:
+    """Return the partition key of a client's bucket; a long name is hashed."""
+    raw = client.encode("utf-8", "surrogatepass")
+    return f"{n.CLIENT}{client if len(raw) <= MAX_NAME else hashlib.sha256(raw).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoClientBuckets(InTable):
+    """Implements the port ClientBuckets over the table."""
+
+    def charge(
+        self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
+    ) -> Standing:
+        """Make one conditional update; a second one if the first guess was wrong.
+
+        A bucket that is full is set, one that is not is added to: both are one write. Busy
+        processes lose the race for a full one, and add to what the winner has set.
+        """
+        is_full = seen_us <= now_us
+        for _ in range(TRIES):
+            update = _fill(cost_us, now_us) if is_full else _add(cost_us, latest_us, now_us)
+            ends = latest_us + cost_us
+            update.set(n.TTL, number(ends // 1_000_000 + BUCKETS_KEPT_S))
+            try:
+                key = item_key(client_pk(client), "bucket")
+                changed = self.update_item(key, update, returning="UPDATED_NEW")
+            except ConditionFailedError as failed:
+                full_at = read_count(failed.item, FULL_AT)
+                if full_at > max(now_us, latest_us):
+                    return Standing(full_at, is_refused=True)
+                is_full = full_at <= now_us
+            else:
+                return Standing(read_number(changed, FULL_AT) or now_us)
+        return Standing(now_us)
+
+
+def _fill(cost_us: int, now_us: int) -> Update:
+    """Return the update of a bucket that is full or was never used."""
+    update = Update()
+    update.set(FULL_AT, number(now_us + cost_us))
+    full_at = update.name(FULL_AT)
+    update.when(f"(attribute_not_exists({full_at}) OR {full_at} <= {update.value(number(now_us))})")
+    return update
+
+
+def _add(cost_us: int, latest_us: int, now_us: int) -> Update:
+    """Return the update of a bucket that is neither full nor empty."""
+    update = Update()
+    update.add(FULL_AT, cost_us)
+    full_at = update.name(FULL_AT)
+    most = update.value(number(max(latest_us, now_us)))
+    update.when(f"{full_at} BETWEEN {update.value(number(now_us))} AND {most}")
+    return update

@@ -1,1 +1,0 @@
-"""Stores API keys and client rate buckets in the table."""

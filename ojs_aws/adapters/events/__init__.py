@@ -1,1 +1,0 @@
-"""Publishes to the EventBridge bus."""

@@ -1,0 +1,88 @@
+"""Checks at synthesis how many resources a stack has, and how much concurrency it takes.
+
+The executions of all functions in an account and region share one limit. A backlog lets SQS start
+workers until it is reached, and then API, stream and tick are throttled. Reserving executions for
+those is no default: an account with the limit of a new one cannot reserve any.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import jsii
+from aws_cdk import Annotations, CfnResource, Stack
+from constructs import Construct, IValidation
+
+MAX_RESOURCES: Final = 500
+"""What CloudFormation takes in a stack."""
+_QUEUE: Final = "AWS::SQS::Queue"
+_ADVICE: Final = (
+    "Declare only queues that Lambda workers serve or that have alarms of their own: the others "
+    "are created on their first use. Put Lambda workers into a stack of their own. See "
+    "docs/deploy.md, 'How many queues a stack takes'."
+)
+DEFAULT_MAX_CONCURRENCY: Final = 100
+"""Invocations at a time for each queue of a worker, where nobody says otherwise; each runs up to
+ten jobs."""
+WARNING: Final = "ojs:worker-concurrency"
+
+
+@jsii.implements(IValidation)
+class StackSize:
+    """Refuse a stack that could not be deployed, and say what it is made of."""
+
+    def __init__(self, scope: Construct) -> None:
+        """Check the stack that a construct is in, whenever it is synthesised."""
+        self._stack = Stack.of(scope)
+        scope.node.add_validation(self)
+
+    def validate(self) -> list[str]:
+        """Return what is wrong: nothing, or one sentence with advice."""
+        resources = [each for each in self._stack.node.find_all() if isinstance(each, CfnResource)]
+        if len(resources) <= MAX_RESOURCES:
+            return []
+        own = [each for each in resources if each.stack.node.path == self._stack.node.path]
+        if len(own) <= MAX_RESOURCES:  # Nested stacks have limits of their own.
+            return []
+        kinds = Counter(each.cfn_resource_type for each in own)
+        others = ", ".join(
+            f"{count} {kind}" for kind, count in kinds.most_common(5) if kind != _QUEUE
+        )
+        problem = (
+            f"The stack {self._stack.stack_name} has {len(own)} resources, and CloudFormation "
+            f"takes {MAX_RESOURCES}: {kinds[_QUEUE]} are queues; {others}. {_ADVICE}"
+        )
+        return [problem]
+
+
+class WorkerConcurrency:
+    """Add up what the triggers of workers may take, and warn at synthesis when it is too much."""
+
+    def __init__(self, most: int) -> None:
+        """Begin with none.
+
+        :param most: executions that workers may take together.
+        """
+        self._most = most
+        self._taken = 0
+
+    def add(self, worker: Construct, executions: int | None, queues: int) -> None:
+        """Count the triggers of a worker.
+
+        :param executions: most of each trigger; None for any number.
+        """
+        if executions is None:
+            self._warn(worker, "any number of executions: it has no max_concurrency")
+            return
+        self._taken += executions * queues
+        if self._taken > self._most:
+            self._warn(worker, f"{self._taken} executions at a time with the workers before it")
+
+    def _warn(self, worker: Construct, taken: str) -> None:
+        Annotations.of(worker).add_warning_v2(
+            WARNING,
+            f"This worker may take {taken}. API, stream and tick share the account's limit with "
+            f"it: keep the sum below {self._most} (concurrency_alarm), or raise the account's "
+            "limit and concurrency_alarm.",
+        )
