@@ -170,8 +170,8 @@ def test_the_page_is_small() -> None:
 def test_what_is_bundled_has_its_licence_beside_it() -> None:
     """Each package of the page, with the text of its licence."""
     text = found("/LICENSES.txt").body.decode()
-    packages = ("preact 1", "@preact/signals 2", "@preact/signals-core 1", "oauth4webapi 3")
-    packages += ("uplot 1", "lucide 1", "@fontsource-variable/inter 5")
+    packages = ["preact 1", "@preact/signals 2", "@preact/signals-core 1", "oauth4webapi 3"]
+    packages += ["uplot 1", "lucide 1", "@fontsource-variable/inter 5"]
     for name in (*packages, "@fontsource-variable/jetbrains-mono 5"):
         assert name in text
     assert text.count("Permission is hereby granted") == 7  # two have the same text
