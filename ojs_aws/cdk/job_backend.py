@@ -31,7 +31,7 @@ from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardP
 from ojs_aws.cdk.resources.documents import documents_bucket
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
-from ojs_aws.cdk.stack_outputs import add_outputs
+from ojs_aws.cdk.stack_outputs import OutputSources, add_outputs
 from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
 from ojs_aws.cdk.synthesis_checks import StackSize, WorkerConcurrency
 from ojs_aws.cdk.tick_schedule import CronAlarms, CronAlarmsProps, TickSchedule, TickScheduleProps
@@ -137,7 +137,18 @@ class JobBackend(Construct):
         self.job_endpoint = self._job_endpoint(made)
         self.page = self._page()
         self._watch()
-        add_outputs(self)
+        sources = OutputSources(
+            api=self.api,
+            table=self.table,
+            queues=self.queues,
+            bucket=self.bucket,
+            event_bus=self.event_bus,
+            access=props.access,
+            job_endpoint=self.job_endpoint,
+            export=self.export,
+            has_page=self.page is not None,
+        )
+        add_outputs(self, sources, props.output_prefix)
         warn_of_other_target(self, props.target)
         StackSize(self)
 

@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
 
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, OpenAccess
+from ojs_aws.cdk.api.http_api import OjsHttpApi
+from ojs_aws.cdk.api.job_endpoint import JobEndpoint
+from ojs_aws.cdk.job_export import JobExport
+from ojs_aws.cdk.resources.job_queues import JobQueues
+from ojs_aws.cdk.resources.job_table import JobTable
 
-if TYPE_CHECKING:
-    from ojs_aws.cdk.job_backend import JobBackend
+
+@dataclass(frozen=True)
+class OutputSources:
+    """The parts of a backend whose addresses and names are outputs."""
+
+    api: OjsHttpApi
+    table: JobTable
+    queues: JobQueues
+    bucket: s3.IBucket
+    event_bus: events.IEventBus
+    access: Access
+    job_endpoint: JobEndpoint | None
+    export: JobExport | None
+    has_page: bool
 
 
-def add_outputs(backend: JobBackend) -> None:
+def add_outputs(scope: Construct, sources: OutputSources, prefix: str | None) -> None:
     """Add an output for each address and name that clients, workers and operators need.
 
-    Their names begin with ``output_prefix``, else with the id of the construct.
+    :param prefix: begins their names; None for the id of the construct.
     """
-    prefix = backend.props.output_prefix
     if prefix is None:
-        prefix = re.sub(r"[^A-Za-z0-9]", "", backend.node.id)
-    for name, value in _values(backend).items():
-        output = CfnOutput(backend, f"{name}Output", value=value)
+        prefix = re.sub(r"[^A-Za-z0-9]", "", scope.node.id)
+    for name, value in _values(sources).items():
+        output = CfnOutput(scope, f"{name}Output", value=value)
         output.override_logical_id(f"{prefix}{name}")
 
 
-def _values(backend: JobBackend) -> dict[str, str]:
+def _values(backend: OutputSources) -> dict[str, str]:
     """Return the outputs by their names."""
     values = {
         "ApiUrl": backend.api.url,
@@ -42,16 +61,16 @@ def _values(backend: JobBackend) -> dict[str, str]:
         values["JobEndpointUrl"] = backend.job_endpoint.url
     if backend.export is not None:
         values["ExportBucketName"] = backend.export.bucket.bucket_name
-    if backend.page is not None:
+    if backend.has_page:
         values["DashboardUrl"] = backend.api.url
     return values
 
 
-def _next_command(backend: JobBackend) -> str:
+def _next_command(backend: OutputSources) -> str:
     """Return the line for a shell that makes the first call to this backend."""
-    region, table = Stack.of(backend).region, backend.table.table.table_name
+    region, table = Stack.of(backend.api).region, backend.table.table.table_name
     steps = [f"export OJS_URL={backend.api.url} AWS_REGION={region} OJS_TABLE={table}"]
-    steps += _credentials(backend.props.access)
+    steps += _credentials(backend.access)
     return " && ".join([*steps, "ojs-aws whoami"])
 
 

@@ -40,7 +40,8 @@ from ojs_aws.transport.events.stream_effects import Consequences
 from ojs_aws.transport.events.stream_publication import Hooks, Publication
 from ojs_aws.transport.events.stream_reader import BatchOutcome, BatchUse, StreamReader
 from ojs_aws.transport.events.stream_retries import Failed, trouble_of
-from ojs_aws.transport.tracing import Tracing, function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
+from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
