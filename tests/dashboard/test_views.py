@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from typing import Any
 
 import httpx
 
@@ -102,6 +103,27 @@ def test_jobs_are_sifted_by_tag_until_one_is_found(tab: Tab, api: httpx.Client) 
     assert tab.confirm("Cancel jobs", typed="cancel") == command
     tab.says("Cancelled 1 job.")
     assert state_of(api, wanted) == "cancelled"
+
+
+def test_a_filter_stays_open_when_jobs_arrive(tab: Tab, api: httpx.Client) -> None:
+    """Who is quicker than the server need not open it again."""
+    job_id = push(api, "slow-list")
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    tab.page.route("**/admin/jobs?*", hold)
+    page = tab.open("jobs?queue=slow-list", "Jobs")
+    page.get_by_role("button", name="Filter", exact=True).click()
+    field = page.get_by_role("form", name="Filter").get_by_label("Tag", exact=True)
+    field.fill("vip")
+    assert held
+    for each in held:
+        each.continue_()
+    page.unroute("**/admin/jobs?*")
+    page.get_by_role("link", name=job_id).wait_for()
+    assert field.input_value() == "vip"
 
 
 def test_jobs_are_found_by_a_part_of_their_error(tab: Tab, api: httpx.Client) -> None:

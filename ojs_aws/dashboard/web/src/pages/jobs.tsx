@@ -19,6 +19,8 @@ import { Interrupted } from "./interrupted";
 import { cancelJob, cancelOf, retryJob, retryOf } from "./job_actions";
 import { FILTER, JobChips, StateTabs } from "./job_filter";
 
+const NONE: ReadonlySet<string> = new Set();
+
 export function Jobs() {
   const query = address.value.query;
   const filter: JobFilter = Object.fromEntries(FILTER.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value));
@@ -30,18 +32,30 @@ export function Jobs() {
     return { page, filter, cursor, path };
   };
   const { data, error, isOld = false } = useData(load, 10, path, true);
+  const [choice, setChoice] = useState({ path, ids: NONE });
+  const chosen = choice.path === data?.path ? choice.ids : NONE;
+  const choose = (ids: ReadonlySet<string>): void => setChoice({ path: data?.path ?? path, ids });
   return (
     <>
       <Heading text="Jobs" />
       <Interrupted />
       <StateTabs filter={filter} />
+      {data && <StaleNote error={error} />}
+      {/* One element while jobs load and after that, so that an open form stays open. */}
+      <div class="chips" key="chips">
+        <JobChips key={queryText(filter)} filter={filter} />
+        {data && (
+          <div class="end">
+            <Chosen ids={[...chosen]} page={data.page} clear={() => choose(NONE)} />
+            <span>{matching(data.page.pagination)}</span>
+            <AllThatMatch filter={data.filter} isEmpty={data.page.pagination.total === 0 && !data.page.pagination.next_cursor} />
+          </div>
+        )}
+      </div>
       {data ? (
-        <>
-          <StaleNote error={error} />
-          <Found page={data.page} filter={data.filter} cursor={data.cursor} key={data.path} isOld={isOld} />
-        </>
+        <Found page={data.page} filter={data.filter} cursor={data.cursor} key={data.path} isOld={isOld} chosen={chosen} setChosen={choose} />
       ) : (
-        <><div class="chips"><JobChips key={queryText(filter)} filter={filter} /></div><Waiting error={error} /></>
+        <Waiting error={error} />
       )}
     </>
   );
@@ -67,8 +81,16 @@ function itemsOf(job: JobRow): readonly MenuItem[] {
   ];
 }
 
-function Found({ page, filter, cursor, isOld }: { page: JobPage; filter: JobFilter; cursor: string; isOld: boolean }) {
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+interface FoundOptions {
+  readonly page: JobPage;
+  readonly filter: JobFilter;
+  readonly cursor: string;
+  readonly isOld: boolean;
+  readonly chosen: ReadonlySet<string>;
+  readonly setChosen: (ids: ReadonlySet<string>) => void;
+}
+
+function Found({ page, filter, cursor, isOld, chosen, setChosen }: FoundOptions) {
   const { total, next_cursor: next, examined } = page.pagination;
   const choose = (ids: readonly string[], isOn: boolean): void => {
     const rest = [...chosen].filter((id) => !ids.includes(id));
@@ -96,10 +118,6 @@ function Found({ page, filter, cursor, isOld }: { page: JobPage; filter: JobFilt
   ];
   return (
     <>
-      <div class="chips">
-        <JobChips key={queryText(filter)} filter={filter} />
-        <div class="end"><Chosen ids={[...chosen]} page={page} clear={() => setChosen(new Set())} /><span>{matching(page.pagination)}</span><AllThatMatch filter={filter} isEmpty={total === 0 && !next} /></div>
-      </div>
       {examined !== undefined && examined > page.items.length && <p class="quiet">{page.items.length} of the {counted(examined, "job")} looked at for this page fit the filter.</p>}
       <div class={isOld ? "old" : ""} aria-busy={isOld}>
         <Table label="Jobs" rows={page.items} nameOf={(job) => job.id} columns={columns} isChosen={(job) => chosen.has(job.id)} none={<NoJob filter={filter} hasMore={Boolean(next)} isNone={total === 0} />} />
