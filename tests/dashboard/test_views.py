@@ -16,7 +16,7 @@ def test_overview_shows_jobs_by_state_and_the_queues(tab: Tab, api: httpx.Client
     """With at most eight requests: the page, its script, style and two fonts, and three answers."""
     push(api, "overview")
     page = tab.open("", "Overview")
-    page.get_by_role("link", name="overview", exact=True).wait_for()
+    page.get_by_role("region", name="Queues", exact=True).locator("tbody a").first.wait_for()
     assert len([url for url in tab.requests if not url.startswith("data:")]) <= 8
     for fact in ("Last sweep", "Last events", "Oldest available job", "Wait: median, 95 %, 99 %"):
         tab.says(fact)
