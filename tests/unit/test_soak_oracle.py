@@ -68,7 +68,7 @@ FINE: Mapping[str, tuple[tuple[Exchange, ...], Shown | None]] = {
         (PUSH, fetch(20), fail(40, **LOST), fetch(45, 2), ack(60, 2)),
         Shown("completed", 2, "1"),
     ),
-    "an attempt that nobody was told of": (
+    "an attempt that no answer named": (
         (PUSH, fetch(20, ids=(), **LOST), fetch(300, 2), ack(320, 2)),
         Shown("completed", 2, "1"),
     ),

@@ -1,4 +1,4 @@
-"""The backend of a test moves its clock, and what waits for it, exactly as far as it is told."""
+"""The backend of a test moves its clock, and what waits for it, exactly as far as asked."""
 
 from __future__ import annotations
 

@@ -340,7 +340,7 @@ def test_names_of_queues_that_others_have_are_a_problem(cloud: Cloud) -> None:
 
 
 def test_what_the_credentials_may_not_ask_is_a_problem_and_the_rest_goes_on(cloud: Cloud) -> None:
-    """It names the rights; names are checked all the same."""
+    """It names the missing rights, and still checks the names."""
     cloud.is_denied = True
     found = result(triggers(100), cloud, "executions")
     assert "AccessDeniedException" in found.text

@@ -111,7 +111,7 @@ def test_states_of_runs_are_read_only_where_they_decide(
         assert world.faults.calls[before:].count("load_many") == number * reads
 
 
-def test_an_occurrence_whose_job_is_a_duplicate_names_the_job_that_was_there(
+def test_an_occurrence_with_a_duplicate_job_names_the_job_that_was_there(
     world: World,
 ) -> None:
     unique = {"keys": ["type"], "on_conflict": "ignore"}

@@ -104,7 +104,7 @@ def test_a_filter_reads_the_range_that_all_its_instants_allow(
         (2, {"view": View(types=("demo.*",))}, False),
     ],
 )
-def test_dead_letters_are_counted_where_rows_decide_and_a_page_does_not_show_all(
+def test_dead_letters_beyond_one_page_are_counted_where_rows_decide(
     world: World,
     monkeypatch: pytest.MonkeyPatch,
     limit: int,

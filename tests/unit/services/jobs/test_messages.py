@@ -127,7 +127,7 @@ def test_a_message_is_hidden_shortly_and_seldom_and_else_sent_again(
         (5, False, ["send"]),
     ],
 )
-def test_the_message_of_a_failed_attempt_serves_the_next_one_if_that_is_near(
+def test_the_message_of_a_failed_attempt_serves_a_near_next_attempt(
     world: World, delay_s: int, has_message: bool, expected: list[str]
 ) -> None:
     """It is hidden until then; a Lambda worker's message is deleted by whoever invoked it."""

@@ -381,7 +381,7 @@ def test_a_page_that_shows_all_jobs_needs_no_count(
 
 
 @pytest.mark.parametrize(("after_ms", "is_moved"), [(-1, False), (0, True)])
-def test_the_row_of_a_silent_worker_is_moved_once_it_shows_that_its_job_is_due(
+def test_the_row_of_a_silent_worker_moves_once_its_job_is_due(
     world: World, after_ms: int, is_moved: bool
 ) -> None:
     """Its reservation ends later; before that instant nobody sees the row."""

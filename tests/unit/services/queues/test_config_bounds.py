@@ -69,7 +69,7 @@ def test_only_a_draining_queue_is_let_go(world: World, config: QueueConfigAdmin)
     assert config.states()["q"].state is QueueState.ACTIVE
 
 
-def test_the_limit_of_the_default_policy_is_shown_and_limits_no_queue_of_that_name(
+def test_the_default_policy_shows_its_limit_and_limits_no_queue(
     world: World, config: QueueConfigAdmin
 ) -> None:
     config.change(DEFAULT_POLICY, {"concurrency": 2})

@@ -75,7 +75,7 @@ def test_a_job_is_listed_earlier_than_it_is_due_or_when_it_is(
 
 
 @pytest.mark.parametrize(("received_for_s", "hidden"), [(30, {}), (29, {"h": 30}), (31, {"h": 30})])
-def test_a_message_is_hidden_again_unless_it_comes_back_as_the_reservation_ends(
+def test_a_message_is_hidden_unless_it_returns_as_the_reservation_ends(
     received_for_s: int, hidden: dict[str, int]
 ) -> None:
     table, job = Jobs(), a_job()
