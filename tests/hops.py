@@ -23,7 +23,7 @@ OURS: Final = str(Path(ojs_aws.__file__).parent)
 OPERATIONS: Final = ("push", "fetch", "ack", "fail", "info")
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"})
 COMPREHENSIONS: Final = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>"})
-CLIENT: Final = "PatientClient."
+CLIENT: Final = "RetryingClient."
 """The client of DynamoDB that tries again: to those who call it, it is the client."""
 
 

@@ -12,25 +12,25 @@ from ojs_aws.testing import Ojs, run_enqueue, run_execution
 
 
 async def test_a_job_says_who_enqueued_it() -> None:
-    onion = await run_enqueue([Audit("ada")], Job("email.send"))
-    assert onion.layer("audit").changed == {"meta": (None, {"enqueued_by": "ada"})}
-    again = await run_enqueue([Audit("bob")], onion.job)
+    trace = await run_enqueue([Audit("ada")], Job("email.send"))
+    assert trace.layer("audit").changed == {"meta": (None, {"enqueued_by": "ada"})}
+    again = await run_enqueue([Audit("bob")], trace.job)
     assert again.layer("audit").changed == {}
 
 
 async def test_each_execution_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "audit")
     job = Job("email.send", meta={"enqueued_by": "ada"})
-    onion = await run_execution(extensions.execution, job, attempt=2)
-    assert onion.layer("audit").error is None
+    trace = await run_execution(extensions.execution, job, attempt=2)
+    assert trace.layer("audit").error is None
     lines = [record.message for record in caplog.records if record.name == "audit"]
     assert lines == ["email.send for ada, attempt 2"]
 
 
 async def test_the_backend_logs_first() -> None:
-    onion = await run_enqueue(backend_chain, Job("email.send"))
-    assert [layer.name for layer in onion.layers] == ["logging", "audit"]
-    assert onion.job.meta["enqueued_by"] == "backend"
+    trace = await run_enqueue(backend_chain, Job("email.send"))
+    assert [layer.name for layer in trace.layers] == ["logging", "audit"]
+    assert trace.job.meta["enqueued_by"] == "backend"
 
 
 async def test_blocked_receivers_are_refused() -> None:

@@ -16,5 +16,5 @@ from ojs_aws.testing import run_execution
     ],
 )
 async def test_the_layers_of_an_environment(environment: str, layers: list[str]) -> None:
-    onion = await run_execution(build(environment), "email.send")
-    assert [layer.name for layer in onion.layers] == layers
+    trace = await run_execution(build(environment), "email.send")
+    assert [layer.name for layer in trace.layers] == layers

@@ -11,12 +11,12 @@ from ojs_aws.testing import run_enqueue
 async def test_the_locale_goes_with_the_job() -> None:
     token = LOCALE.set("en-US")
     try:
-        onion = await run_enqueue(chain, Job("email.send", ["ada@example.com"]))
+        trace = await run_enqueue(chain, Job("email.send", ["ada@example.com"]))
     finally:
         LOCALE.reset(token)
-    _, after = onion.layer("locale").changed["meta"]
+    _, after = trace.layer("locale").changed["meta"]
     assert after["locale"] == "en-US"
-    assert onion.layer("deduplication").changed == {}
+    assert trace.layer("deduplication").changed == {}
 
 
 async def test_a_duplicate_is_dropped() -> None:

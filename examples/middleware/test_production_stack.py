@@ -8,12 +8,12 @@ import pytest
 
 from examples.middleware.production_stack import chain, send
 from ojs_aws import Job, JobContext
-from ojs_aws.testing import ExecutionOnion, run_execution
+from ojs_aws.testing import ExecutionTrace, run_execution
 
 LAYERS = ["error_reporting", "logging", "metrics", "trace_context", "timeout"]
 
 
-async def executed() -> ExecutionOnion:
+async def executed() -> ExecutionTrace:
     """Run the example's handler in its chain."""
 
     async def handle(ctx: JobContext, *_: object) -> dict[str, str]:
@@ -23,9 +23,9 @@ async def executed() -> ExecutionOnion:
 
 
 async def test_the_error_reports_are_outermost() -> None:
-    onion = await executed()
-    assert onion.result == {"message_id": "msg_abc123", "to": "ada@example.com"}
-    assert onion.order == [
+    trace = await executed()
+    assert trace.result == {"message_id": "msg_abc123", "to": "ada@example.com"}
+    assert trace.order == [
         *(f"enter {name}" for name in LAYERS),
         "handler",
         *(f"leave {name}" for name in reversed(LAYERS)),
@@ -36,7 +36,7 @@ async def test_an_error_is_reported_and_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["production_stack.py", "--fail"])
-    onion = await executed()
-    assert isinstance(onion.error, ConnectionError)
-    assert all(layer.error is onion.error for layer in onion.layers)
+    trace = await executed()
+    assert isinstance(trace.error, ConnectionError)
+    assert all(layer.error is trace.error for layer in trace.layers)
     assert "report ConnectionError: SMTP connection refused" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
@@ -17,4 +17,4 @@ from ojs_aws.transport.http.routes import Group
 
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
-handler: Final[Resolver] = started(build_resolver(backend, Group.API_KEYS))
+handler: Final[Resolver] = finish_init(build_resolver(backend, Group.API_KEYS))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import aws_clients, build_authentication
 from ojs_aws.config import Settings
@@ -16,7 +16,7 @@ from ojs_aws.transport.authorizer import Handler, build_authorizer
 from ojs_aws.transport.function_tracing import function_tracing
 
 settings = Settings.from_env(os.environ)
-handler: Final[Handler] = started(
+handler: Final[Handler] = finish_init(
     build_authorizer(
         build_authentication(settings, aws_clients().dynamodb), tracing=function_tracing(settings)
     )

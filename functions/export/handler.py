@@ -10,7 +10,7 @@ import random
 import time
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.s3.export import S3Files
@@ -34,6 +34,6 @@ reader = StreamReader(
     chance=random.random,
 )
 tracing = function_tracing(settings)
-handler: Final[Handler] = started(
+handler: Final[Handler] = finish_init(
     build_export(Export(files.put, store), read_image, tracing=tracing, reader=reader)
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import aws_clients, build_backend, build_remembered_authentication
 from ojs_aws.config import Settings
@@ -24,6 +24,6 @@ authorize = None
 if settings.auth == "api-key":
     known = build_remembered_authentication(settings, clients.dynamodb)
     authorize = authorizing_events(build_authorizer(known, tracing=function_tracing(settings)))
-handler: Final[Resolver] = started(
+handler: Final[Resolver] = finish_init(
     build_resolver(backend, *JOB_ENDPOINT, authorize=authorize), backend.jobs.push
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
@@ -18,6 +18,6 @@ from ojs_aws.transport.http.routes import Group
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
 enqueues = settings.enqueue_middleware or settings.hooks  # when cron jobs are triggered by hand
-handler: Final[Resolver] = started(
+handler: Final[Resolver] = finish_init(
     build_resolver(backend, Group.OPERATOR), backend.jobs.push if enqueues else None
 )

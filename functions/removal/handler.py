@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.adapters.s3.removal import RemovableBuckets
 from ojs_aws.adapters.sqs.removal import QueuesOfFirstUse
@@ -19,6 +19,6 @@ from ojs_aws.transport.events.removal import Handler, build_removal, put_answer
 
 clients, settings = aws_clients(), Settings.from_env(os.environ)
 queues = QueuesOfFirstUse(clients.sqs, settings.queue_prefix)
-handler: Final[Handler] = started(
+handler: Final[Handler] = finish_init(
     build_removal(Removal(RemovableBuckets(clients.s3()), queues.delete), put_answer)
 )

@@ -10,7 +10,7 @@ import random
 import time
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import SystemClock, aws_clients, build_backend, record_tries
@@ -31,4 +31,4 @@ reader = StreamReader(
     chance=random.random,
 )
 backend = build_backend(settings, clients)
-handler: Final[Handler] = started(build_stream(backend, read_image, hooks=hooks, reader=reader))
+handler: Final[Handler] = finish_init(build_stream(backend, read_image, hooks=hooks, reader=reader))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
@@ -16,4 +16,4 @@ from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import Group
 
 backend = build_backend(Settings.from_env(os.environ))
-handler: Final[Resolver] = started(build_resolver(backend, Group.SYSTEM))
+handler: Final[Resolver] = finish_init(build_resolver(backend, Group.SYSTEM))

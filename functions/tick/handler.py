@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from ..startup import started
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
@@ -17,7 +17,7 @@ settings = Settings.from_env(os.environ)
 backend = build_backend(settings)
 hooks = configuration.hooks(settings.hooks)
 enqueues = settings.enqueue_middleware or settings.hooks  # when cron jobs are due
-handler: Final[Handler] = started(
+handler: Final[Handler] = finish_init(
     build_tick(backend, start_cron=lambda: start_periodic(hooks, backend)),
     backend.jobs.push if enqueues else None,
 )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
 from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
 from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
-from ojs_aws.adapters.dynamodb.patient_client import Patience, patient
 from ojs_aws.adapters.dynamodb.queues.registry import DynamoQueueRegistry
+from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
 from ojs_aws.bootstrap.clients import AwsClients, account_of, aws_clients
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ojs_aws.ports import Clock, IdGenerator, RecordTries
     from ojs_aws.services.access.api_keys import (
         Authentication,
-        KeyBook,
+        KeyIssuer,
         RememberedAuthentication,
     )
     from ojs_aws.services.jobs.fetch.service import Both
@@ -51,7 +51,7 @@ __all__ = [
     "aws_clients",
     "build_authentication",
     "build_backend",
-    "build_key_book",
+    "build_key_issuer",
     "build_ports",
     "build_remembered_authentication",
     "enqueuing",
@@ -60,10 +60,10 @@ __all__ = [
 ]
 
 
-def with_patience(clients: AwsClients) -> AwsClients:
+def with_retries(clients: AwsClients) -> AwsClients:
     """Return the clients, with a DynamoDB client that retries after conflicts."""
     chance = random.SystemRandom().random
-    return replace(clients, dynamodb=patient(clients.dynamodb, Patience(time.sleep, chance)))
+    return replace(clients, dynamodb=retrying(clients.dynamodb, Pauses(time.sleep, chance)))
 
 
 def job_store(settings: Settings, clients: AwsClients, each: ForEach = in_order) -> DynamoJobStore:
@@ -109,18 +109,18 @@ def enqueuing(settings: Settings) -> Enqueuer:
     return Enqueuer(chain, configuration.hooks(settings.hooks))
 
 
-def build_key_book(
+def build_key_issuer(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
-) -> KeyBook:
+) -> KeyIssuer:
     """Return the service that makes and ends a deployment's API keys.
 
     :param dynamodb: a client that may write to the table.
     """
     from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
-    from ojs_aws.services.access.api_keys import KeyBook
+    from ojs_aws.services.access.api_keys import KeyIssuer
 
     keys = DynamoApiKeys(dynamodb, settings.table)
-    return KeyBook(keys, clock or SystemClock(), secrets.token_bytes)
+    return KeyIssuer(keys, clock or SystemClock(), secrets.token_bytes)
 
 
 def build_authentication(
@@ -175,7 +175,7 @@ def build_ports(
 
     :param clients: AWS clients; by default made from the usual AWS environment.
     """
-    aws = with_patience(clients or aws_clients())
+    aws = with_retries(clients or aws_clients())
     threads = InThreads()
     # Threads of their own: what waits for documents may be one of the others.
     store = job_store(settings, aws, in_order if both else InThreads().each)

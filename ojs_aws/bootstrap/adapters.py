@@ -34,9 +34,9 @@ class Adapters:
 
     def marks(self) -> ports.Marks:
         """Return the store of how far sweeps have got."""
-        from ojs_aws.adapters.dynamodb.watermarks import DynamoMarks
+        from ojs_aws.adapters.dynamodb.watermarks import DynamoWatermarks
 
-        return DynamoMarks(self.aws.dynamodb, self.settings.table)
+        return DynamoWatermarks(self.aws.dynamodb, self.settings.table)
 
     def events(self) -> ports.EventLog:
         """Return the event log."""
@@ -60,10 +60,10 @@ class Adapters:
 
     def alarms(self) -> ports.CronAlarms:
         """Return the alarms that wake the tick for cron jobs."""
-        from ojs_aws.adapters.sqs.messages import SqsCronAlarms
+        from ojs_aws.adapters.sqs.messages import SqsCronWakeUps
 
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
-        return SqsCronAlarms(self.aws.sqs, url)
+        return SqsCronWakeUps(self.aws.sqs, url)
 
     def schemas(self) -> ports.Schemas:
         """Return the store of schemas."""

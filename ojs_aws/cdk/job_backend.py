@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
@@ -34,7 +36,7 @@ from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.stack_outputs import OutputSources, add_outputs
 from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
 from ojs_aws.cdk.synthesis_checks import StackSize, WorkerConcurrency
-from ojs_aws.cdk.tick_schedule import CronAlarms, CronAlarmsProps, TickSchedule, TickScheduleProps
+from ojs_aws.cdk.tick_schedule import CronWakeUps, CronWakeUpsProps, TickSchedule, TickScheduleProps
 from ojs_aws.transport.http.routes import Group
 
 
@@ -52,7 +54,7 @@ class JobBackend(Construct):
     :ivar functions: the API's functions, by their groups.
     :ivar authorizer: the function that finds callers by their API keys, where they have some.
     :ivar tick: the function of the sweep and of cron jobs.
-    :ivar cron_alarms: what wakes it when a cron job is due.
+    :ivar cron_wake_ups: what wakes it when a cron job is due.
     :ivar stream: the function that reads the table's changes.
     :ivar export: what writes jobs that have ended to S3, where that is wanted.
     :ivar api: the HTTP API.
@@ -63,6 +65,12 @@ class JobBackend(Construct):
     :ivar grant: gives a principal exactly some permissions on the backend.
     :ivar worker_concurrency: what Lambda workers may take of the account's concurrency.
     """
+
+    @property
+    def cron_alarms(self) -> CronWakeUps:
+        """Return :attr:`cron_wake_ups` under its former name."""
+        warnings.warn("cron_alarms is called cron_wake_ups now.", DeprecationWarning, stacklevel=2)
+        return self.cron_wake_ups
 
     def __init__(self, scope: Construct, id_: str, props: JobBackendProps | None = None) -> None:
         """Define all of it.
@@ -109,15 +117,15 @@ class JobBackend(Construct):
         self.authorizer = made.authorizer() if isinstance(props.access, ApiKeys) else None
         self.tick = made.tick()
         self.stream = made.stream()
-        self.cron_alarms = CronAlarms(
+        self.cron_wake_ups = CronWakeUps(
             self,
             "CronAlarms",
-            CronAlarmsProps(
+            CronWakeUpsProps(
                 prefix=self.queues.prefix, function=self.tick, timeout_s=TICK_TIMEOUT_S
             ),
         )
         for function in (self.tick, self.stream, self.functions[Group.OPERATOR]):
-            self.cron_alarms.grant_set(function)
+            self.cron_wake_ups.grant_set(function)
         most = settings.max_undeclared_queues if props.allow_undeclared_queues else None
         self.schedule = TickSchedule(
             self, "Schedule", TickScheduleProps(function=self.tick, most_undeclared=most)

@@ -139,7 +139,7 @@ class TickSchedule(Construct):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CronAlarmsProps:
+class CronWakeUpsProps:
     """Say which function is woken.
 
     :ivar prefix: begins the name of the queue; that of the other queues.
@@ -152,7 +152,7 @@ class CronAlarmsProps:
     timeout_s: int
 
 
-class CronAlarms(Construct):
+class CronWakeUps(Construct):
     """Define a queue of delayed messages, each of which names a cron job.
 
     A message that is lost costs a minute: the tick finds what is due. So messages do not stay long,
@@ -164,7 +164,7 @@ class CronAlarms(Construct):
     :ivar unheard: rings when there are some.
     """
 
-    def __init__(self, scope: Construct, id_: str, props: CronAlarmsProps) -> None:
+    def __init__(self, scope: Construct, id_: str, props: CronWakeUpsProps) -> None:
         """Define the queue, and let it invoke the function."""
         super().__init__(scope, id_)
         self.dead_letters = own_queue(self, "DeadLetters")

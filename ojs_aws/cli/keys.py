@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
     from ojs_aws.domain.api_keys import ApiKey
     from ojs_aws.domain.timestamps import Instant
-    from ojs_aws.services.access.api_keys import IssuedKey, KeyBook
+    from ojs_aws.services.access.api_keys import IssuedKey, KeyIssuer
 
 app = typer.Typer(
     name="keys",
@@ -95,12 +95,12 @@ def create(
     Example: ojs-aws keys create checkout --scope producer --queue email --expires-in 90d
     """
 
-    def make(book: KeyBook) -> IssuedKey:
+    def make(issuer: KeyIssuer) -> IssuedKey:
         from ojs_aws.domain.timestamps import parse_duration
 
         lasts_ms = parse_duration(expires_in, "expires_in") if expires_in else None
         bounds = {"queues": queue or (), "types": job_type or ()}
-        return book.create(name, scope, **bounds, lasts_ms=lasts_ms)
+        return issuer.create(name, scope, **bounds, lasts_ms=lasts_ms)
 
     _show_issued(_done(table, endpoint_url, make, as_json=as_json), as_json=as_json)
 
@@ -113,7 +113,10 @@ def list_keys(
 ) -> None:
     """Show the keys, without their secrets."""
     now, keys = _done(
-        table, endpoint_url, lambda book: (book.clock.now(), list(book.list())), as_json=as_json
+        table,
+        endpoint_url,
+        lambda issuer: (issuer.clock.now(), list(issuer.list())),
+        as_json=as_json,
     )
     shown = [_described(key) for key in keys]
     rows = [
@@ -146,7 +149,7 @@ def rotate(
     from ojs_aws.domain.timestamps import parse_duration
 
     issued = _done(
-        table, endpoint_url, lambda book: book.rotate(key_id, parse_duration(grace, "grace"))
+        table, endpoint_url, lambda issuer: issuer.rotate(key_id, parse_duration(grace, "grace"))
     )
     _show_issued(issued, as_json=as_json)
 
@@ -158,26 +161,26 @@ def revoke(
     endpoint_url: EndpointUrl = None,
 ) -> None:
     """Revoke a key. A gateway's cache accepts it for up to 5 minutes by default."""
-    key = _done(table, endpoint_url, lambda book: book.revoke(key_id))
+    key = _done(table, endpoint_url, lambda issuer: issuer.revoke(key_id))
     typer.echo(f"Revoked {key.id} ({key.name}).")
 
 
 def _done(
-    table: str, endpoint_url: str | None, act: Callable[[KeyBook], Any], *, as_json: bool = False
+    table: str, endpoint_url: str | None, act: Callable[[KeyIssuer], Any], *, as_json: bool = False
 ) -> Any:
     """Run a function on the deployment's keys.
 
     :raises typer.Exit: with the code of what went wrong, after saying it.
     """
 
-    def with_book(clients: AwsClients) -> Any:
-        from ojs_aws.bootstrap import build_key_book
+    def with_issuer(clients: AwsClients) -> Any:
+        from ojs_aws.bootstrap import build_key_issuer
         from ojs_aws.config import Settings
 
         settings = replace(Settings.from_env(os.environ), table=table)
-        return act(build_key_book(settings, clients.dynamodb))
+        return act(build_key_issuer(settings, clients.dynamodb))
 
-    return with_aws(Output(as_json=as_json), endpoint_url, with_book)
+    return with_aws(Output(as_json=as_json), endpoint_url, with_issuer)
 
 
 def _show_issued(issued: IssuedKey, *, as_json: bool) -> None:

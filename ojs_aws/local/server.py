@@ -134,11 +134,11 @@ class LocalServer:
 
     def _make_keys(self, settings: Settings) -> None:
         """Make a key of each scope to try them with; they end with the server."""
-        from ojs_aws.bootstrap import build_key_book  # with --auth only
+        from ojs_aws.bootstrap import build_key_issuer  # with --auth only
         from ojs_aws.domain.access import Scope
 
-        book = build_key_book(settings, self._dynamodb)
-        self.keys = {scope: book.create(f"local {scope}", [scope]).text for scope in Scope}
+        issuer = build_key_issuer(settings, self._dynamodb)
+        self.keys = {scope: issuer.create(f"local {scope}", [scope]).text for scope in Scope}
 
     def _deployed(self, name: str) -> Handler:
         """Return what calls a function as it is deployed at that time."""

@@ -12,7 +12,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.native_json import check_native
 
-Beat = Callable[[], Awaitable[None]]
+SendHeartbeat = Callable[[], Awaitable[None]]
 
 LEVELS = {
     name: logging.getLevelNamesMapping()[name.upper()]
@@ -46,7 +46,7 @@ class JobContext:
         self,
         job: Job,
         *,
-        heartbeat: Beat | None = None,
+        heartbeat: SendHeartbeat | None = None,
         logger: logging.Logger | None = None,
         deadline: float | None = None,
     ) -> None:

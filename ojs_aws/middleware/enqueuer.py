@@ -109,5 +109,5 @@ class Enqueuer:
 
     @property
     def never_waits(self) -> bool:
-        """Return True if no middleware and no hook waits; see :func:`drive`."""
+        """Return True if no middleware and no hook waits; see :func:`run_coroutine`."""
         return self.chain.never_waits and self.hooks.never_waits

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from ojs_aws.testing.chain_trace import EnqueueTrace as EnqueueTrace
+    from ojs_aws.testing.chain_trace import ExecutionTrace as ExecutionTrace
+    from ojs_aws.testing.chain_trace import LayerRecord as LayerRecord
     from ojs_aws.testing.drain import DrainError as DrainError
     from ojs_aws.testing.drain import DrainReport as DrainReport
     from ojs_aws.testing.executions import Execution as Execution
@@ -25,13 +28,13 @@ if TYPE_CHECKING:
     from ojs_aws.testing.middleware import run_execution as run_execution
     from ojs_aws.testing.middleware import run_execution_sync as run_execution_sync
     from ojs_aws.testing.ojs import Ojs as Ojs
-    from ojs_aws.testing.onion import EnqueueOnion as EnqueueOnion
-    from ojs_aws.testing.onion import ExecutionOnion as ExecutionOnion
-    from ojs_aws.testing.onion import LayerRecord as LayerRecord
     from ojs_aws.testing.outcome_assertions import StartedWorkflow as StartedWorkflow
     from ojs_aws.testing.perform import Performed as Performed
     from ojs_aws.testing.perform import Reported as Reported
     from ojs_aws.testing.server import OjsServer as OjsServer
     from ojs_aws.testing.server import ServerError as ServerError
 else:
-    __getattr__, __dir__ = lazy_exports(__name__)
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        renamed={"EnqueueOnion": "EnqueueTrace", "ExecutionOnion": "ExecutionTrace"},
+    )

@@ -165,5 +165,5 @@ async def open_resources(handlers: JobHandlers, job_type: str, opened: AsyncExit
 
 
 async def _extend(held: DirectReservations, job_id: str) -> bool:
-    pulse = await held.heartbeat([job_id], "running")
-    return job_id not in pulse.cancelled | pulse.lost
+    reply = await held.heartbeat([job_id], "running")
+    return job_id not in reply.cancelled | reply.lost

@@ -2,9 +2,9 @@
 
 For authors of middleware::
 
-    onion = await run_execution([Outer(), Inner()], send_email.call("ada@example.com"))
-    assert onion.order == ["enter outer", "enter inner", "handler", "leave inner", "leave outer"]
-    assert onion.layer("outer").changed == {"metadata": ({}, {"tenant": "t1"})}
+    trace = await run_execution([Outer(), Inner()], send_email.call("ada@example.com"))
+    assert trace.order == ["enter outer", "enter inner", "handler", "leave inner", "leave outer"]
+    assert trace.layer("outer").changed == {"metadata": ({}, {"tenant": "t1"})}
 
 The chains are those of client and worker, with all of their rules: a middleware that calls
 ``call_next`` twice, or does not await it, is refused by name.
@@ -29,7 +29,7 @@ from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext
 from ojs_aws.middleware.interfaces import ENQUEUE, EXECUTE, Interface
 from ojs_aws.middleware.members import Member
-from ojs_aws.testing.onion import EnqueueOnion, ExecutionOnion, LayerRecord, Onion
+from ojs_aws.testing.chain_trace import ChainTrace, EnqueueTrace, ExecutionTrace, LayerRecord
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.senders import TypedJob
 from ojs_aws.worker.registry import Handler, HandlerRegistry
@@ -49,30 +49,30 @@ async def run_enqueue(
     job: AnyJob = JOB_TYPE,
     *,
     store: Callable[[Job], Any] | None = None,
-) -> EnqueueOnion:
+) -> EnqueueTrace:
     """Run an enqueue chain around the storing of a job; nothing is stored.
 
     :param middleware: the first is outermost; a chain, or what one is made of.
     :param store: takes the place of the backend, to return another job or to fail.
     :returns: the record; an error of the chain is in it.
     """
-    onion = EnqueueOnion(_with_id(job))
+    trace = EnqueueTrace(_with_id(job))
 
     async def innermost(given: Job) -> Job | None:
-        onion.order.append(STORE)
-        onion.job = given
+        trace.order.append(STORE)
+        trace.job = given
         kept = given if store is None else store(given)
-        onion.stored = await kept if inspect.isawaitable(kept) else kept
-        return onion.stored
+        trace.stored = await kept if inspect.isawaitable(kept) else kept
+        return trace.stored
 
     chain = EnqueueChain()
     for member in _members(middleware, EnqueueChain, ENQUEUE):
-        chain.add(_EnqueueLayer(onion, member), name=member.name)
+        chain.add(_EnqueueLayer(trace, member), name=member.name)
     try:
-        onion._result, onion.dropped_by = await chain.run_tracked(onion.job, innermost)  # noqa: SLF001 - of this module
+        trace._result, trace.dropped_by = await chain.run_tracked(trace.job, innermost)  # noqa: SLF001 - of this module
     except Exception as problem:  # noqa: BLE001 - the test looks at it
-        onion.error = problem
-    return onion
+        trace.error = problem
+    return trace
 
 
 async def run_execution(
@@ -81,7 +81,7 @@ async def run_execution(
     handler: Callable[..., object] | None = None,
     *,
     attempt: int = 1,
-) -> ExecutionOnion:
+) -> ExecutionTrace:
     """Run an execution chain around a handler.
 
     :param middleware: the first is outermost; a chain, or what one is made of.
@@ -92,26 +92,26 @@ async def run_execution(
     """
     executed = _with_id(job)
     executed["attempt"], executed["state"] = attempt, "active"
-    onion = ExecutionOnion(executed, context=JobContext(executed))
+    trace = ExecutionTrace(executed, context=JobContext(executed))
     found = _handler_of(executed.type, job, handler)
 
     async def innermost(_: Job, ctx: JobContext) -> object:
-        onion.order.append(HANDLER)
+        trace.order.append(HANDLER)
         call = found.bound_to(ctx)
         returned = call() if found.is_async else await in_thread("ojs-test", call)
         return await returned if inspect.isawaitable(returned) else returned
 
     chain = ExecutionChain()
     for member in _members(middleware, ExecutionChain, EXECUTE):
-        chain.add(_ExecutionLayer(onion, member), name=member.name)
-    current = CURRENT_JOB.set(onion.context)
+        chain.add(_ExecutionLayer(trace, member), name=member.name)
+    current = CURRENT_JOB.set(trace.context)
     try:
-        onion._result = await chain.run(executed, onion.context, innermost)  # noqa: SLF001 - of this module
+        trace._result = await chain.run(executed, trace.context, innermost)  # noqa: SLF001 - of this module
     except Exception as problem:  # noqa: BLE001 - the test looks at it
-        onion.error = problem
+        trace.error = problem
     finally:
         CURRENT_JOB.reset(current)
-    return onion
+    return trace
 
 
 def run_enqueue_sync(
@@ -119,7 +119,7 @@ def run_enqueue_sync(
     job: AnyJob = JOB_TYPE,
     *,
     store: Callable[[Job], Any] | None = None,
-) -> EnqueueOnion:
+) -> EnqueueTrace:
     """Do as :func:`run_enqueue`, for tests without ``async``."""
     return asyncio.run(run_enqueue(middleware, job, store=store))
 
@@ -130,7 +130,7 @@ def run_execution_sync(
     handler: Callable[..., object] | None = None,
     *,
     attempt: int = 1,
-) -> ExecutionOnion:
+) -> ExecutionTrace:
     """Do as :func:`run_execution`, for tests without ``async``."""
     return asyncio.run(run_execution(middleware, job, handler, attempt=attempt))
 
@@ -141,8 +141,8 @@ def run_execution_sync(
 class _Recorded:
     """Stands for a middleware in the chain, and records what it does."""
 
-    def __init__(self, onion: Onion, member: Member) -> None:
-        self.onion = onion
+    def __init__(self, trace: ChainTrace, member: Member) -> None:
+        self.trace = trace
         self.member = member
         self.interrupts = getattr(member.middleware, "interrupts", False)
 
@@ -150,8 +150,8 @@ class _Recorded:
         self, call: Callable[..., Any], given: Sequence[Any], call_next: Callable[..., Any]
     ) -> Any:
         record = LayerRecord(self.member.name)
-        self.onion.layers.append(record)
-        self.onion.order.append(f"enter {record.name}")
+        self.trace.layers.append(record)
+        self.trace.order.append(f"enter {record.name}")
         before = self._values(given[0])
 
         def go_on(*passed: Any) -> Any:
@@ -167,7 +167,7 @@ class _Recorded:
             record.error = problem
             raise
         finally:
-            self.onion.order.append(f"leave {record.name}")
+            self.trace.order.append(f"leave {record.name}")
         self._note_end(record, before)
         return record.returned
 
@@ -199,7 +199,7 @@ class _ExecutionLayer(_Recorded):
         return await self._run(self.member.calls[EXECUTE.name], (job, ctx), call_next)
 
     def _values(self, job: object) -> Values:
-        context = self.onion.context if isinstance(self.onion, ExecutionOnion) else None
+        context = self.trace.context if isinstance(self.trace, ExecutionTrace) else None
         return {**super()._values(job), "metadata": _copied(context.metadata) if context else {}}
 
 

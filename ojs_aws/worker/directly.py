@@ -20,10 +20,10 @@ from ojs_aws.domain.progress import read_report
 from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import sqs_queue_name
-from ojs_aws.worker.reservations import NO_IDS, Pulse
+from ojs_aws.worker.reservations import NO_IDS, HeartbeatReply
 
 if TYPE_CHECKING:
-    from ojs_aws.services.workers.heartbeat import Beat
+    from ojs_aws.services.workers.heartbeat import HeartbeatResult
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -140,7 +140,7 @@ class DirectReservations:
         state: str,
         *,
         reservation_ids: Mapping[str, str] = NO_IDS,
-    ) -> Pulse:
+    ) -> HeartbeatReply:
         """Extend reservations, each by two calls."""
         cancelled: set[str] = set()
         lost: set[str] = set()
@@ -148,9 +148,9 @@ class DirectReservations:
             beat = await self._extend(job_id, reservation_ids.get(job_id, ""))
             cancelled.update(beat.cancelled)
             lost.update(beat.lost)
-        return Pulse(state, frozenset(cancelled), frozenset(lost))
+        return HeartbeatReply(state, frozenset(cancelled), frozenset(lost))
 
-    async def _extend(self, job_id: str, reservation_id: str) -> Beat:
+    async def _extend(self, job_id: str, reservation_id: str) -> HeartbeatResult:
         start, self._known = self._start(job_id), None
         beat, self._known = await self._run(
             self.backend.workers.heartbeat.extend,

@@ -269,8 +269,8 @@ class Invocation:
 
     def _activate(self, record: JobRecord, held: DirectReservations) -> ActiveJob:
         async def extend(job_id: str) -> bool:
-            pulse = await held.heartbeat([job_id], "running")
-            return job_id not in pulse.cancelled | pulse.lost
+            reply = await held.heartbeat([job_id], "running")
+            return job_id not in reply.cancelled | reply.lost
 
         job = Job.from_members(render_job(record))
         deadline = self._deadline - self.margin_s
@@ -287,8 +287,8 @@ class Invocation:
         while True:
             await self.timer.sleep(own_s / BEATS_PER_RESERVATION)
             with suppress(OjsError):  # the next beat tries again
-                pulse = await held.heartbeat([active.job.id], "running")
-                if active.job.id in pulse.cancelled | pulse.lost:
+                reply = await held.heartbeat([active.job.id], "running")
+                if active.job.id in reply.cancelled | reply.lost:
                     active.give_up("cancelled, or the reservation was lost")
                     return
 

@@ -19,7 +19,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.typed_jobs.jobs import Jobs
-from ojs_aws.worker.reservations import NO_IDS, JobSource, Pulse
+from ojs_aws.worker.reservations import NO_IDS, HeartbeatReply, JobSource
 
 _CANCELLED: Final = ("cancelled", "jobs_cancelled")
 _LOST: Final = ("lost", "jobs_lost")
@@ -119,7 +119,7 @@ class HttpJobSource(Area):
 
     async def heartbeat(
         self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
-    ) -> Pulse:
+    ) -> HeartbeatReply:
         """Send BEAT."""
         ids: list[JsonValue] = list(job_ids)
         body: dict[str, JsonValue] = {
@@ -136,9 +136,9 @@ class HttpJobSource(Area):
         except ConflictError:
             # A backend up to 0.1 refuses a heartbeat whose jobs are all lost, and gives no
             # directive then: the worker stays what it is.
-            return Pulse(state, lost=frozenset(job_ids))
+            return HeartbeatReply(state, lost=frozenset(job_ids))
         directive = str(values.get("state", "running"))
-        return Pulse(directive, _ids(values, _CANCELLED), _ids(values, _LOST))
+        return HeartbeatReply(directive, _ids(values, _CANCELLED), _ids(values, _LOST))
 
     def _reporter(self, reservation_id: str) -> dict[str, JsonValue]:
         """Return who reports, and for which reservation if known."""

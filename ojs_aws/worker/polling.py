@@ -293,6 +293,6 @@ class Worker(BaseWorker):
     async def _extend(self, reservation_id: str, job_id: str) -> bool:
         """Send a handler's own heartbeat; return False if the job must no longer be executed."""
         known = {job_id: reservation_id} if reservation_id else {}
-        pulse = await self._source.heartbeat([job_id], self.lifecycle.state, reservation_ids=known)
-        self.lifecycle.obey(pulse.directive)
-        return job_id not in pulse.cancelled | pulse.lost
+        reply = await self._source.heartbeat([job_id], self.lifecycle.state, reservation_ids=known)
+        self.lifecycle.obey(reply.directive)
+        return job_id not in reply.cancelled | reply.lost

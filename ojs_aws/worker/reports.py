@@ -164,9 +164,9 @@ class Heartbeats:
 
     async def _beat(self, job_ids: Sequence[str], state: str) -> None:
         known = self.active.reservation_ids(job_ids)
-        pulse = await self.held.heartbeat(job_ids, state, reservation_ids=known)
-        self.obey(pulse.directive)
-        for reason, ids in (("cancelled", pulse.cancelled), ("reservation lost", pulse.lost)):
+        reply = await self.held.heartbeat(job_ids, state, reservation_ids=known)
+        self.obey(reply.directive)
+        for reason, ids in (("cancelled", reply.cancelled), ("reservation lost", reply.lost)):
             for job_id in ids:
                 active = self.active.get(job_id)
                 if active is None or active.reservation_id != known.get(job_id, ""):

@@ -12,7 +12,7 @@ from ojs_aws.domain.json_text import RawJson
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class HeartbeatReply:
     """Holds the answer to a heartbeat.
 
     :ivar directive: ``running``, ``quiet`` or ``terminate``.
@@ -78,7 +78,7 @@ class Reservations(Protocol):
 
     async def heartbeat(
         self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
-    ) -> Pulse:
+    ) -> HeartbeatReply:
         """Report that the worker lives, and extend these jobs' reservations (at most 100).
 
         :param reservation_ids: of the jobs, by job id, where they are known.

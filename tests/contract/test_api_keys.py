@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
-from ojs_aws.bootstrap import build_authentication, build_key_book
+from ojs_aws.bootstrap import build_authentication, build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.api_keys import Refusal, read_key
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.ports import StaleKeyError
-from ojs_aws.services.access.api_keys import Authentication, KeyBook
+from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 
@@ -20,9 +20,9 @@ DAY = 86_400_000
 
 
 @pytest.fixture
-def book(aws: EmbeddedAws, clock: FakeClock) -> KeyBook:
+def issuer(aws: EmbeddedAws, clock: FakeClock) -> KeyIssuer:
     """The keys, for operators."""
-    return build_key_book(aws.settings, aws.clients.dynamodb, clock)
+    return build_key_issuer(aws.settings, aws.clients.dynamodb, clock)
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def authenticate(aws: EmbeddedAws, clock: FakeClock) -> Authentication:
 
 
 def test_a_key_is_found_with_one_read(
-    aws: EmbeddedAws, book: KeyBook, authenticate: Authentication
+    aws: EmbeddedAws, issuer: KeyIssuer, authenticate: Authentication
 ) -> None:
     """By the id in its text."""
-    issued = book.create("shop", [Scope.PRODUCER], queues=["email"], types=["email.*"])
+    issued = issuer.create("shop", [Scope.PRODUCER], queues=["email"], types=["email.*"])
     with aws.calls.counted() as calls:
         verdict = authenticate(f"Bearer {issued.text}")
     assert calls == {"GetItem": 1}
@@ -65,10 +65,10 @@ def test_a_header_that_is_no_valid_key_finds_nobody(
     assert (verdict.caller, verdict.refusal) == (None, refusal)
 
 
-def test_sec_020_the_table_holds_no_secret(aws: EmbeddedAws, book: KeyBook) -> None:
+def test_sec_020_the_table_holds_no_secret(aws: EmbeddedAws, issuer: KeyIssuer) -> None:
     """SEC-020: not in any attribute, nor a part of one; and no index lists the record."""
-    issued = book.create("shop", [Scope.PRODUCER])
-    book.rotate(issued.key.id)
+    issued = issuer.create("shop", [Scope.PRODUCER])
+    issuer.rotate(issued.key.id)
     items = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
     given = read_key(issued.text)  # a secret may hold the underscore that separates it
     assert given is not None
@@ -79,11 +79,11 @@ def test_sec_020_the_table_holds_no_secret(aws: EmbeddedAws, book: KeyBook) -> N
 
 
 def test_sec_021_keys_rotate_without_an_interruption(
-    book: KeyBook, authenticate: Authentication, clock: FakeClock
+    issuer: KeyIssuer, authenticate: Authentication, clock: FakeClock
 ) -> None:
     """Both texts work during the grace, a day by default; afterwards the new one only."""
-    first = book.create("shop", [Scope.PRODUCER])
-    second = book.rotate(first.key.id)
+    first = issuer.create("shop", [Scope.PRODUCER])
+    second = issuer.rotate(first.key.id)
     assert first.text != second.text
     assert (
         authenticate(f"bearer {first.text}").caller == authenticate(f"Bearer {second.text}").caller
@@ -94,68 +94,68 @@ def test_sec_021_keys_rotate_without_an_interruption(
 
 
 def test_a_revoked_key_is_refused_at_once_and_the_others_are_not(
-    book: KeyBook, authenticate: Authentication
+    issuer: KeyIssuer, authenticate: Authentication
 ) -> None:
     """ojs-security, section 12.3."""
-    one, other = (book.create(name, [Scope.READ_ONLY]) for name in ("one", "other"))
-    book.revoke(one.key.id)
+    one, other = (issuer.create(name, [Scope.READ_ONLY]) for name in ("one", "other"))
+    issuer.revoke(one.key.id)
     assert authenticate(f"Bearer {one.text}").refusal is Refusal.REVOKED
     assert authenticate(f"Bearer {other.text}").caller is not None
-    listed = {key.id: key for key in book.list()}
+    listed = {key.id: key for key in issuer.list()}
     assert listed[one.key.id].revoked_at is not None
     assert listed[other.key.id].revoked_at is None
 
 
-def test_all_keys_are_listed_however_many(book: KeyBook, aws: EmbeddedAws) -> None:
+def test_all_keys_are_listed_however_many(issuer: KeyIssuer, aws: EmbeddedAws) -> None:
     """Page by page, and never by a scan."""
-    made = {book.create(f"key {n}", [Scope.PRODUCER]).key.id for n in range(103)}
+    made = {issuer.create(f"key {n}", [Scope.PRODUCER]).key.id for n in range(103)}
     with aws.calls.counted() as calls:
-        assert {key.id for key in book.list()} == made
+        assert {key.id for key in issuer.list()} == made
     assert set(calls) == {"Query"}
 
 
-def test_records_of_ended_keys_go_after_three_months(aws: EmbeddedAws, book: KeyBook) -> None:
+def test_records_of_ended_keys_go_after_three_months(aws: EmbeddedAws, issuer: KeyIssuer) -> None:
     """Those of valid ones stay."""
-    issued = book.create("for a day", [Scope.PRODUCER], lasts_ms=DAY)
+    issued = issuer.create("for a day", [Scope.PRODUCER], lasts_ms=DAY)
     ends = issued.key.created_at + DAY
     assert issued.key.expires_at == ends
-    book.create("for ever", [Scope.PRODUCER])
+    issuer.create("for ever", [Scope.PRODUCER])
     items = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
     ttls = {item["sk"]["S"]: item.get("ttl") for item in items}
     assert ttls.pop(issued.key.id) == {"N": str(ends // 1000 + 90 * 86_400)}
     assert list(ttls.values()) == [None]
 
 
-def test_of_two_changes_one_wins(aws: EmbeddedAws, book: KeyBook) -> None:
+def test_of_two_changes_one_wins(aws: EmbeddedAws, issuer: KeyIssuer) -> None:
     """A rotation does not bring a revoked key back."""
-    key = book.create("shop", [Scope.PRODUCER]).key
-    book.revoke(key.id)
+    key = issuer.create("shop", [Scope.PRODUCER]).key
+    issuer.revoke(key.id)
     keys = DynamoApiKeys(aws.clients.dynamodb, aws.settings.table)
     with pytest.raises(StaleKeyError):
         keys.save(replace(key, name="renamed", version=1))
     with pytest.raises(StaleKeyError):
         keys.save(key)
     with pytest.raises(NotFoundError):
-        book.rotate("f" * 16)
+        issuer.rotate("f" * 16)
 
 
 def test_somebody_elses_change_is_a_conflict(
-    book: KeyBook, monkeypatch: pytest.MonkeyPatch
+    issuer: KeyIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reported as such, and nothing is changed."""
-    key = book.create("shop", [Scope.PRODUCER]).key
-    stale = book.keys.load(key.id)
-    book.rotate(key.id)
+    key = issuer.create("shop", [Scope.PRODUCER]).key
+    stale = issuer.keys.load(key.id)
+    issuer.rotate(key.id)
     monkeypatch.setattr(DynamoApiKeys, "load", lambda *_: stale)
     with pytest.raises(ConflictError):
-        book.revoke(key.id)
+        issuer.revoke(key.id)
 
 
 def test_a_lost_answer_to_a_write_does_not_make_it_a_conflict(
-    aws: EmbeddedAws, book: KeyBook
+    aws: EmbeddedAws, issuer: KeyIssuer
 ) -> None:
     """botocore sends it again; the record is already the one that was to be written."""
     keys = DynamoApiKeys(aws.clients.dynamodb, aws.settings.table)
-    key = book.create("shop", [Scope.PRODUCER]).key
+    key = issuer.create("shop", [Scope.PRODUCER]).key
     keys.save(key)
     assert keys.load(key.id) == key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from unittest import mock
 
-from ojs_aws.bootstrap import build_key_book
+from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.cli import local, main
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
@@ -26,9 +26,9 @@ class ServerWithBounds(LocalServer):
 
     def _make_keys(self, settings: Settings) -> None:
         super()._make_keys(settings)
-        book = build_key_book(settings, self._dynamodb)
+        issuer = build_key_issuer(settings, self._dynamodb)
         for name, (scope, queues, types) in BOUND.items():
-            self.keys[name] = book.create(name, [scope], queues=queues, types=types).text
+            self.keys[name] = issuer.create(name, [scope], queues=queues, types=types).text
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import pytest
 
 from infra.deployment import Deployment
 from infra.emulator import Emulator
-from ojs_aws.bootstrap import build_key_book
+from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from tests.dashboard import test_page, test_views
@@ -50,9 +50,9 @@ ACTIONS: Final[tuple[Journey, ...]] = tuple(
 def keys(emulator: Emulator, deployment: Deployment) -> dict[str, str]:
     """Keys of the deployment by what they are for."""
     settings = Settings(table=deployment.outputs["TableName"])
-    book = build_key_book(settings, boto3.client("dynamodb", **emulator.client_settings()))
+    issuer = build_key_issuer(settings, boto3.client("dynamodb", **emulator.client_settings()))
     scopes = {"journeys": Scope.ADMIN, "reader": Scope.READ_ONLY}
-    return {name: book.create(name, [scope]).text for name, scope in scopes.items()}
+    return {name: issuer.create(name, [scope]).text for name, scope in scopes.items()}
 
 
 @pytest.fixture

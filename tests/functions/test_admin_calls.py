@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.dynamodb.queues.totals import totals_key
-from ojs_aws.bootstrap import build_key_book
+from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
@@ -253,8 +253,8 @@ def test_a_list_of_keys_costs_a_query_and_a_revocation_a_read_and_a_write(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """And one write records who did it. Revoking again costs the read alone."""
-    book = build_key_book(aws.settings, aws.clients.dynamodb)
-    ids = [book.create(f"key {number}", [Scope.WORKER]).key.id for number in range(5)]
+    issuer = build_key_issuer(aws.settings, aws.clients.dynamodb)
+    ids = [issuer.create(f"key {number}", [Scope.WORKER]).key.id for number in range(5)]
     api = Api(backend)
     with aws.calls.counted() as calls:
         assert len(api.get("/admin/api-keys").json["api_keys"]) == 5

@@ -11,11 +11,11 @@ import boto3
 import pytest
 from aws_lambda_powertools import Logger
 
-from ojs_aws.bootstrap import build_key_book
+from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.local.lambdas import http_event
-from ojs_aws.services.access.api_keys import Authentication, KeyBook
+from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
 from ojs_aws.transport.authorizer import build_authorizer
 
 pytestmark = pytest.mark.moto
@@ -24,10 +24,10 @@ Invoke = Callable[[str, Any], Any]
 
 
 @pytest.fixture
-def book(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> KeyBook:
+def issuer(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> KeyIssuer:
     """The keys of a deployment that asks for them."""
     monkeypatch.setenv("OJS_AUTH", "api-key")
-    return build_key_book(Settings(), boto3.client("dynamodb"))
+    return build_key_issuer(Settings(), boto3.client("dynamodb"))
 
 
 def send(invoke: Invoke, key: str, method: str, path: str, body: object = None) -> Any:
@@ -42,9 +42,9 @@ def send(invoke: Invoke, key: str, method: str, path: str, body: object = None) 
     return invoke("producer", event)
 
 
-def test_a_key_leads_from_the_header_to_the_operation(book: KeyBook, invoke: Invoke) -> None:
+def test_a_key_leads_from_the_header_to_the_operation(issuer: KeyIssuer, invoke: Invoke) -> None:
     """And only to those of its scope, on the queues that it is bound to."""
-    key = f"Bearer {book.create('shop', [Scope.PRODUCER], queues=['email']).text}"
+    key = f"Bearer {issuer.create('shop', [Scope.PRODUCER], queues=['email']).text}"
     job = {"type": "email.send", "args": [], "queue": "email"}
     pushed = send(invoke, key, "POST", "/ojs/v1/jobs", job)
     assert pushed["statusCode"] == 201
@@ -56,7 +56,7 @@ def test_a_key_leads_from_the_header_to_the_operation(book: KeyBook, invoke: Inv
 
 @pytest.mark.parametrize("key", ["", "Bearer nonsense", "Bearer ojs_" + "0" * 16 + "_" + "x" * 43])
 def test_who_has_no_key_is_answered_by_the_function_in_the_form_of_ojs(
-    key: str, book: KeyBook, invoke: Invoke
+    key: str, issuer: KeyIssuer, invoke: Invoke
 ) -> None:
     """The gateway's own refusal would have no code that a client knows."""
     answer = send(invoke, key, "POST", "/ojs/v1/jobs", {"type": "email.send", "args": []})
@@ -65,14 +65,14 @@ def test_who_has_no_key_is_answered_by_the_function_in_the_form_of_ojs(
     assert "WWW-Authenticate" in answer["headers"]
 
 
-def test_the_log_of_the_authorizer_has_no_secret(book: KeyBook) -> None:
+def test_the_log_of_the_authorizer_has_no_secret(issuer: KeyIssuer) -> None:
     """Whether the key is valid, ended, or none."""
     stream = io.StringIO()
     logger = Logger(service="authorizer's test", level="DEBUG", stream=stream)
-    authorize = build_authorizer(Authentication(book.keys, book.clock), logger)
-    valid = book.create("a", [Scope.PRODUCER])
-    ended = book.create("b", [Scope.PRODUCER])
-    book.revoke(ended.key.id)
+    authorize = build_authorizer(Authentication(issuer.keys, issuer.clock), logger)
+    valid = issuer.create("a", [Scope.PRODUCER])
+    ended = issuer.create("b", [Scope.PRODUCER])
+    issuer.revoke(ended.key.id)
     for text in (valid.text, ended.text, "ojs_" + "0" * 16 + "_" + "y" * 43, "whatever"):
         authorize(http_event("GET", "/", "", {"Authorization": f"Bearer {text}"}, b""), None)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
@@ -84,10 +84,10 @@ def test_the_log_of_the_authorizer_has_no_secret(book: KeyBook) -> None:
 
 
 def test_a_table_that_does_not_answer_refuses_nobody_for_good(
-    book: KeyBook, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    issuer: KeyIssuer, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It raises: the gateway answers 500, and remembers nothing."""
-    key = f"Bearer {book.create('shop', [Scope.PRODUCER]).text}"
+    key = f"Bearer {issuer.create('shop', [Scope.PRODUCER]).text}"
     event = http_event("GET", "/ojs/v1/jobs/x", "", {"authorization": key}, b"")
     invoke("authorizer", event)
     from ojs_aws.adapters.dynamodb.access import DynamoApiKeys

@@ -19,7 +19,7 @@ from schemathesis.core import NOT_SET
 
 from ojs_aws.domain.access import GRANTS, Permission, Scope
 from ojs_aws.domain.api_keys import ApiKey
-from ojs_aws.services.access.api_keys import Authentication, KeyBook
+from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.route import scopes_of
@@ -54,14 +54,14 @@ class Keys:
 
 keys, clock = Keys(), FakeClock()
 fuzzed = Fuzzed(build_authorizer(Authentication(keys, clock)), auth="api-key")
-book = KeyBook(keys, clock, random.Random(36).randbytes)
+issuer = KeyIssuer(keys, clock, random.Random(36).randbytes)
 
 
 def headers_of(
     *scopes: Scope, queues: Sequence[str] = (), types: Sequence[str] = ()
 ) -> dict[str, str]:
     """The header with a new key."""
-    key = book.create("fuzz", scopes, queues=queues, types=types)
+    key = issuer.create("fuzz", scopes, queues=queues, types=types)
     return {"Authorization": f"Bearer {key.text}"}
 
 

@@ -13,11 +13,11 @@ import boto3
 import pytest
 from aws_lambda_powertools import Logger
 
-from ojs_aws.bootstrap import build_key_book
+from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.local.lambdas import LambdaContext, http_event
-from ojs_aws.services.access.api_keys import KeyBook
+from ojs_aws.services.access.api_keys import KeyIssuer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import JOB_ENDPOINT, ROUTES, Group
 from tests.api import OJS
@@ -32,10 +32,10 @@ Send = Callable[..., Any]
 
 
 @pytest.fixture
-def book(monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> KeyBook:
+def issuer(monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> KeyIssuer:
     """The keys of a deployment that asks for them."""
     monkeypatch.setenv("OJS_AUTH", "api-key")
-    return build_key_book(Settings(), boto3.client("dynamodb"))
+    return build_key_issuer(Settings(), boto3.client("dynamodb"))
 
 
 @pytest.fixture
@@ -92,19 +92,19 @@ def test_each_operation_of_senders_and_workers_is_served(send: Send) -> None:
             assert is_elsewhere is not is_served, (route.endpoint, status, answer)
 
 
-def test_keys_have_their_scopes_and_bounds(book: KeyBook, send: Send) -> None:
+def test_keys_have_their_scopes_and_bounds(issuer: KeyIssuer, send: Send) -> None:
     """As behind the gateway: the same code finds the caller and checks the operation."""
-    shop = book.create("shop", [Scope.PRODUCER], queues=["email"]).text
+    shop = issuer.create("shop", [Scope.PRODUCER], queues=["email"]).text
     job = {"type": "email.send", "args": [], "queue": "email"}
     assert send("POST", "/jobs", job, shop)[0] == 201
     assert send("POST", "/jobs", {**job, "queue": "other"}, shop)[0] == 403
     assert send("POST", "/workers/fetch", {"queues": ["email"]}, shop)[0] == 403
-    worker = book.create("worker", [Scope.WORKER]).text
+    worker = issuer.create("worker", [Scope.WORKER]).text
     assert send("POST", "/workers/fetch", {"queues": ["email"]}, worker)[0] == 200
 
 
 @pytest.mark.parametrize("key", ["", "nonsense", "ojs_" + "0" * 16 + "_" + "x" * 43])
-def test_requests_without_a_key_get_only_health(key: str, book: KeyBook, send: Send) -> None:
+def test_requests_without_a_key_get_only_health(key: str, issuer: KeyIssuer, send: Send) -> None:
     """Unknown paths included, which say nothing to strangers either."""
     for method, path in (("POST", "/jobs"), ("GET", "/jobs/x"), ("GET", "/queues"), ("GET", "/x")):
         status, answer = send(method, path, {}, key)
@@ -112,7 +112,7 @@ def test_requests_without_a_key_get_only_health(key: str, book: KeyBook, send: S
     assert send("GET", "/health", None, key)[0] == 200
 
 
-def test_a_caller_that_the_event_itself_names_is_replaced(book: KeyBook, send: Send) -> None:
+def test_a_caller_that_the_event_itself_names_is_replaced(issuer: KeyIssuer, send: Send) -> None:
     """Whoever may invoke the function directly could write any caller into the event."""
     found = {"id": "key:x", "name": "x", "permissions": ["enqueue"], "queues": [], "types": []}
     forged = {"lambda": {"ojs": json.dumps(found)}}
@@ -121,12 +121,12 @@ def test_a_caller_that_the_event_itself_names_is_replaced(book: KeyBook, send: S
 
 
 def test_a_key_is_looked_up_once_in_its_time(
-    book: KeyBook, send: Send, monkeypatch: pytest.MonkeyPatch
+    issuer: KeyIssuer, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not for each request; a refused one is looked up each time."""
     from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
 
-    key, unknown = book.create("w", [Scope.WORKER]).text, "ojs_" + "0" * 16 + "_" + "x" * 43
+    key, unknown = issuer.create("w", [Scope.WORKER]).text, "ojs_" + "0" * 16 + "_" + "x" * 43
     looked_up: list[str] = []
     load = DynamoApiKeys.load
 
@@ -141,7 +141,7 @@ def test_a_key_is_looked_up_once_in_its_time(
 
 
 def test_a_table_that_does_not_answer_for_a_key_is_an_ojs_error(
-    book: KeyBook, send: Send, monkeypatch: pytest.MonkeyPatch
+    issuer: KeyIssuer, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was done: the client may send the request again. The gateway says 500."""
     from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
@@ -150,7 +150,7 @@ def test_a_table_that_does_not_answer_for_a_key_is_an_ojs_error(
     def fail(*_: object) -> None:
         raise BackendUnavailableError("GetItem failed.")
 
-    key = book.create("shop", [Scope.PRODUCER]).text
+    key = issuer.create("shop", [Scope.PRODUCER]).text
     monkeypatch.setattr(DynamoApiKeys, "load", fail)
     status, answer = send("POST", "/jobs", {"type": "a", "args": []}, key)
     assert (status, answer["error"]["retryable"]) == (503, True)

@@ -18,7 +18,7 @@ def test_functions_whose_loops_are_intended_may_loop(stack: Synthesised) -> None
     assert allowed == LOOPS
 
 
-def test_cron_alarms_that_nobody_hears_ring(stack: Synthesised) -> None:
+def test_cron_wake_ups_that_nobody_hears_ring(stack: Synthesised) -> None:
     """They end in a dead-letter queue after some tries, before they are too old."""
     (queue,) = [
         each for each in stack.of("AWS::SQS::Queue") if each.get("QueueName") == "ojs__CRON"

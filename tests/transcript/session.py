@@ -15,14 +15,14 @@ from moto.core.base_backend import BackendDict
 from ojs_aws.bootstrap import (
     build_authentication,
     build_backend,
-    build_key_book,
+    build_key_issuer,
     build_remembered_authentication,
 )
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
 from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
-from ojs_aws.services.access.api_keys import KeyBook
+from ojs_aws.services.access.api_keys import KeyIssuer
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
@@ -81,7 +81,7 @@ class Session:
         self._handlers = {group: build_resolver(self.backend, group) for group in Group}
         self._follow = Following(aws, self.backend)
         dynamodb = aws.clients.dynamodb
-        keys = build_key_book(aws.settings, dynamodb, self.clock)
+        keys = build_key_issuer(aws.settings, dynamodb, self.clock)
         keys = replace(keys, random_bytes=random.Random(36).randbytes)
         self._keys = {name: _text_of(keys, name, key) for name, key in feature.keys.items()}
         self._keys |= {"unknown": UNKNOWN, "malformed": "Bearer nonsense"}
@@ -172,7 +172,7 @@ def _backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
     return backend
 
 
-def _text_of(keys: KeyBook, name: str, key: Key) -> str:
+def _text_of(keys: KeyIssuer, name: str, key: Key) -> str:
     scopes = [Scope(scope) for scope in key.scopes]
     made = keys.create(name, scopes, queues=key.queues, types=key.types)
     return f"Bearer {made.text}"

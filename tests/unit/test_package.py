@@ -40,6 +40,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = ojs_aws.Jbo  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("name", ["EnqueueTrace", "ExecutionTrace"])
+def test_a_former_name_works_and_warns(name: str) -> None:
+    """Programs that use it go on, and are told the name that took its place."""
+    testing = importlib.import_module("ojs_aws.testing")
+    with pytest.warns(DeprecationWarning, match=f"is called {name} now"):
+        former = getattr(testing, name.replace("Trace", "Onion"))
+    assert former is getattr(testing, name)
+
+
 def test_importing_the_package_loads_nothing_costly() -> None:
     """A Lambda function that imports one name does not pay for the libraries of the others."""
     program = f"import sys, ojs_aws; print([m for m in {COSTLY!r} if m in sys.modules])"

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from ojs_aws import __version__
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.bootstrap import build_backend, build_key_book
+from ojs_aws.bootstrap import build_backend, build_key_issuer
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.ports import IdGenerator, SetAside
@@ -305,7 +305,7 @@ def main() -> None:
         backend = backend_on(aws, clock, CountingIds())
         api = Api(backend)
         paths = fill(api, clock) | extend(aws, backend, clock)
-        keys = build_key_book(aws.settings, aws.clients.dynamodb, clock)
+        keys = build_key_issuer(aws.settings, aws.clients.dynamodb, clock)
         key = keys.create("shop", [Scope.PRODUCER], queues=["shop"]).text
         found: dict[str, Any] = {"now": clock.at, "paths": paths, "key": key}
         found |= {"items": items_of(aws), "objects": objects_of(aws)}

@@ -19,7 +19,7 @@ KEPT_S: Final = 2 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoMarks(InTable):
+class DynamoWatermarks(InTable):
     """Implements the port Marks over the table."""
 
     def read(self, name: str) -> Instant | None:

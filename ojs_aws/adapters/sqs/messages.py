@@ -208,7 +208,7 @@ def queue_arn(client: SQSClient, url_prefix: str, sqs_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SqsCronAlarms:
+class SqsCronWakeUps:
     """Sends messages to a queue of their own; each contains only a cron job's name."""
 
     client: SQSClient

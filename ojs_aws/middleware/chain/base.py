@@ -54,7 +54,7 @@ class Chain(Members):
 T = TypeVar("T")
 
 
-def drive(coroutine: Coroutine[Any, Any, T], *, never_waits: bool) -> T:
+def run_coroutine(coroutine: Coroutine[Any, Any, T], *, never_waits: bool) -> T:
     """Run a coroutine to its end.
 
     One that never waits runs right here, which saves a cold start the import of asyncio. Any other

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.base import Chain, drive
+from ojs_aws.middleware.chain.base import Chain, run_coroutine
 from ojs_aws.middleware.chain.run import FRESH, Layers, Run, Step
 from ojs_aws.middleware.errors import IdChangedError, InvalidMiddlewareError
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
@@ -60,8 +60,8 @@ class EnqueueChain(Chain):
         return stored, "" if stored is not None else run.dropped_by
 
     def run_sync(self, job: Job, store: Callable[[Job], Job]) -> tuple[Job | None, str]:
-        """Do as :meth:`run_tracked` from synchronous code; see :func:`drive`."""
-        return drive(self.run_tracked(job, store), never_waits=self.never_waits)
+        """Do as :meth:`run_tracked` from synchronous code; see :func:`run_coroutine`."""
+        return run_coroutine(self.run_tracked(job, store), never_waits=self.never_waits)
 
     @property
     def never_waits(self) -> bool:

@@ -118,7 +118,7 @@ class KeyAdmin:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyBook(KeyAdmin):
+class KeyIssuer(KeyAdmin):
     """Makes API keys, too. Operators use it: it needs more rights than any function has."""
 
     random_bytes: RandomBytes

@@ -89,7 +89,7 @@ class DeadLetterFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetterSift:
+class DeadLetterMatcher:
     """Finds the wanted dead letters among rows."""
 
     store: JobStore
@@ -169,7 +169,7 @@ class DeadLetterSearch:
         walk = ListWalk(
             store=self.store,
             stops=[ListStop(name, JobList.DEAD_LETTER, wanted.between) for name in names],
-            sift=DeadLetterSift(self.store, wanted),
+            matcher=DeadLetterMatcher(self.store, wanted),
             queue=wanted.queue,
             shows=wanted.view.shows if wanted.view.types else None,
             max_bytes=MAX_BYTES,

@@ -51,7 +51,7 @@ Jobs: TypeAlias = Mapping[str, JobRecord]
 """Jobs by their ids."""
 
 
-class Sift(Protocol):
+class Matcher(Protocol):
     """Finds the wanted jobs among rows."""
 
     @property
@@ -82,7 +82,7 @@ class ListWalk:
 
     store: JobStore
     stops: Sequence[ListStop]
-    sift: Sift
+    matcher: Matcher
     queue: str = ""
     newest_first: bool = True
     max_bytes: float = float("inf")
@@ -184,7 +184,7 @@ class _Search:
         if self.is_full:
             return LOOK_AHEAD
         missing = self.limit + self.skip - len(self.found)
-        if not self.walk.sift.rows_decide or missing > PAGE:
+        if not self.walk.matcher.rows_decide or missing > PAGE:
             return PAGE if number else min(self.first, PAGE)
         return missing + 1 if missing == PAGE or not number else PAGE
 
@@ -195,7 +195,7 @@ class _Search:
         """
         self.queries += 1
         for row, jobs in self._read(page.jobs):
-            if row.id == self.walk.sift.unread or (self.is_full and self._follows(row, jobs)):
+            if row.id == self.walk.matcher.unread or (self.is_full and self._follows(row, jobs)):
                 return self.behind
             is_last = row is page.jobs[-1]
             here = page.cursor if is_last else self._place_of(row, position)
@@ -217,7 +217,7 @@ class _Search:
         """Yield rows with the wanted jobs of their part; None where a full page did not read it."""
         for at in range(0, len(rows), PAGE):
             part = rows[at : at + PAGE]
-            jobs = None if self.is_full else self.walk.sift(part)
+            jobs = None if self.is_full else self.walk.matcher(part)
             for row in part:
                 yield row, jobs
 
@@ -228,7 +228,7 @@ class _Search:
     def _follows(self, row: ListedJob, jobs: Jobs | None) -> bool:
         """Return whether a row behind a full page may be of a wanted job."""
         if jobs is None:
-            return self.walk.sift.may_match(row)
+            return self.walk.matcher.may_match(row)
         self.is_followed = self._has_new(row, jobs)
         return self.is_followed
 

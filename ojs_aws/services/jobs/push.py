@@ -14,7 +14,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware.chain.base import drive
+from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.chain.batch import Batch, StoreOne
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
@@ -67,7 +67,7 @@ class Push:
         now = self.clock.now()
         checked = self.job_builder.complete(job, now)
         one = _OneJob(self.job_builder, now, checked, store or self.new_jobs.store_one)
-        return drive(self._enqueue(job, one), never_waits=self.enqueuing.never_waits)
+        return run_coroutine(self._enqueue(job, one), never_waits=self.enqueuing.never_waits)
 
     async def _enqueue(self, job: Job, one: _OneJob) -> PushResult:
         """Run the enqueue middleware around what stores the job."""

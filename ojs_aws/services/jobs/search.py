@@ -27,7 +27,7 @@ LEAST_DOCUMENT: Final = 16_000
 
 
 @dataclass(slots=True)
-class JobSift:
+class JobMatcher:
     """Finds the jobs that match among the rows of one search.
 
     :ivar unread: the first row that there were no bytes left for; empty for none.
@@ -175,7 +175,7 @@ class JobSearch:
                 for name in names
                 for part in parts
             ],
-            sift=JobSift(self.store, wanted, now),
+            matcher=JobMatcher(self.store, wanted, now),
             queue=wanted.queue,
             shows=wanted.view.shows if wanted.view.types else None,
             newest_first=newest_first,

@@ -40,7 +40,7 @@ MAX_WORKER_ID: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class HeartbeatResult:
     """Holds the answer to a heartbeat.
 
     :ivar state: ``running``, ``quiet`` or ``terminate``.
@@ -64,9 +64,9 @@ class _Sorted:
     cancelled: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
-    def beat(self, state: str, now: Instant) -> Beat:
+    def answer(self, state: str, now: Instant) -> HeartbeatResult:
         """Return the answer to the heartbeat."""
-        return Beat(
+        return HeartbeatResult(
             state=state,
             extended=tuple(job.id for job in self.extended),
             cancelled=tuple(self.cancelled),
@@ -128,7 +128,7 @@ class Heartbeat:
         caller: Caller = ANYBODY,
         *,
         attempts: Mapping[str, AttemptRef] = NO_ATTEMPTS,
-    ) -> Beat:
+    ) -> HeartbeatResult:
         """Update a worker's last-seen time and extend the reservations of its jobs.
 
         Every heartbeat is answered with the worker's directive, also one that names only jobs
@@ -167,7 +167,7 @@ class Heartbeat:
             extend = _Extend(self.visibility.default_ms, holder, worker, visibility_timeout_ms)
             self._extend(job if is_seen else None, job_id, extend, result)
         self._hide(result.extended, now)
-        return result.beat(RUNNING if worker is None else worker.directive, now)
+        return result.answer(RUNNING if worker is None else worker.directive, now)
 
     def extend(
         self,
@@ -177,7 +177,7 @@ class Heartbeat:
         *,
         which: AttemptRef,
         start: JobRecord | None,
-    ) -> tuple[Beat, JobRecord | None]:
+    ) -> tuple[HeartbeatResult, JobRecord | None]:
         """Extend the reservation of a job that a Lambda function executes: two calls.
 
         The worker is not registered: it lives for one invocation, which no directive reaches.
@@ -193,7 +193,7 @@ class Heartbeat:
         job = start if extend.changes(start, now) else self.changer.store.load(job_id)
         self._extend(job, job_id, extend, result)
         self._hide(result.extended, now)
-        return result.beat(RUNNING, now), next(iter(result.extended), None)
+        return result.answer(RUNNING, now), next(iter(result.extended), None)
 
     def _register(
         self, worker_id: str, report: WorkerReport, now: Instant, principal: str

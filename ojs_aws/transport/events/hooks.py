@@ -10,7 +10,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.jobs.deadlines import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import datetime_of
-from ojs_aws.middleware.chain.base import drive
+from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import HookEvent
 
@@ -46,7 +46,7 @@ def event_hooks(hooks: Hooks) -> Callable[[Event], None] | None:
     def call(event: Event) -> None:
         name = hook_of(event)
         if name in wanted:
-            drive(hooks.event(name, _shown(event)), never_waits=hooks.never_wait(name))
+            run_coroutine(hooks.event(name, _shown(event)), never_waits=hooks.never_wait(name))
 
     return call
 
@@ -71,7 +71,7 @@ def start_periodic(hooks: Hooks, backend: Backend) -> None:
         from ojs_aws.transport.events.periodic import PeriodicJobs  # few have any
 
         never_waits = hooks.never_wait("periodic_start")
-        drive(hooks.periodic_start(PeriodicJobs(backend)), never_waits=never_waits)
+        run_coroutine(hooks.periodic_start(PeriodicJobs(backend)), never_waits=never_waits)
 
 
 def _shown(event: Event) -> HookEvent:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.services.jobs.render import render_job
-from ojs_aws.services.workers.heartbeat import Beat
+from ojs_aws.services.workers.heartbeat import HeartbeatResult
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs import worker_handlers as worker_api
 from ojs_aws.transport.http.jobs.wire import heartbeat_answer
@@ -26,14 +26,14 @@ DIRECTIVES: Final = ("running", "quiet", "terminate")
 
 def heartbeat(call: Call) -> Answer[HeartbeatAnswer]:
     """Carry out BEAT, with the directive of the held jobs instead of the worker's own."""
-    worker_id, beat = worker_api.beat(call)
-    wanted = [_directive(call, job_id) for job_id in beat.extended]
-    return Answer(heartbeat_answer(_directed(beat, wanted), worker_id))
+    worker_id, result = worker_api.beat(call)
+    wanted = [_directive(call, job_id) for job_id in result.extended]
+    return Answer(heartbeat_answer(_directed(result, wanted), worker_id))
 
 
-def _directed(beat: Beat, wanted: list[str]) -> Beat:
-    strongest = max([beat.state, *filter(None, wanted)], key=DIRECTIVES.index)
-    return replace(beat, state=strongest)
+def _directed(result: HeartbeatResult, wanted: list[str]) -> HeartbeatResult:
+    strongest = max([result.state, *filter(None, wanted)], key=DIRECTIVES.index)
+    return replace(result, state=strongest)
 
 
 def _directive(call: Call, job_id: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
 from ojs_aws.domain.access import Scope
-from ojs_aws.services.access.api_keys import KeyBook
+from ojs_aws.services.access.api_keys import KeyIssuer
 from tests.faults.running import Scenario
 from tests.faults.scenarios.parts import ALONE, FIRST, ITEM, OBJECT, QUICK, dead, held
 from tests.faults.world import World
@@ -131,16 +131,16 @@ def keys(world: World) -> None:
     """A key of the API: made, given another secret, and ended."""
     client = world.account.clients.dynamodb
     made = iter(range(1, 1000))
-    book = KeyBook(
+    issuer = KeyIssuer(
         DynamoApiKeys(client, world.settings.table),
         world.clock,
         lambda count: next(made).to_bytes(count, "big"),
     )
-    issued = world.do("keys", lambda _: book.create("k", [Scope.PRODUCER]))
-    world.do("keys", lambda _: book.rotate(issued.key.id))
-    world.do("keys", lambda _: book.revoke(issued.key.id))
+    issued = world.do("keys", lambda _: issuer.create("k", [Scope.PRODUCER]))
+    world.do("keys", lambda _: issuer.rotate(issued.key.id))
+    world.do("keys", lambda _: issuer.revoke(issued.key.id))
     with world.aside():
-        if any(key.revoked_at is None and key.id == issued.key.id for key in book.list()):
+        if any(key.revoked_at is None and key.id == issued.key.id for key in issuer.list()):
             world.breach("a key was not revoked")
 
 

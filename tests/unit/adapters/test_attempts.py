@@ -9,7 +9,7 @@ import pytest
 from botocore.config import Config
 
 from ojs_aws.adapters.attempts import watch_attempts
-from ojs_aws.adapters.dynamodb.patient_client import TRIES, Patience, PatientClient
+from ojs_aws.adapters.dynamodb.retrying_client import TRIES, Pauses, RetryingClient
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.ports.request_scope import RequestScope, current_request
@@ -45,7 +45,7 @@ class Line:
         self.attempts.steer(self.client)
         self.answers: list[dict[str, Any]] = []
         self.pauses: list[float] = []
-        self.patient: Any = PatientClient(self.client, Patience(self.pauses.append, lambda: chance))
+        self.retrying: Any = RetryingClient(self.client, Pauses(self.pauses.append, lambda: chance))
 
     def _answer(self, request: Any, *_: object) -> Any:
         given = self.answers.pop(0) if self.answers else {}
@@ -112,7 +112,7 @@ def test_what_others_were_in_the_way_of_is_tried_again(
 ) -> None:
     """After pauses that double; the last one is the longest that there is."""
     line.attempts.script = [code] * 6
-    getattr(line.patient, call)(**given)
+    getattr(line.retrying, call)(**given)
     assert line.pauses == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0]
     assert len(line.attempts.made) == 7
 
@@ -121,7 +121,7 @@ def test_pauses_differ_from_caller_to_caller(monkeypatch: pytest.MonkeyPatch) ->
     """By chance: who met would meet again."""
     line = Line(monkeypatch, chance=0.25)
     line.attempts.script = [CONFLICT] * 2
-    line.patient.put_item(**PUT)
+    line.retrying.put_item(**PUT)
     assert line.pauses == [0.0125, 0.025]
 
 
@@ -129,7 +129,7 @@ def test_patience_ends_and_the_call_is_refused(line: Line) -> None:
     """Not one try more than there may be."""
     line.attempts.script = [CONFLICT] * 20
     with pytest.raises(BackendUnavailableError), translated("PutItem"):
-        line.patient.put_item(**PUT)
+        line.retrying.put_item(**PUT)
     assert len(line.attempts.made) == TRIES
 
 
@@ -142,7 +142,7 @@ def test_patience_ends_with_the_request_s_time(line: Line, left_s: float, tries:
     token = current_request.set(RequestScope(left_s=lambda: left_s))
     try:
         with pytest.raises(BackendUnavailableError), translated("PutItem"):
-            line.patient.put_item(**PUT)
+            line.retrying.put_item(**PUT)
     finally:
         current_request.reset(token)
     assert len(line.attempts.made) == tries
@@ -162,7 +162,7 @@ def test_what_no_repetition_changes_is_not_tried_again(line: Line, code: str) ->
     """A condition that does not hold is the caller's to answer."""
     line.attempts.script = [code]
     with pytest.raises(BackendError), translated("TransactWriteItems"):
-        line.patient.transact_write_items(**TRANSACTION)
+        line.retrying.transact_write_items(**TRANSACTION)
     assert line.pauses == []
 
 
@@ -170,7 +170,7 @@ def test_a_try_of_unknown_end_makes_the_later_refusal_unknown(line: Line) -> Non
     """The first one may have been what the second one met."""
     line.attempts.script = [TIMES_OUT, CONFLICT, *[CONFLICT] * 20]
     with pytest.raises(BackendError) as raised, translated("PutItem"):
-        line.patient.put_item(**PUT)
+        line.retrying.put_item(**PUT)
     assert not isinstance(raised.value, BackendUnavailableError)
 
 
@@ -190,7 +190,7 @@ def test_keys_that_were_not_processed_are_asked_for_again(line: Line) -> None:
         answer([], keys[3:]),
         answer(keys[3:], []),
     ]
-    found = line.patient.batch_get_item(RequestItems={"t": {"Keys": keys}})
+    found = line.retrying.batch_get_item(RequestItems={"t": {"Keys": keys}})
     assert found["Responses"] == {"t": keys}
     assert line.pauses == [0.05, 0.1, 0.05]
 
@@ -200,7 +200,7 @@ def test_keys_that_are_never_processed_are_refused(line: Line) -> None:
     left = {"t": {"Keys": [ITEM]}}
     line.answers = [{"Responses": {}, "UnprocessedKeys": left}] * 20
     with pytest.raises(BackendUnavailableError):
-        line.patient.batch_get_item(RequestItems=left)
+        line.retrying.batch_get_item(RequestItems=left)
     assert len(line.attempts.made) == TRIES
 
 
@@ -226,7 +226,7 @@ def test_a_request_knows_whether_it_may_have_written(
     token = current_request.set(scope)
     try:
         with translated("PutItem"):
-            line.patient.put_item(**PUT)
+            line.retrying.put_item(**PUT)
     except BackendError:
         pass
     finally:
@@ -252,7 +252,7 @@ def test_bookkeeping_is_no_write_of_a_request(line: Line, pk: str, sk: str, coun
     scope = RequestScope(left_s=lambda: 60.0)
     token = current_request.set(scope)
     try:
-        line.patient.put_item(TableName="t", Item={"pk": {"S": pk}, "sk": {"S": sk}})
+        line.retrying.put_item(TableName="t", Item={"pk": {"S": pk}, "sk": {"S": sk}})
     finally:
         current_request.reset(token)
     assert scope.may_have_written is counts

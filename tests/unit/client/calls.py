@@ -14,7 +14,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.progress import read_report
 from ojs_aws.ports import WorkerReport
-from ojs_aws.services.access.api_keys import KeyBook
+from ojs_aws.services.access.api_keys import KeyIssuer
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
@@ -41,8 +41,8 @@ def furnished() -> World:
     backend.workers.heartbeat("w", [ACTIVE], None, WorkerReport(about='{"queues":["work"]}'))
     world.events.append([_event(world)], world.clock.now())
     digits = itertools.repeat(b"\x01\x23\x45\x67\x89\xab\xcd\xef" * 4)
-    book = KeyBook(world.api_keys, world.clock, lambda size: next(digits)[:size])
-    book.create("checkout", [Scope.PRODUCER])
+    issuer = KeyIssuer(world.api_keys, world.clock, lambda size: next(digits)[:size])
+    issuer.create("checkout", [Scope.PRODUCER])
     return world
 
 

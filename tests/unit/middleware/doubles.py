@@ -9,7 +9,7 @@ from ojs_aws.client import Client
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.base import drive
+from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.enqueuer import Enqueuer
@@ -61,7 +61,7 @@ def enqueue_sync(
 ) -> tuple[Job | None, str]:
     """Run a chain from synchronous code, as PUSH does."""
     enqueuing = Enqueuer(chain, hooks)
-    return drive(enqueuing.one(given, store), never_waits=enqueuing.never_waits)
+    return run_coroutine(enqueuing.one(given, store), never_waits=enqueuing.never_waits)
 
 
 class FakeTransport:

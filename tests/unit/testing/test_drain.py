@@ -297,13 +297,13 @@ async def test_a_worker_runs_its_handlers_in_its_middleware(
 ) -> None:
     seen: list[str] = []
 
-    async def onion(job: Job, ctx: JobContext, call_next: Any) -> Any:
+    async def trace(job: Job, ctx: JobContext, call_next: Any) -> Any:
         seen.append(f"before {job.type}")
         result = await call_next()
         seen.append("after")
         return result
 
-    worker = LambdaWorker(middleware=[onion])
+    worker = LambdaWorker(middleware=[trace])
 
     @worker.handler("plain.job")
     async def run(ctx: JobContext, number: int) -> int:

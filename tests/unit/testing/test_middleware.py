@@ -43,23 +43,23 @@ def passing(job: Job, call_next: Any) -> Any:
 
 
 async def test_the_layers_are_recorded_in_their_order() -> None:
-    onion = await run_execution([Tenant(), Doubling()], count.call(2))
-    assert onion.order == [
+    trace = await run_execution([Tenant(), Doubling()], count.call(2))
+    assert trace.order == [
         "enter tenant",
         "enter doubling",
         "handler",
         "leave doubling",
         "leave tenant",
     ]
-    assert onion.result == 1200
+    assert trace.result == 1200
 
 
 async def test_a_layer_has_what_it_changed() -> None:
-    onion = await run_enqueue([passing, Tenant()], "a.b")
-    assert onion.layer("tenant").changed == {"meta": (None, {"tenant": "t1"})}
-    assert onion.layer("passing").changed == {}
-    assert onion.stored is not None
-    assert onion.stored.meta == onion.job.meta == {"tenant": "t1"}
+    trace = await run_enqueue([passing, Tenant()], "a.b")
+    assert trace.layer("tenant").changed == {"meta": (None, {"tenant": "t1"})}
+    assert trace.layer("passing").changed == {}
+    assert trace.stored is not None
+    assert trace.stored.meta == trace.job.meta == {"tenant": "t1"}
     executed = await run_execution([Tenant()], "a.b")
     assert executed.layer("tenant").changed == {"metadata": ({}, {"tenant": "t1"})}
     assert executed.context.metadata == {"tenant": "t1"}
@@ -69,27 +69,27 @@ async def test_a_job_that_is_returned_is_passed_on() -> None:
     def rename(job: Job, call_next: Any) -> Job:
         return job.copy(queue="other")
 
-    onion = await run_enqueue([rename, passing], Job("a.b", [1]))
-    assert onion.order == [
+    trace = await run_enqueue([rename, passing], Job("a.b", [1]))
+    assert trace.order == [
         "enter rename",
         "leave rename",
         "enter passing",
         "store",
         "leave passing",
     ]
-    assert onion.layer("rename").has_gone_on
-    assert onion.layer("rename").changed == {"queue": ("default", "other")}
+    assert trace.layer("rename").has_gone_on
+    assert trace.layer("rename").changed == {"queue": ("default", "other")}
 
 
 async def test_a_dropped_job_is_not_stored_and_its_middleware_is_named() -> None:
     async def drop(job: Job, call_next: Any) -> None:
         return None
 
-    onion = await run_enqueue([Tenant(), drop, passing], "a.b")
-    assert (onion.stored, onion.result, onion.dropped_by) == (None, None, "drop")
-    assert onion.order == ["enter tenant", "enter drop", "leave drop", "leave tenant"]
+    trace = await run_enqueue([Tenant(), drop, passing], "a.b")
+    assert (trace.stored, trace.result, trace.dropped_by) == (None, None, "drop")
+    assert trace.order == ["enter tenant", "enter drop", "leave drop", "leave tenant"]
     with pytest.raises(LookupError, match=r"'passing' did not run\. These did: tenant, drop"):
-        onion.layer("passing")
+        trace.layer("passing")
 
 
 async def test_a_second_call_of_call_next_is_refused_by_name() -> None:
@@ -97,10 +97,10 @@ async def test_a_second_call_of_call_next_is_refused_by_name() -> None:
         await call_next()
         return await call_next()
 
-    onion = await run_execution([Tenant(), twice], "a.b")
-    assert isinstance(onion.error, NextCalledTwiceError)
-    assert "'twice'" in str(onion.error)
-    assert onion.layer("twice").error is onion.error
+    trace = await run_execution([Tenant(), twice], "a.b")
+    assert isinstance(trace.error, NextCalledTwiceError)
+    assert "'twice'" in str(trace.error)
+    assert trace.layer("twice").error is trace.error
 
 
 async def test_a_call_next_that_is_not_awaited_is_refused_by_name() -> None:
@@ -113,25 +113,25 @@ async def test_a_call_next_that_is_not_awaited_is_refused_by_name() -> None:
 
     executed = await run_execution([forgets, Doubling()], "a.b")
     enqueued = await run_enqueue([forgets_to_store, Tenant()], "a.b")
-    for onion in (executed, enqueued):
-        assert isinstance(onion.error, NextNotAwaitedError)
-        assert "'forgets" in str(onion.error)
+    for trace in (executed, enqueued):
+        assert isinstance(trace.error, NextNotAwaitedError)
+        assert "'forgets" in str(trace.error)
     with pytest.raises(NextNotAwaitedError):
         executed.result  # noqa: B018 - the error of the chain
 
 
 async def test_an_error_of_the_handler_passes_every_layer() -> None:
-    onion = await run_execution([Tenant(), Doubling()], send_mail.call("nobody"))
-    assert [type(each.error) for each in onion.layers] == [ValueError, ValueError]
-    assert str(onion).splitlines()[-1] == "ValueError: 'nobody' is no address"
+    trace = await run_execution([Tenant(), Doubling()], send_mail.call("nobody"))
+    assert [type(each.error) for each in trace.layers] == [ValueError, ValueError]
+    assert str(trace).splitlines()[-1] == "ValueError: 'nobody' is no address"
 
 
 async def test_a_handler_takes_the_context_and_the_arguments() -> None:
     def handle(ctx: JobContext, text: str) -> list[object]:
         return [text, ctx.attempt, current_job() is ctx]
 
-    onion = await run_execution([], Job("a.b", ["x"]), handle, attempt=3)
-    assert onion.result == ["x", 3, True]
+    trace = await run_execution([], Job("a.b", ["x"]), handle, attempt=3)
+    assert trace.result == ["x", 3, True]
     assert (await run_execution([Doubling()], count.call(1), count)).result == 600
 
 
@@ -139,9 +139,9 @@ async def test_a_store_that_fails_is_seen_by_the_layers() -> None:
     def full(job: Job) -> Job:
         raise ConnectionError("no network")
 
-    onion = await run_enqueue([Tenant()], "a.b", store=full)
-    assert onion.layer("tenant").error is onion.error
-    assert isinstance(onion.error, ConnectionError)
+    trace = await run_enqueue([Tenant()], "a.b", store=full)
+    assert trace.layer("tenant").error is trace.error
+    assert isinstance(trace.error, ConnectionError)
 
 
 def test_chains_and_code_without_async_are_taken() -> None:
@@ -153,9 +153,9 @@ def test_chains_and_code_without_async_are_taken() -> None:
     assert not execution.is_frozen
 
 
-async def test_the_onion_can_be_printed() -> None:
-    onion = await run_execution([Tenant(), Doubling()], count.call(2))
-    assert str(onion) == (
+async def test_the_trace_can_be_printed() -> None:
+    trace = await run_execution([Tenant(), Doubling()], count.call(2))
+    assert str(trace) == (
         "enter tenant\n"
         "  metadata: {} -> {'tenant': 't1'}\n"
         "  enter doubling\n"

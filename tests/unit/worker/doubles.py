@@ -10,7 +10,7 @@ from typing import Any
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.worker.reservations import NO_IDS, Pulse
+from ojs_aws.worker.reservations import NO_IDS, HeartbeatReply
 from tests.jobs import any_job
 from tests.load import HUNG_S
 
@@ -79,7 +79,7 @@ class FakeSource:
     requeued: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
     delays: dict[str, int | None] = field(default_factory=dict)
     beats: list[tuple[str, list[str]]] = field(default_factory=list)
-    pulses: list[Pulse | Exception] = field(default_factory=list)
+    replies: list[HeartbeatReply | Exception] = field(default_factory=list)
     problems: list[Exception] = field(default_factory=list)
     directive: str = "running"
     is_down: bool = False
@@ -157,14 +157,14 @@ class FakeSource:
 
     async def heartbeat(
         self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
-    ) -> Pulse:
+    ) -> HeartbeatReply:
         self.beaten.append(dict(reservation_ids))
         self.beats.append((str(state), list(job_ids)))
-        pulse = self.pulses.pop(0) if self.pulses else Pulse(self.directive)
-        if isinstance(pulse, Exception):
-            raise pulse
-        self.directive = pulse.directive  # a directive stays until another is given
-        return pulse
+        reply = self.replies.pop(0) if self.replies else HeartbeatReply(self.directive)
+        if isinstance(reply, Exception):
+            raise reply
+        self.directive = reply.directive  # a directive stays until another is given
+        return reply
 
     async def close(self) -> None:
         self.is_closed = True

@@ -18,7 +18,7 @@ from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.contexts import ProgressReports, WorkerContext
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.reservations import Pulse
+from ojs_aws.worker.reservations import HeartbeatReply
 from tests.simulation.world import World
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
 
@@ -230,7 +230,7 @@ async def test_a_heartbeat_inside_aws_is_one_write_and_no_read() -> None:
     for _ in range(2):
         world.clock.advance(s=10)
         before = world.store.jobs[claimed.id].reservation
-        assert await held.heartbeat([claimed.id], "running") == Pulse("running")
+        assert await held.heartbeat([claimed.id], "running") == HeartbeatReply("running")
         after = world.store.jobs[claimed.id].reservation
         assert before is not None
         assert after is not None
@@ -238,7 +238,7 @@ async def test_a_heartbeat_inside_aws_is_one_write_and_no_read() -> None:
     assert "load" not in world.faults.calls
     world.backend.outcomes.checkpoints.save(claimed.id, "w", RawJson("1"))
     world.clock.advance(s=10)
-    assert await held.heartbeat([claimed.id], "running") == Pulse("running")
+    assert await held.heartbeat([claimed.id], "running") == HeartbeatReply("running")
     assert world.backend.workers.service.list().workers == ()
 
 
@@ -253,14 +253,14 @@ async def test_a_heartbeat_inside_aws_says_that_a_job_was_cancelled_or_lost(late
     world.backend.jobs.cancel(cancelled.id)
     del world.store.jobs[gone.id]
     world.clock.advance(s=later_s)
-    pulses = [
+    replies = [
         await DirectReservations(world.backend, "w", claimed=job).heartbeat([job.id], "running")
         for job in jobs
     ]
-    assert pulses == [
-        Pulse("running", cancelled=frozenset({cancelled.id})),
-        Pulse("running", lost=frozenset({gone.id})),
-        Pulse("running"),
+    assert replies == [
+        HeartbeatReply("running", cancelled=frozenset({cancelled.id})),
+        HeartbeatReply("running", lost=frozenset({gone.id})),
+        HeartbeatReply("running"),
     ]
     known = DirectReservations(world.backend, "w", claimed=world.store.jobs[cancelled.id])
     assert (await known.heartbeat([cancelled.id], "running")).cancelled == {cancelled.id}

@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.transport.http.routes import find
 from ojs_aws.worker.over_http import HttpJobSource
-from ojs_aws.worker.reservations import Pulse
+from ojs_aws.worker.reservations import HeartbeatReply
 from tests.unit.client.doubles import JOB_ID, FakeServer, answer, error
 
 
@@ -82,8 +82,8 @@ async def test_a_heartbeat_returns_the_state_and_the_cancelled_jobs() -> None:
     server = FakeServer()
     directives = {"state": "quiet", "jobs_extended": [], "cancelled": ["c"], "lost": ["l"]}
     server.script = [answer(200, directives)]
-    pulse = await source(server, about={"queues": ["q"]}).heartbeat(["c", "l"], "running")
-    assert pulse == Pulse("quiet", frozenset("c"), frozenset("l"))
+    reply = await source(server, about={"queues": ["q"]}).heartbeat(["c", "l"], "running")
+    assert reply == HeartbeatReply("quiet", frozenset("c"), frozenset("l"))
     (body,) = server.bodies()
     assert body["active_jobs"] == body["active_job_ids"] == ["c", "l"]
     assert (body["worker_id"], body["state"], body["queues"]) == ("worker_1", "running", ["q"])
@@ -105,8 +105,8 @@ async def test_a_heartbeat_for_jobs_that_are_all_gone_loses_them() -> None:
     server = FakeServer()
     directives = {"state": "quiet", "jobs_lost": ["l"]}
     server.script = [answer(200, directives), error(409, "conflict", details={"lost": ["l"]})]
-    pulses = [await source(server).heartbeat(["l"], "quiet") for _ in range(2)]
-    assert pulses == [Pulse("quiet", lost=frozenset("l"))] * 2
+    replies = [await source(server).heartbeat(["l"], "quiet") for _ in range(2)]
+    assert replies == [HeartbeatReply("quiet", lost=frozenset("l"))] * 2
 
 
 async def test_every_report_carries_the_reservation_id() -> None:

@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker import Worker
 from ojs_aws.worker.lifecycle import WorkerState, reactions
-from ojs_aws.worker.reservations import Pulse
+from ojs_aws.worker.reservations import HeartbeatReply
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle, until
 
 
@@ -150,7 +150,7 @@ async def test_a_short_reservation_is_extended_in_time() -> None:
 async def test_a_failing_heartbeat_changes_nothing() -> None:
     """Worker protocol, 4.6: the state stays, the next beat tries again."""
     bench = Bench()
-    bench.source.pulses = [BackendError("down")]
+    bench.source.replies = [BackendError("down")]
     async with bench.running():
         await bench.timer.advance(15)
         assert bench.lifecycle.state is WorkerState.RUNNING
@@ -162,7 +162,7 @@ async def test_quiet_stops_fetching_and_lets_jobs_finish() -> None:
     bench, first = Bench(), job(1)
     bench.source.ready = [first]
     async with bench.running():
-        bench.source.pulses = [Pulse("quiet")]
+        bench.source.replies = [HeartbeatReply("quiet")]
         await bench.timer.advance(15)
         fetched = len(bench.source.fetches)
         assert bench.source.beats[-1] == ("quiet", [first.id])
@@ -179,7 +179,7 @@ async def test_an_operator_may_take_quiet_back() -> None:
     """A worker that the server quieted fetches again when the server says running."""
     bench = Bench()
     async with bench.running():
-        bench.source.pulses = [Pulse("quiet")]
+        bench.source.replies = [HeartbeatReply("quiet")]
         await bench.timer.advance(60)
         fetched = len(bench.source.fetches)
         assert not bench.lifecycle.is_running
@@ -194,7 +194,11 @@ async def test_a_worker_that_a_signal_quieted_is_not_woken_by_the_server() -> No
     bench = Bench()
     async with bench.running():
         bench.lifecycle.quiet("SIGTSTP")
-        bench.source.pulses = [Pulse("running"), Pulse("quiet"), Pulse("running")]
+        bench.source.replies = [
+            HeartbeatReply("running"),
+            HeartbeatReply("quiet"),
+            HeartbeatReply("running"),
+        ]
         await bench.timer.advance(60)
         assert not bench.lifecycle.is_running
         bench.lifecycle.resume("SIGCONT")
@@ -206,7 +210,7 @@ async def test_terminate_waits_for_jobs_and_ends_when_they_are_done() -> None:
     bench, first = Bench(), job(1)
     bench.source.ready = [first]
     async with bench.running() as serving:
-        bench.source.pulses = [Pulse("terminate")]
+        bench.source.replies = [HeartbeatReply("terminate")]
         await bench.timer.advance(16)
         fetched = len(bench.source.fetches)
         assert bench.source.beats[-1] == ("terminate", [first.id])
@@ -300,10 +304,10 @@ async def test_a_job_that_is_not_to_be_executed_any_more_is_stopped(how: str) ->
     """Its handler is cancelled, the context says so, and nothing is reported."""
     bench, first, second = Bench(), job(1), job(2)
     ids = frozenset({first.id})
-    gone = Pulse(cancelled=ids) if how == "cancelled" else Pulse(lost=ids)
+    gone = HeartbeatReply(cancelled=ids) if how == "cancelled" else HeartbeatReply(lost=ids)
     bench.source.ready = [first, second]
     async with bench.running():
-        bench.source.pulses = [gone]
+        bench.source.replies = [gone]
         await bench.timer.advance(15)
         assert bench.stopped == [first.id]
         assert [ctx.is_cancelled for ctx in bench.contexts] == [True, False]

@@ -10,7 +10,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.reservations import Pulse
+from ojs_aws.worker.reservations import HeartbeatReply
 from tests.simulation.world import World
 from tests.unit.worker.doubles import job, settle
 from tests.unit.worker.test_polling import Bench
@@ -47,13 +47,13 @@ async def test_a_job_that_was_claimed_again_is_not_lost_with_its_claim_before() 
     bench.source.ready = [first]
     beaten = bench.source.heartbeat
 
-    async def overtaken(*args: object, **given: object) -> Pulse:
+    async def overtaken(*args: object, **given: object) -> HeartbeatReply:
         await beaten(*args, **given)  # type: ignore[arg-type]
         if bench.source.beaten[-1] == {first.id: "r1"}:
             bench.source.ready = [second]
             await bench.timer.sleep(5)  # meanwhile the job is fetched again
-            return Pulse(lost=frozenset([first.id]))
-        return Pulse()
+            return HeartbeatReply(lost=frozenset([first.id]))
+        return HeartbeatReply()
 
     bench.source.heartbeat = overtaken  # type: ignore[method-assign]
     async with bench.running():

@@ -20,7 +20,7 @@ from ojs_aws.transport.http.json_of import JsonOf
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.jobs.push_result import PushResult
-    from ojs_aws.services.workers.heartbeat import Beat
+    from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.jobs import answers
     from ojs_aws.transport.http.workers.answers import DirectiveName
 
@@ -177,16 +177,16 @@ def fetch_answer(records: Sequence[JobRecord]) -> answers.FetchAnswer:
     return {"jobs": JsonOf(assemble_array(jobs)), "count": len(jobs)}
 
 
-def heartbeat_answer(beat: Beat, worker_id: str) -> answers.HeartbeatAnswer:
+def heartbeat_answer(result: HeartbeatResult, worker_id: str) -> answers.HeartbeatAnswer:
     """Return the answer to BEAT: the directive, and the result for each job."""
-    state = cast("DirectiveName", beat.state)
+    state = cast("DirectiveName", result.state)
     return {
         "acknowledged": True,
         "state": state,
         "directive": "" if state == "running" else state,
         "worker_id": worker_id,
-        "jobs_extended": [*beat.extended],
-        "jobs_cancelled": [*beat.cancelled],
-        "jobs_lost": [*beat.lost],
-        "server_time": format_instant(beat.server_time),
+        "jobs_extended": [*result.extended],
+        "jobs_cancelled": [*result.cancelled],
+        "jobs_lost": [*result.lost],
+        "server_time": format_instant(result.server_time),
     }

@@ -18,7 +18,7 @@ from ojs_aws.transport.http.jobs.wire import (
 )
 
 if TYPE_CHECKING:
-    from ojs_aws.services.workers.heartbeat import Beat
+    from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.jobs import answers
     from ojs_aws.transport.http.workers.bodies import AttemptBody, HeartbeatValues
 
@@ -125,7 +125,7 @@ def heartbeat(call: Call) -> Answer[answers.HeartbeatAnswer]:
     return Answer(heartbeat_answer(answered, worker_id))
 
 
-def beat(call: Call) -> tuple[str, Beat]:
+def beat(call: Call) -> tuple[str, HeartbeatResult]:
     """Carry out a heartbeat; return its worker and the answer to it."""
     from ojs_aws.transport.http.workers.bodies import HeartbeatValues
 

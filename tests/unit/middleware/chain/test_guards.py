@@ -438,10 +438,10 @@ def test_the_default_chain_of_the_backend_does_not_import_asyncio() -> None:
     program = (
         "import sys; from ojs_aws.domain.envelope import Job; "
         "from ojs_aws.middleware import configuration; "
-        "from ojs_aws.middleware.chain.base import drive; "
+        "from ojs_aws.middleware.chain.base import run_coroutine; "
         "from ojs_aws.middleware.enqueuer import Enqueuer; "
         "e = Enqueuer(configuration.enqueue_chain('')); "
-        "drive(e.single(Job('a.b', id='x'), lambda job: job), never_waits=e.never_waits); "
+        "run_coroutine(e.single(Job('a.b', id='x'), lambda job: job), never_waits=e.never_waits); "
         "sys.exit('asyncio' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -13,7 +13,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import (
     MAX_REMEMBERED,
     Authentication,
-    KeyBook,
+    KeyIssuer,
     RememberedAuthentication,
     Verdict,
 )
@@ -82,13 +82,13 @@ def test_a_verdict_says_when_the_key_or_its_secret_ends(
 ) -> None:
     """The last secret of a key that was rotated ends with its grace."""
     keys, clock = MemoryApiKeys(), FakeClock()
-    book = KeyBook(keys, clock, secrets.token_bytes)
+    issuer = KeyIssuer(keys, clock, secrets.token_bytes)
     authenticate = Authentication(keys, clock)
-    issued, begun = book.create("a", [Scope.OPERATOR], lasts_ms=lasts_ms), clock.now()
+    issued, begun = issuer.create("a", [Scope.OPERATOR], lasts_ms=lasts_ms), clock.now()
     expiry = None if lasts_ms is None else begun + lasts_ms
     assert authenticate(f"Bearer {issued.text}").until == expiry
     if grace_ms:
-        book.rotate(issued.key.id, grace_ms)
+        issuer.rotate(issued.key.id, grace_ms)
         assert authenticate(f"Bearer {issued.text}").until == begun + grace_ms
 
 

@@ -66,7 +66,7 @@ def find(
     walk = ListWalk(
         store=cast("JobStore", lists),
         stops=[ListStop(queue, JobList.READY) for queue in lists.queues],
-        sift=AnyJob(lists, rows_decide),
+        matcher=AnyJob(lists, rows_decide),
         shows=shows,
         max_bytes=max_bytes,
     )

@@ -12,7 +12,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.services.jobs.job_lists import ListStop
-from ojs_aws.services.jobs.list_walk import ListWalk, Sift
+from ojs_aws.services.jobs.list_walk import ListWalk, Matcher
 from tests.simulation.world import World
 
 QUEUES = ("first", "second", "third")
@@ -47,11 +47,11 @@ class Everything:
         return True
 
 
-def walk(world: World, label: str, sift: Sift | None = None, **options: str) -> ListWalk:
+def walk(world: World, label: str, matcher: Matcher | None = None, **options: str) -> ListWalk:
     """Walk the ready jobs of all queues."""
     stops = [ListStop(queue, JobList.READY, label=label) for queue in QUEUES]
-    sift = sift or Everything(world)
-    return ListWalk(store=world.store, stops=stops, sift=sift, **options)  # type: ignore[arg-type]
+    matcher = matcher or Everything(world)
+    return ListWalk(store=world.store, stops=stops, matcher=matcher, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("label", ["", "ready!"])
@@ -111,12 +111,12 @@ def test_a_full_page_at_the_end_of_all_lists_has_no_cursor(limit: int) -> None:
 def test_a_full_page_says_whether_it_read_the_next_job(world: World) -> None:
     """A row alone is no job; and other rows of the list are not read to know."""
     ids = [row.id for row in world.store.listed("first", JobList.READY, 3).jobs]
-    sift = Everything(world)
-    page = walk(world, "", sift).find(2, "")
-    assert (page.is_followed, sift.reads) == (True, [3])
-    sift = Everything(world, frozenset(ids[:2]), rows_decide=False)
-    page = walk(world, "", sift).find(2, "")
-    assert (page.is_followed, bool(page.cursor), sift.reads) == (False, True, [3])
+    matcher = Everything(world)
+    page = walk(world, "", matcher).find(2, "")
+    assert (page.is_followed, matcher.reads) == (True, [3])
+    matcher = Everything(world, frozenset(ids[:2]), rows_decide=False)
+    page = walk(world, "", matcher).find(2, "")
+    assert (page.is_followed, bool(page.cursor), matcher.reads) == (False, True, [3])
 
 
 @pytest.mark.parametrize("limit", [100, 200])
@@ -125,8 +125,8 @@ def test_a_page_of_hundreds_reads_no_row_more_than_it_shows(limit: int) -> None:
     world = World()
     for _ in range(limit + 1):
         world.backend.jobs.push(Job("demo.echo", [1], queue="first"))
-    sift = Everything(world)
-    page = walk(world, "", sift).find(limit, "")
-    assert (len(page.jobs), sum(sift.reads), max(sift.reads)) == (limit, limit, 100)
+    matcher = Everything(world)
+    page = walk(world, "", matcher).find(limit, "")
+    assert (len(page.jobs), sum(matcher.reads), max(matcher.reads)) == (limit, limit, 100)
     rest = walk(world, "").find(limit, page.cursor)
     assert (len(rest.jobs), rest.cursor) == (1, "")

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.ports import StaleKeyError
-from ojs_aws.services.access.api_keys import Authentication, IssuedKey, KeyBook, Verdict
+from ojs_aws.services.access.api_keys import Authentication, IssuedKey, KeyIssuer, Verdict
 from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.transport.http.route import Group
 from tests.api import Api
@@ -39,14 +39,14 @@ def caller(scope: Scope, **bounds: tuple[str, ...]) -> dict[str, Any]:
     return {"lambda": verdict_context(Verdict(found))}
 
 
-def book(world: World) -> KeyBook:
+def issuer(world: World) -> KeyIssuer:
     """What makes keys; no function does."""
-    return KeyBook(world.api_keys, world.clock, secrets.token_bytes)
+    return KeyIssuer(world.api_keys, world.clock, secrets.token_bytes)
 
 
 def create(world: World, name: str = "checkout", **more: Any) -> IssuedKey:
     """Make a key; a second passes."""
-    issued = book(world).create(name, [Scope.PRODUCER], **more)
+    issued = issuer(world).create(name, [Scope.PRODUCER], **more)
     world.clock.advance(s=1)
     return issued
 
@@ -54,7 +54,7 @@ def create(world: World, name: str = "checkout", **more: Any) -> IssuedKey:
 def test_keys_are_listed_without_what_could_be_used(world: World, api: Api) -> None:
     """Neither their secrets nor the hashes of these."""
     issued = create(world, queues=["email"], types=["email.*"], lasts_ms=60_000)
-    rotated = book(world).rotate(issued.key.id)
+    rotated = issuer(world).rotate(issued.key.id)
     reply = api.get(PATH)
     (shown,) = reply.json["api_keys"]
     assert (shown["id"], shown["name"], shown["state"]) == (issued.key.id, "checkout", "valid")

@@ -30,7 +30,7 @@ class LayerRecord:
 
 
 @dataclass(eq=False)
-class Onion:
+class ChainTrace:
     """Records one run of a chain.
 
     :ivar job: as the store or the handler got it, and as the layers left it.
@@ -85,7 +85,7 @@ class Onion:
 
 
 @dataclass(eq=False)
-class EnqueueOnion(Onion):
+class EnqueueTrace(ChainTrace):
     """Records one run of an enqueue chain.
 
     :ivar stored: the job as it was stored; None if it was not.
@@ -97,7 +97,7 @@ class EnqueueOnion(Onion):
 
 
 @dataclass(eq=False)
-class ExecutionOnion(Onion):
+class ExecutionTrace(ChainTrace):
     """Records one run of an execution chain.
 
     :ivar context: of the execution, with its ``metadata``.

@@ -101,7 +101,7 @@ def test_the_error_of_a_job_that_succeeded_is_not_looked_for(world: World) -> No
     assert (page.jobs, page.examined, page.cursor) == ((), 0, "")
 
 
-def test_a_sifted_page_without_a_match_goes_on(
+def test_a_filtered_page_without_a_match_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says how many jobs it looked at, and its cursor leads to the next ones."""
@@ -151,7 +151,7 @@ def test_a_job_that_two_rows_list_is_looked_at_once(
     monkeypatch.setattr(search, "MAX_READ_BYTES", 900)
     push(world, args=["x" * 900])
     (row,) = world.store.listed("default", JobList.READY, 10).jobs
-    sifted = search.JobSift(world.store, JobFilter(), world.clock.now())
+    sifted = search.JobMatcher(world.store, JobFilter(), world.clock.now())
     assert [*sifted([row, row])] == [row.id]
     assert sifted.unread == ""
 
@@ -169,20 +169,20 @@ def test_a_document_elsewhere_counts_where_it_has_to_be_read(
     _move_documents(world, [])
     away = StoredElsewhere(place="s3", digest="d", size_bytes=size)
     world.store.jobs[job_id] = replace(world.store.jobs[job_id], document=away)
-    sifted = search.JobSift(world.store, JobFilter(tag=tag), world.clock.now())
+    sifted = search.JobMatcher(world.store, JobFilter(tag=tag), world.clock.now())
     assert [*sifted([row])] == [job_id]
     assert sifted.read_bytes == counted
 
 
 @pytest.mark.parametrize(("spare", "read"), [(0, 1), (1, 2)])
-def test_a_sift_reads_no_further_job_once_it_has_read_its_bytes(
+def test_a_matcher_reads_no_further_job_once_it_has_read_its_bytes(
     world: World, monkeypatch: pytest.MonkeyPatch, spare: int, read: int
 ) -> None:
     ids = [push(world) for _ in range(3)]
     size = world.store.jobs[ids[0]].document_bytes
     monkeypatch.setattr(search, "MAX_READ_BYTES", size + spare)
     rows = world.store.listed("default", JobList.READY, 10, newest_first=False).jobs
-    sifted = search.JobSift(world.store, JobFilter(), world.clock.now())
+    sifted = search.JobMatcher(world.store, JobFilter(), world.clock.now())
     assert [*sifted(rows)] == ids[:read]
     assert sifted.unread == ids[read]
 
@@ -229,7 +229,7 @@ def test_what_a_tag_finds_is_changed_and_nothing_else(world: World) -> None:
     assert "vip" in str(world.store.jobs[next(iter(wanted))].document)
 
 
-def test_a_sift_for_types_stops_behind_a_job_of_the_caller(
+def test_a_matcher_for_types_stops_behind_a_job_of_the_caller(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where that job does not match; it counts the caller's jobs alone."""
@@ -251,7 +251,7 @@ def test_a_sift_for_types_stops_behind_a_job_of_the_caller(
 
 
 @pytest.mark.parametrize("wanted", [{"tag": "x" * 257}, {"error": "x" * 257}])
-def test_a_text_to_sift_by_is_bounded(wanted: dict[str, Any]) -> None:
+def test_a_text_to_search_by_is_bounded(wanted: dict[str, Any]) -> None:
     """With the field's name."""
     with pytest.raises(InvalidRequestError, match="256"):
         JobFilter(**wanted)

@@ -37,7 +37,7 @@ clients, how full queues are, and which queues there are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Pauses:
     """Decides how long to pause between tries.
 
     :ivar chance: a number from 0 to 1, so that those who met do not meet again.
@@ -61,18 +61,18 @@ class Patience:
         return True
 
 
-def patient(client: DynamoDBClient, patience: Patience) -> DynamoDBClient:
+def retrying(client: DynamoDBClient, pauses: Pauses) -> DynamoDBClient:
     """Return a client that retries, and notes in the request what was written."""
-    return cast("DynamoDBClient", PatientClient(client, patience))
+    return cast("DynamoDBClient", RetryingClient(client, pauses))
 
 
-class PatientClient:
+class RetryingClient:
     """Wraps a client; methods that it lacks are the client's."""
 
-    def __init__(self, client: DynamoDBClient, patience: Patience) -> None:
+    def __init__(self, client: DynamoDBClient, pauses: Pauses) -> None:
         """Wrap this client."""
         self._client = client
-        self._patience = patience
+        self._pauses = pauses
 
     def __getattr__(self, name: str) -> Any:
         """Return the client's attribute of this name."""
@@ -111,7 +111,7 @@ class PatientClient:
                 return {**answer, "Responses": found, "UnprocessedKeys": {}}
             if _count(left) < _count(wanted):  # a page of an answer that is large
                 tries = 0
-            elif self._patience.pause(tries):
+            elif self._pauses.pause(tries):
                 tries += 1
             else:
                 raise BackendUnavailableError(
@@ -126,7 +126,7 @@ class PatientClient:
                 answer = call(**request)
             except failures() as problem:
                 is_clean = is_clean and had_no_effect(problem)
-                if is_contended(problem) and self._patience.pause(tries):
+                if is_contended(problem) and self._pauses.pause(tries):
                     tries += 1
                     continue
                 if not is_clean:
