@@ -9,6 +9,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import subsetFont from "subset-font";
+import { uplotParts } from "./uplot_parts.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const target = resolve(process.argv[2] ?? join(here, "..", "static"));
@@ -44,7 +45,7 @@ const built = await build({
   entryNames: "[name]-[hash]",
   assetNames: "[name]-[hash]",
   outdir: assets,
-  plugins: [fonts],
+  plugins: [fonts, uplotParts],
   chunkNames: "[name]-[hash]",
   bundle: true,
   charset: "utf8",
