@@ -12,7 +12,8 @@ Functions that start warm: ``start`` (cold, snapstart, or how many executions to
 long the table's changes are gathered for one invocation: ``stream_window_s``. The page for
 operators at the API's URL: ``web_dashboard``, with ``sign_in_client``, ``sign_in_scopes``,
 ``sign_in_audience`` and ``sign_in_origins`` if they sign in at the issuer of the tokens (see
-:class:`ojs_aws.cdk.OidcSignIn`); a dashboard of CloudWatch: ``dashboard``; traces in AWS X-Ray:
+:class:`ojs_aws.cdk.OidcSignIn`), and ``environment`` (what the page calls itself, such as prod or
+staging); a dashboard of CloudWatch: ``dashboard``; traces in AWS X-Ray:
 ``tracing`` (each true or false). Who is notified of alarms: ``alarm_email``, or ``alarm_topic``
 (the ARN of one of yours). An export of jobs that have ended: ``export_days`` (how long it is kept)
 and ``export_documents``. A KMS key of your own for the table and the buckets: ``encryption_key``
@@ -60,7 +61,7 @@ _REMOVALS: Final = {"retain": RemovalPolicy.RETAIN, "destroy": RemovalPolicy.DES
 NAMES: Final = frozenset({
     "adopted_queues", "alarm_email", "alarm_topic", "allow_undeclared_queues", "architecture",
     "auth", "auth_cache_s", "cors_origins", "dashboard", "demo", "encryption_key",
-    "enqueue_middleware", "export_days", "export_documents", "extensions", "hooks",
+    "enqueue_middleware", "environment", "export_days", "export_documents", "extensions", "hooks",
     "job_endpoint", "jwt_audience", "jwt_issuer", "prefix", "python", "queue_alarms",
     "queue_separator", "queues", "removal", "restored_stream", "restored_table",
     "sign_in_audience", "sign_in_client", "sign_in_origins", "sign_in_scopes", "stack", "start",
@@ -119,6 +120,7 @@ def make_app(app: App | None = None) -> App:
         stream_batching_window_s=_window(said("stream_window_s", "1")),
         has_web_dashboard=_switch("web_dashboard", said("web_dashboard", "false")),
         web_dashboard_sign_in=_sign_in(said),
+        web_dashboard_environment=said("environment", ""),
         has_dashboard=_switch("dashboard", said("dashboard", "false")),
         tracing=_switch("tracing", said("tracing", "false")),
         export=_export(said),

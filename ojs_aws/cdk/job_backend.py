@@ -208,6 +208,7 @@ class JobBackend(Construct):
             DashboardPageProps(
                 api=self.api.api,
                 sign_in=sign_in,
+                environment=props.web_dashboard_environment,
                 target=props.target,
                 log_retention=props.log_retention,
                 log_level=props.log_level,

@@ -149,6 +149,8 @@ class JobBackendProps:
         for a key or token, and has no rights of its own.
     :ivar web_dashboard_sign_in: the issuer where operators sign in to that page; None: they paste
         a key or token.
+    :ivar web_dashboard_environment: what that page calls the environment, such as ``prod``,
+        ``staging`` or ``dev``, which choose its colour; empty: what the host's name says.
     :ivar has_dashboard: make a CloudWatch dashboard, which costs $3 a month.
     :ivar output_prefix: begins the names of the stack's outputs; None: the id of the construct,
         as in ``BackendApiUrl``.
@@ -193,6 +195,7 @@ class JobBackendProps:
     concurrency_alarm: int = 800
     has_web_dashboard: bool = False
     web_dashboard_sign_in: OidcSignIn | None = None
+    web_dashboard_environment: str = ""
     has_dashboard: bool = False
     output_prefix: str | None = None
 

@@ -113,6 +113,13 @@ def local(
             "are refused. May be repeated."
         ),
     ] = None,
+    environment: Annotated[
+        str,
+        typer.Option(
+            help="What the dashboard calls the environment. Default: local on this machine, else "
+            "what the host's name says."
+        ),
+    ] = "",
     log_level: Annotated[
         str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
     ] = "WARNING",
@@ -140,6 +147,7 @@ def local(
             has_auth=auth,
             cors_origins=tuple(cors_origin or ()),
             host_names=tuple(host_name or ()),
+            environment=environment,
         ),
         log_level,
     )

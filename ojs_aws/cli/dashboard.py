@@ -45,6 +45,13 @@ def dashboard(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on this machine; 0 picks a free one.")
     ] = DEFAULT_PORT,
+    environment: Annotated[
+        str,
+        typer.Option(
+            help="What the page calls the environment; prod, staging, dev and local have colours. "
+            "Default: what the server's name says."
+        ),
+    ] = "",
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")] = False,
 ) -> None:
     """Show the dashboard of any server in your browser, with your credentials, until Ctrl-C.
@@ -57,7 +64,7 @@ def dashboard(
 
     try:
         credentials = _credentials(url, api_key, region, profile, is_iam=iam)
-        server = DashboardServer(Upstream(url, credentials), port)
+        server = DashboardServer(Upstream(url, credentials), port, environment)
     except ValueError as problem:
         typer.echo(f"ojs-aws dashboard: {problem}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None

@@ -7,7 +7,6 @@ browser, so it answers requests that name this server as their host and their or
 from __future__ import annotations
 
 import asyncio
-import html
 import json
 import re
 import threading
@@ -20,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from ojs_aws.client.transports.connection import BASE_PATH, base_url
 from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
-from ojs_aws.dashboard.files import INDEX, answer_file
+from ojs_aws.dashboard.files import INDEX, answer_file, with_meta
 from ojs_aws.domain.access_errors import PermissionDeniedError
 from ojs_aws.transport.http.sites import LOOPBACK_NAMES, check_host, check_page
 
@@ -140,13 +139,15 @@ class DashboardServer:
     :ivar url: where the page is.
     """
 
-    def __init__(self, upstream: Upstream, port: int) -> None:
+    def __init__(self, upstream: Upstream, port: int, environment: str = "") -> None:
         """Listen on the port.
 
         :param port: 0 picks a free one.
+        :param environment: what the page calls the environment; empty: what the server's name says.
         :raises OSError: the port is in use.
         """
         self.upstream = upstream
+        self._environment = environment
         self._server = ThreadingHTTPServer((LOOPBACK, port), partial(_Handler, self))
         self._server.daemon_threads = True
         self.url = f"http://{LOOPBACK}:{self._server.server_port}/"
@@ -192,10 +193,9 @@ class DashboardServer:
 
     def _page(self) -> Reply:
         """Return the page, which names the real server in the commands that it shows."""
-        found = answer_file("/", {})
+        found = answer_file("/", {}, environment=self._environment)
         assert found is not None  # noqa: S101 - it is in the package
-        meta = f'<meta name="ojs-server" content="{html.escape(self.upstream.url)}">'
-        body = found.body.replace(b"<title>", f"{meta}<title>".encode(), 1)
+        body = with_meta(found.body, "ojs-server", self.upstream.url)
         headers = {name: value for name, value in found.headers.items() if name != "ETag"}
         return Reply(200, {**headers, "Cache-Control": "no-store"}, body)
 

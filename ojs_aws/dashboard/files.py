@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,20 +60,23 @@ def wants_page(accept: str) -> bool:
 
 
 def answer_file(
-    path: str, headers: Mapping[str, str], sign_in: SignIn | None = None
+    path: str, headers: Mapping[str, str], sign_in: SignIn | None = None, environment: str = ""
 ) -> FileAnswer | None:
     """Return the answer to a GET of a file, or None if the page has no such file.
 
     :param path: relative to the page: empty or ``/`` is the page itself.
     :param headers: of the request, by their names in lower case.
     :param sign_in: the issuer that the page leads to; None: it asks for a key or a token.
+    :param environment: what the page calls the environment; empty: what its host's name says.
     """
     name = path.removeprefix("/") or INDEX
     content = _contents().get(name)
     if content is None:
         return None
     if sign_in is not None and name == INDEX:
-        content = sign_in.shown_in(content)
+        content = with_meta(content, "ojs-sign-in", sign_in.to_json())
+    if environment and name == INDEX:
+        content = with_meta(content, "ojs-environment", environment)
     is_packed = _GZIP.search(headers.get("accept-encoding", "")) is not None
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}{"-gzip" if is_packed else ""}"'
     answer = {
@@ -90,6 +94,12 @@ def answer_file(
         return FileAnswer(200, answer, content)
     answer["Content-Encoding"] = "gzip"
     return FileAnswer(200, answer, _packed(name, content))
+
+
+def with_meta(page: bytes, name: str, content: str) -> bytes:
+    """Return the page with a text in its head, which its script reads."""
+    meta = f'<meta name="{name}" content="{html.escape(content)}">'
+    return page.replace(b"<title>", f"{meta}<title>".encode(), 1)
 
 
 def content_security_policy(sign_in: SignIn | None) -> str:

@@ -17,6 +17,9 @@ from .sign_in import SignIn
 SIGN_IN: Final = "DASHBOARD_SIGN_IN"
 """The variable with the issuer that the page leads to; without it the page asks for a token."""
 
+ENVIRONMENT: Final = "DASHBOARD_ENVIRONMENT"
+"""The variable with what the page calls the environment."""
+
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Answer a request of API Gateway's HTTP API (payload format 2.0).
@@ -28,7 +31,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     method, _, path = event["routeKey"].partition(" ")
     parts = event.get("pathParameters") or {}
     name = path.replace("{file}", parts.get("file", ""))
-    found = answer_file(name, headers, _sign_in())
+    found = answer_file(name, headers, _sign_in(), os.environ.get(ENVIRONMENT, ""))
     if found is None or (path == "/" and not wants_page(headers.get("accept", ""))):
         return _not_found(method, name)
     return _answer(found, has_body=method != "HEAD")

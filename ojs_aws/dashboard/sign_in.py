@@ -5,7 +5,6 @@ Nothing of it is a secret: the page is a public client, which proves itself by P
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Sequence
@@ -53,11 +52,6 @@ class SignIn:
         :raises ValueError: one of them is no origin.
         """
         return tuple(dict.fromkeys(origin_of(each) for each in (self.issuer, *self.origins)))
-
-    def shown_in(self, page: bytes) -> bytes:
-        """Return the page with this in its head."""
-        meta = f'<meta name="ojs-sign-in" content="{html.escape(self.to_json())}">'
-        return page.replace(b"<title>", f"{meta}<title>".encode(), 1)
 
 
 def origin_of(url: str) -> str:

@@ -53,7 +53,7 @@ def front_of(application: Serve, options: LocalOptions, settings: Settings) -> S
     if not options.has_auth:
         check = partial(check_page, origins=settings.cors_origins)
         application = SiteCheck(application, check)
-    application = Page(application)
+    application = Page(application, options.environment)
     if settings.cors_origins:
         application = Cors(application, settings.cors_origins)
     own = (*LOOPBACK_NAMES, options.host, *options.host_names)

@@ -25,6 +25,7 @@ class LocalOptions:
     :ivar has_auth: ask for API keys, as a deployment does.
     :ivar cors_origins: origins whose pages may use the server and read its answers.
     :ivar host_names: names of the server beside ``localhost``, without a port.
+    :ivar environment: what the dashboard calls the environment; empty: what its host's name says.
     """
 
     host: str = "127.0.0.1"
@@ -34,6 +35,7 @@ class LocalOptions:
     has_auth: bool = False
     cors_origins: tuple[str, ...] = ()
     host_names: tuple[str, ...] = ()
+    environment: str = ""
 
 
 def load_worker(path: str) -> LambdaWorker:

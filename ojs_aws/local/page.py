@@ -55,16 +55,22 @@ class Cors:
 class Page:
     """Answers requests for the page's files, and passes the others on to the API."""
 
-    def __init__(self, application: Serve) -> None:
-        """Wrap an application."""
+    def __init__(self, application: Serve, environment: str = "") -> None:
+        """Wrap an application.
+
+        :param environment: what the page calls the environment; empty: what its host's name says.
+        """
         self._application = application
+        self._environment = environment
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request; ``/`` is the page for those who accept HTML, and JSON otherwise."""
         method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "/")
         headers = headers_of(environ)
         is_page = path != "/" or wants_page(headers.get("accept", ""))
-        answer = answer_file(path, headers) if method in {"GET", "HEAD"} and is_page else None
+        answer = None
+        if method in {"GET", "HEAD"} and is_page:
+            answer = answer_file(path, headers, environment=self._environment)
         if answer is None:
             return self._application(environ, start_response)
         length = ("Content-Length", str(len(answer.body)))

@@ -80,18 +80,18 @@ def test_all_workers_of_a_queue_are_quieted_and_resumed(tab: Tab, api: httpx.Cli
 def test_copies_of_cancelled_jobs_are_enqueued_once(tab: Tab, api: httpx.Client) -> None:
     """Exactly as the jobs were sent; whoever repeats it makes no second copy."""
     numbers = "[9007199254740993,1e2]"
-    envelope = f'{{"type":"report.build","args":{numbers},"options":{{"queue":"copied"}}}}'
-    ids = [push_text(api, envelope), push(api, "copied")]
+    envelope = f'{{"type":"report.build","args":{numbers},"options":{{"queue":"twinned"}}}}'
+    ids = [push_text(api, envelope), push(api, "twinned")]
     for job_id in ids:
         api.delete(f"jobs/{job_id}").raise_for_status()
-    page = tab.open("jobs?queue=copied&state=cancelled", "Jobs")
+    page = tab.open("jobs?queue=twinned&state=cancelled", "Jobs")
     for says in ("Enqueued 2 copies.", "Enqueued 0 copies. 2 jobs had a copy already."):
         for job_id in ids:
             page.get_by_role("checkbox", name=f"Choose {job_id}").set_checked(True)
         tab.choose("More for the chosen jobs", "Enqueue copies")
         tab.confirm("Enqueue copies")
         tab.says(says)
-    jobs = api.get("admin/jobs", params={"queue": "copied", "state": "available"}).json()["items"]
+    jobs = api.get("admin/jobs", params={"queue": "twinned", "state": "available"}).json()["items"]
     assert len(jobs) == 2
     assert any(numbers in api.get(f"jobs/{job['id']}").text for job in jobs)
 

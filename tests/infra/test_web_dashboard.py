@@ -13,6 +13,7 @@ from ojs_aws.cdk import Access, ApiKeys, Iam, Jwt, OpenAccess
 from ojs_aws.cdk.api.dashboard_page import PATHS
 from ojs_aws.cdk.bundle import Target, build, page_bundle
 from ojs_aws.dashboard.files import STATIC
+from ojs_aws.dashboard.page_function import ENVIRONMENT
 from tests.infra.conftest import Synthesised
 from tests.infra.templates import of_backend, of_context
 
@@ -57,6 +58,17 @@ def test_the_function_of_the_page_may_only_write_its_log() -> None:
     assert all(action.startswith("logs:") for action in template.actions(HANDLER))
     function = template.function(HANDLER)
     assert [name for name in function["Environment"]["Variables"] if name.startswith("OJS")] == []
+
+
+@pytest.mark.parametrize("is_by_context", [False, True])
+def test_the_page_gets_the_name_of_the_environment(*, is_by_context: bool) -> None:
+    """From the construct's options, or from the context of this repository's app."""
+    template = (
+        of_context(web_dashboard="true", environment="staging")
+        if is_by_context
+        else of_backend(has_web_dashboard=True, web_dashboard_environment="staging")
+    )
+    assert template.function(HANDLER)["Environment"]["Variables"][ENVIRONMENT] == "staging"
 
 
 def test_a_backend_has_no_page_unless_it_is_asked_for() -> None:

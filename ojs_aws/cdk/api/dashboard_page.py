@@ -16,7 +16,7 @@ from ojs_aws.cdk.api.access import Access, Jwt, OwnAuthorizer
 from ojs_aws.cdk.bundle import Target, default_target, page_bundle
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.resources.storage import accept
-from ojs_aws.dashboard.page_function import SIGN_IN
+from ojs_aws.dashboard.page_function import ENVIRONMENT, SIGN_IN
 from ojs_aws.dashboard.sign_in import OPENID, SignIn, origin_of
 
 PATHS: Final = ("/", "/LICENSES.txt", "/assets/{file}")
@@ -29,6 +29,7 @@ class DashboardPageProps:
 
     :ivar api: the API that the page belongs to.
     :ivar sign_in: the issuer that it leads to; None: it asks for a key or token.
+    :ivar environment: what it calls the environment; empty: what its host's name says.
     :ivar target: architecture and Python version of the function.
     :ivar log_retention: how long its log is kept.
     :ivar log_level: least level that it logs.
@@ -36,6 +37,7 @@ class DashboardPageProps:
 
     api: gateway.HttpApi
     sign_in: SignIn | None = None
+    environment: str = ""
     target: Target = field(default_factory=default_target)
     log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
     log_level: str = "INFO"
@@ -53,6 +55,10 @@ class DashboardPage(Construct):
     def __init__(self, scope: Construct, id_: str, props: DashboardPageProps) -> None:
         """Define the function and its routes."""
         super().__init__(scope, id_)
+        known = {ENVIRONMENT: props.environment} if props.environment else {}
+        if props.sign_in:
+            # The issuer may be made in the same app: its URL is known when it is deployed.
+            known[SIGN_IN] = Stack.of(self).to_json_string(asdict(props.sign_in))
         self.function = OjsFunction(
             self,
             "Function",
@@ -61,10 +67,7 @@ class DashboardPage(Construct):
                 bundle=page_bundle(props.target),
                 description="Open Job Spec: Serves the dashboard's page",
                 service="ojs-page",
-                # The issuer may be made in the same app: its URL is known when it is deployed.
-                environment={SIGN_IN: Stack.of(self).to_json_string(asdict(props.sign_in))}
-                if props.sign_in
-                else {},
+                environment=known,
                 memory_mb=256,
                 timeout_s=5,
                 log_retention=props.log_retention,

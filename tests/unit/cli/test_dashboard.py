@@ -80,9 +80,9 @@ def far() -> Far:
 
 
 @contextmanager
-def opened(upstream: Upstream) -> Iterator[Near]:
+def opened(upstream: Upstream, environment: str = "") -> Iterator[Near]:
     """Serve the dashboard on a free port."""
-    server = DashboardServer(upstream, 0)
+    server = DashboardServer(upstream, 0, environment)
     thread = threading.Thread(target=server.serve)
     thread.start()
     try:
@@ -108,6 +108,7 @@ def test_the_page_is_served_and_names_the_real_server(near: Near) -> None:
     assert headers["cache-control"] == "no-store"
     assert "script-src 'self'" in headers["content-security-policy"]
     assert "the-key" not in text
+    assert "ojs-environment" not in text
     script = text.partition('src="')[2].partition('"')[0]
     assert near.ask(f"/{script}")[0] == 200
     assert near.ask("/none")[0] == 404
@@ -208,6 +209,12 @@ def test_a_path_before_the_api_is_kept(far: Far) -> None:
     assert [str(each.url) for each in far.asked] == [
         f"{FAR}/stage/ojs/v1/rate-limits/a%2Fb?x=%20&y=a+b"
     ]
+
+
+def test_the_page_gets_the_name_of_the_environment(far: Far) -> None:
+    """As `--environment` says: this machine shows the page, and another one is meant."""
+    with opened(far.upstream(ApiKey("the-key")), "staging") as dashboard:
+        assert '<meta name="ojs-environment" content="staging">' in dashboard.ask("/")[2]
 
 
 def test_without_a_key_the_page_asks_for_one_and_sends_it(far: Far) -> None:

@@ -237,6 +237,15 @@ def test_the_local_server_shows_the_page_beside_the_api(
     assert ask_local_server(method, path, accept) == expected
 
 
+def test_the_local_server_names_the_environment_on_the_page() -> None:
+    """As `ojs-aws local --environment` says; without it the page reads the host's name."""
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "HTTP_ACCEPT": "text/html"}
+    pages = [
+        b"".join(Page(lambda *_: [b""], name)(environ, lambda *_: print)) for name in ("dev", "")
+    ]
+    assert [b'name="ojs-environment" content="dev"' in page for page in pages] == [True, False]
+
+
 @pytest.mark.parametrize("keys", [{}, {"producer": "ojs_1", "operator": "ojs_2"}])
 def test_the_start_of_the_local_server_names_the_page(keys: dict[str, str]) -> None:
     """With keys and without."""

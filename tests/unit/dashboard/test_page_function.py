@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.dashboard.files import STATIC
-from ojs_aws.dashboard.page_function import handler
+from ojs_aws.dashboard.page_function import ENVIRONMENT, handler
 
 SCRIPT = next(path.name for path in STATIC.glob("assets/app-*.js"))
 
@@ -26,6 +26,13 @@ def test_the_page_is_the_same_below_a_stage_or_a_prefix() -> None:
     assert answer["statusCode"] == 200
     assert base64.b64decode(answer["body"]) == (STATIC / "index.html").read_bytes()
     assert "default-src 'none'" in answer["headers"]["Content-Security-Policy"]
+
+
+def test_the_page_names_the_environment_of_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As text, whatever the name is."""
+    monkeypatch.setenv(ENVIRONMENT, 'qa "2"')
+    page = base64.b64decode(asked("GET /", "text/html")["body"])
+    assert b'<meta name="ojs-environment" content="qa &quot;2&quot;">' in page
 
 
 def test_a_file_is_sent_as_it_was_compressed() -> None:
