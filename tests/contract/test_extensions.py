@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb import names
+from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.held_job import AttemptRef, Extension
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore, StaleJobError
-from tests.contract.test_job_store import NOW, a_job
+from tests.aws import EmbeddedAws
+from tests.contract.test_job_store import NOW, a_job, a_reservation
 from tests.contract.test_job_store import store as make_store
 
 SILENCE = 45_000
@@ -108,6 +111,15 @@ def test_a_heartbeat_may_move_the_end_of_the_reservation(store: JobStore) -> Non
     moved = asked(expires_at=Instant(ends + 1), alive_until=Instant(LATER + SILENCE + 1))
     assert store.extend(held.id, moved) == held_job.extended(after, moved)
     assert rows(store) == [ends + 1]
+
+
+def test_a_heartbeat_may_leave_the_end_of_the_reservation(store: JobStore) -> None:
+    """It asks for the end that the reservation has: the worker counts as alive for longer."""
+    ends = Instant(LATER + 60_000)
+    held = hold(store, expires_at=ends)
+    after = store.extend(held.id, asked(expires_at=ends))
+    assert after.reservation is not None
+    assert (after.reservation.expires_at, after.reservation.alive_until) == (ends, LATER + SILENCE)
 
 
 def test_the_death_of_a_worker_may_come_before_the_end_that_it_asks_for(store: JobStore) -> None:
@@ -270,6 +282,23 @@ def test_a_claim_forgets_what_the_job_was_fetched_for_before(store: JobStore) ->
     )
     again = store.claim("default", held.id, usual, LATER)
     assert again.reservation == usual
+
+
+def test_a_claim_forgets_a_length_that_an_earlier_version_left(aws: EmbeddedAws) -> None:
+    """Its FAIL did not know of the attribute, which is about the attempt before."""
+    store = job_store(aws.settings, aws.clients)
+    store.insert(a_job())
+    key = {"pk": {"S": f"job#{a_job().id}"}, "sk": {"S": "job"}}
+    aws.clients.dynamodb.update_item(
+        TableName=aws.settings.table,
+        Key=key,
+        UpdateExpression="SET #for = :ms",
+        ExpressionAttributeNames={"#for": names.RESERVED_FOR},
+        ExpressionAttributeValues={":ms": {"N": "30000"}},
+    )
+    again = store.claim("default", a_job().id, a_reservation(), NOW)
+    assert again.reservation == a_reservation()
+    assert store.load(again.id) == again
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,24 @@ def test_a_full_hour_costs_one_write_a_batch_and_three_kilobytes(aws: EmbeddedAw
     assert item_bytes(item) <= 3 * 1024
 
 
+def test_a_process_remembers_so_many_full_hours_and_asks_again(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it remembers does not grow; it meets a full hour that it forgot like a new one."""
+    monkeypatch.setattr("ojs_aws.adapters.dynamodb.failure_groups.MAX_REMEMBERED", 1)
+    filling, store = table(aws), table(aws)
+    for queue in ("p", "q"):
+        for number in range(MAX_GROUPS):
+            filling.add(queue, HOUR, [group(chr(ord("a") + number))], f"{number}")
+        store.add(queue, HOUR, [group("new")], "n1")
+    with aws.calls.counted() as calls:
+        store.add("q", HOUR, [group("new")], "n2")
+    assert calls == {"UpdateItem": 1}
+    with aws.calls.counted() as calls:
+        store.add("p", HOUR, [group("new")], "n2")
+    assert calls == {"UpdateItem": 2}
+
+
 def test_no_write_invokes_the_streams_function(aws: EmbeddedAws) -> None:
     """Its filter takes the sort keys of other items only."""
     table(aws).add("jobs", HOUR, [group("a")], "1")

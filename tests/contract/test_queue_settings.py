@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,6 +82,15 @@ def test_the_limit_and_the_head_of_the_list_follow_in_one_transaction(
     book.save(settings(1), settings(2), LimitChange(None))
     head = backend.ports.store.head("q", 5)
     assert (head.limit, head.visibility_timeout_ms) == ("", None)
+
+
+def test_a_change_by_somebody_unknown_is_not_that_of_the_one_before(book: DynamoSettings) -> None:
+    """Nobody is held to have made a change that somebody else made."""
+    first, second = settings(1), settings(2)
+    book.save(QueueSettings(queue="q"), replace(first, by="alice"))
+    assert book.load(["q"])["q"].by == "alice"
+    book.save(first, second)
+    assert book.load(["q"])["q"].by == ""
 
 
 def test_a_change_whose_answer_was_lost_is_not_refused(

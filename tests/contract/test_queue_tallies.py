@@ -209,6 +209,16 @@ def test_a_correction_keeps_what_is_added_meanwhile(tallies: Tallies) -> None:
     assert (jobs(tallies), tallies.load("q").counted_at) == ({"available": 8}, NOON)
 
 
+def test_a_correction_waits_for_a_batch_that_goes_on_in_the_next_minute(tallies: Tallies) -> None:
+    """Both minutes have the token of the batch."""
+    assert tallies.correct("q", tallies.load("q"), {"available": 1}, Instant(0), [])
+    tallies.add("q", NOON, held(available=1), "1")
+    seen = tallies.load("q")
+    tallies.add("q", Instant(NOON + MINUTE_MS), held(available=1), "1")
+    assert not tallies.correct("q", seen, {"available": -1}, NOON, [])
+    assert jobs(tallies) == {"available": 3}
+
+
 def test_a_queue_in_which_nothing_ever_changed_is_corrected(tallies: Tallies) -> None:
     """Its jobs are older than its totals."""
     assert tallies.correct("q", tallies.load("q"), {"pending": 2}, Instant(0), [])
@@ -245,6 +255,43 @@ def test_a_minute_that_somebody_else_begins_is_added_to(
     monkeypatch.setattr(DynamoTallies, "_keep_minute", meanwhile)
     assert one.add("q", later, held(available=100), "3")
     assert jobs(one) == {"available": 111}
+
+
+def test_the_end_of_a_minute_keeps_what_came_to_it_late(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another consumer has begun the next minute, and adds to this one, before it is written."""
+    one, other = (DynamoTallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
+    one.add("q", NOON, tally(enqueued=1), "1")
+    later, keep = Instant(NOON + MINUTE_MS), DynamoTallies._keep_minute
+
+    def meanwhile(self: DynamoTallies, queue: str, old: QueueTotals) -> None:
+        monkeypatch.setattr(DynamoTallies, "_keep_minute", keep)
+        assert other.add("q", later, tally(enqueued=10), "2")
+        assert other.add("q", NOON, tally(enqueued=100), "3")
+        keep(self, queue, old)
+
+    monkeypatch.setattr(DynamoTallies, "_keep_minute", meanwhile)
+    assert one.add("q", later, tally(enqueued=1000), "4")
+    done = [(NOON, tally(enqueued=101)), (later, tally(enqueued=1010))]
+    assert one.read("q", NOON, later) == done
+
+
+def test_the_first_minute_of_a_queue_begins_once(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two consumers find a queue that was never counted; neither loses anything."""
+    one, other = (DynamoTallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
+    keep = DynamoTallies._keep_minute
+
+    def meanwhile(self: DynamoTallies, queue: str, old: QueueTotals) -> None:
+        monkeypatch.setattr(DynamoTallies, "_keep_minute", keep)
+        assert other.add("q", NOON, tally(enqueued=10), "1")
+        keep(self, queue, old)
+
+    monkeypatch.setattr(DynamoTallies, "_keep_minute", meanwhile)
+    assert one.add("q", NOON, tally(enqueued=100), "2")
+    assert one.read("q", NOON, NOON) == [(NOON, tally(enqueued=110))]
 
 
 @pytest.mark.parametrize("is_done", [True, False])

@@ -12,7 +12,7 @@ from typing import Final
 from tests.mutation.enumeration import all_mutants, mutants_of
 from tests.mutation.mutants import CHECKOUT, DECISIONS, Mutant, path_of, read_source
 from tests.mutation.patching import constants_of
-from tests.mutation.playing import Session, collect, kill, note, prepare
+from tests.mutation.playing import Session, collect, kill, note, notes_about, prepare
 from tests.mutation.processes import Answer, Task, run_all
 from tests.mutation.results import Coverage, Results, file_of, result_of
 
@@ -152,10 +152,11 @@ class Campaign:
 
         def work(session: Session) -> None:
             prepare(whole)
+            notes = notes_about(whole)
             tasks = []
             for file in stale:
                 names = [name for name in session.items if file_of(name) == file]
-                tasks.append(Task(file, partial(note, session, whole, names), FILE_LIMIT_S))
+                tasks.append(Task(file, partial(note, session, notes, names), FILE_LIMIT_S))
             for answer in self._in_time(tasks):
                 if answer.problem:
                     self.say(f"  {answer.name}: {answer.problem.strip().splitlines()[-1]}")

@@ -13,6 +13,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -173,26 +174,48 @@ def _prune(request: dict[str, Any]) -> None:
 
 
 # ------------------------------------------------------------------------------------ notes
-def install_notes(sources: Iterable[Source], mutants: Sequence[Mutant], reached: set[int]) -> None:
-    """Let every place of a mutant note its number when it runs; the sources' trees are used up."""
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Holds code that notes which places of mutants run; it is made once, for many processes.
 
-    def note(value: object, *numbers: int) -> object:
-        reached.update(numbers)
-        return value
+    :ivar codes: of the functions, by their modules and names.
+    :ivar rows: mutants that leave a row out, with their numbers.
+    """
 
-    setattr(builtins, NOTE, note)
+    codes: Mapping[tuple[str, str], CodeType]
+    rows: Sequence[tuple[int, Mutant]]
+
+    def install(self, reached: set[int]) -> None:
+        """Let every place of a mutant add its number to a set when it runs."""
+
+        def note(value: object, *numbers: int) -> object:
+            reached.update(numbers)
+            return value
+
+        setattr(builtins, NOTE, note)
+        for (module, function), code in self.codes.items():
+            _replace(importlib.import_module(module), function, code)
+        note_rows(self.rows, reached)  # the last, as it puts other functions in the places of two
+
+
+def notes_of(sources: Iterable[Source], mutants: Iterable[tuple[int, Mutant]]) -> Notes:
+    """Return what notes the numbers of mutants; the sources' trees are used up."""
     by_module: dict[str, list[tuple[int, Mutant]]] = {}
     rows: list[tuple[int, Mutant]] = []
-    for number, mutant in enumerate(mutants):
+    for number, mutant in mutants:
         is_row = mutant.removal.kind is Kind.ROW
         (rows if is_row else by_module.setdefault(mutant.module, [])).append((number, mutant))
+    codes: dict[tuple[str, str], CodeType] = {}
     for source in sources:
         if here := by_module.get(source.module):
-            _install(source, here)
-    note_rows(rows, reached)  # the last, as it puts other functions in the places of two
+            codes |= {(source.module, name): code for name, code in _noting(source, here)}
+    return Notes(codes, rows)
 
 
-def _install(source: Source, mutants: Sequence[tuple[int, Mutant]]) -> None:
+def _noting(
+    source: Source, mutants: Sequence[tuple[int, Mutant]]
+) -> Iterator[tuple[str, CodeType]]:
+    """Yield the functions of a module that have mutants, with the code that notes them."""
     bodies: dict[int, tuple[list[ast.stmt], list[int]]] = {}
     nodes: dict[ast.AST, list[int]] = {}
     for number, mutant in mutants:
@@ -204,12 +227,11 @@ def _install(source: Source, mutants: Sequence[tuple[int, Mutant]]) -> None:
             nodes.setdefault(node, []).append(number)
     for body, numbers in bodies.values():
         body.insert(0, ast.Expr(_note(ast.Constant(value=None), numbers)))
-    tree = ast.fix_missing_locations(_Noting(nodes).visit(source.tree))
-    module = importlib.import_module(source.module)
     wanted = {mutant.function for _, mutant in mutants} | _users(source, mutants)
+    tree = ast.fix_missing_locations(_Noting(nodes).visit(source.tree))
     codes = _codes(compile(tree, str(source.path), "exec"))
     for name in wanted - {""}:
-        _replace(module, name, codes[name])
+        yield name, codes[name]
 
 
 def _noted(source: Source, mutant: Mutant) -> Iterator[ast.AST]:

@@ -18,7 +18,7 @@ from botocore.loaders import JSONFileLoader
 from tests.aws import embedded
 from tests.mutation.enumeration import mutants_of
 from tests.mutation.mutants import Mutant, path_of, read_source
-from tests.mutation.patching import apply, install_notes
+from tests.mutation.patching import Notes, apply, notes_of
 
 ARGUMENTS: Final = (
     "-o",
@@ -121,24 +121,21 @@ def kill(session: Session, mutant: Mutant, names: Sequence[str]) -> str:
     return session.first_failure(names)
 
 
-def note(
-    session: Session, mutants: Sequence[Mutant], names: Sequence[str]
-) -> dict[str, tuple[float, list[int]]]:
-    """Run tests, and return what each reached of some mutants, by their numbers."""
-    reached = set[int]()
-    modules = sorted({mutant.module for mutant in mutants})
+def notes_about(mutants: Sequence[Mutant]) -> Notes:
+    """Return what notes which of some mutants are reached, by their places in the list."""
     numbers = {mutant.id: number for number, mutant in enumerate(mutants)}
-    sources, same = [], list[Mutant]()
-    for module in modules:
-        sources.append(read_source(path_of(module)))
-        same += mutants_of(sources[-1])
-    known = [each for each in same if each.id in numbers]
-    install_notes(sources, known, reached)
-    order = [numbers[each.id] for each in known]
-    return {
-        name: (took, [order[at] for at in found])
-        for name, (took, found) in session.notes(names, reached).items()
-    }
+    sources = [read_source(path_of(each)) for each in sorted({mutant.module for mutant in mutants})]
+    same = [each for source in sources for each in mutants_of(source)]
+    return notes_of(sources, [(numbers[each.id], each) for each in same if each.id in numbers])
+
+
+def note(
+    session: Session, notes: Notes, names: Sequence[str]
+) -> dict[str, tuple[float, list[int]]]:
+    """Run tests; return how long each took, and which mutants it reached, by their numbers."""
+    reached = set[int]()
+    notes.install(reached)
+    return session.notes(names, reached)
 
 
 def prepare(mutants: Sequence[Mutant]) -> None:

@@ -15,7 +15,7 @@ from tests.mutation.clauses import key_removals, parse, removals
 from tests.mutation.enumeration import LIFECYCLE, all_mutants, mutants_of
 from tests.mutation.flow import except_removals
 from tests.mutation.mutants import CHECKOUT, Kind, Mutant, Source, path_of, read_source
-from tests.mutation.patching import apply, install_notes
+from tests.mutation.patching import apply, notes_of
 from tests.mutation.processes import Task, run_all
 from tests.mutation.report import OPEN, PAGE, explained, keep_open, listed, still_open, table
 from tests.mutation.rows import named_parts, place_of, row_removals
@@ -230,7 +230,7 @@ def test_every_place_can_be_changed_and_noted(mutants: list[Mutant]) -> None:
         modules = sorted({each.module for each in mutants})
         made = [read_source(path_of(module)) for module in modules]
         found = [mutant for each in made for mutant in mutants_of(each)]
-        install_notes(made, found, set())
+        notes_of(made, enumerate(found)).install(set())
         return len(found)
 
     assert _in_a_process(work) == len(mutants)
@@ -285,7 +285,7 @@ def test_a_row_is_left_out_where_tables_nest(mutants: list[Mutant]) -> None:
 
     def work() -> list[object]:
         reached = set[int]()
-        install_notes([], [row], reached)
+        notes_of([], [(0, row)]).install(reached)
         before = [written(""), [*reached], written("half"), [*reached]]
         apply(source(""), row)
         return [*before, written("half")]

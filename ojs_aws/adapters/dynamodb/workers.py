@@ -64,10 +64,7 @@ class DynamoWorkerRegistry(InTable):
         update.set(LAST_SEEN, number(now))
         update.add(BEATS, 1)
         update.set(STATE, string(report.state))
-        if report.drain_word:
-            update.set(DRAIN_WORD, string(report.drain_word))
-        else:
-            update.remove(DRAIN_WORD)
+        update.set(DRAIN_WORD, string(report.drain_word))
         update.set(ACTIVE, number(report.active_jobs))
         update.set(n.TTL, number(now // 1000 + (0 if has_ended else KEPT_S)))
         if has_ended:
@@ -110,14 +107,8 @@ class DynamoWorkerRegistry(InTable):
     ) -> WorkerInfo | None:
         """Make one conditional update."""
         update = Update()
-        if directive == RUNNING:
-            update.remove(DIRECTIVE)
-        else:
-            update.set(DIRECTIVE, string(directive))
-        if by:
-            update.set(n.BY, string(by))
-        else:
-            update.remove(n.BY)
+        update.set(DIRECTIVE, string(directive))
+        update.set(n.BY, string(by))
         update.when(f"{update.name(n.TTL)} > {update.value(number(now // 1000))}")
         if directive != TERMINATE:
             held, ending = update.name(DIRECTIVE), update.value(string(TERMINATE))

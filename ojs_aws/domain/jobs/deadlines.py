@@ -85,7 +85,7 @@ def _overdue(job: JobRecord, due: Instant) -> JobRecord:
         message = f"The execution exceeded its timeout of {job.timeout_ms} ms."
         return fail(job, _out_of_time(job, TIMEOUT, TIMEOUT, message, "execution", due), due)
     is_dead = held.alive_until is not None and held.alive_until <= due
-    if held.expires_at <= due and not is_dead:  # a heartbeat would have moved both ends
+    if not is_dead:  # a heartbeat would have moved both ends
         message = "The visibility timeout expired without ACK, FAIL or heartbeat."
         failure = _out_of_time(job, VISIBILITY_TIMEOUT, VISIBILITY_TIMEOUT, message, STALLED, due)
     else:

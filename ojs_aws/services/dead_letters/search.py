@@ -9,7 +9,7 @@ from typing import Final
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.error_details import field_error
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.list_total import ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant
@@ -80,8 +80,7 @@ class DeadLetterFilter:
         failure = job.failures[-1] if job.failures else None
         names = {failure.type, failure.code, failure.error_class} if failure else set()
         return (
-            job.state is JobState.DISCARDED
-            and job.is_dead_letter
+            job.is_dead_letter
             and self.accepts_row(job.queue, job.type)
             and (not self.error_type or self.error_type in names)
             and (self.as_of is None or deadlines.last_change(job) <= self.as_of)

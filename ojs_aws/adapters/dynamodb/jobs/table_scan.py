@@ -14,9 +14,10 @@ from ojs_aws.adapters.dynamodb.workflows.codec import workflow_of
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.topology import JOB_SORT_KEY, WORKFLOW_SORT_KEY
+from ojs_aws.topology import WORKFLOW_SORT_KEY
 
-_WANTED: Final = f"(#sk = :job AND attribute_exists(#{n.LISTING_LEFT})) OR #sk = :workflow"
+_WANTED: Final = f"attribute_exists(#{n.LISTING_LEFT}) OR #sk = :workflow"
+"""Only items of jobs have the attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,7 @@ class TableScan(InTable):
                     TotalSegments=of,
                     FilterExpression=_WANTED,
                     ExpressionAttributeNames=names_in(_WANTED),
-                    ExpressionAttributeValues={
-                        ":job": string(JOB_SORT_KEY),
-                        ":workflow": string(WORKFLOW_SORT_KEY),
-                    },
+                    ExpressionAttributeValues={":workflow": string(WORKFLOW_SORT_KEY)},
                     **more,
                 )
             yield from map(_read, page["Items"])

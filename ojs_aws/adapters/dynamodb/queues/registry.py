@@ -149,10 +149,7 @@ class DynamoQueueRegistry(InTable):
         """Make one update: the row leaves the ready list."""
         update = Update()
         update.remove(PAUSED_AT, PAUSED_BY, n.GPK, n.GSK)
-        if by:
-            update.set(RESUMED_BY, string(by))
-        else:
-            update.remove(RESUMED_BY)
+        update.set(RESUMED_BY, string(by))
         update.when(f"attribute_exists({update.name(n.PK)})")
         try:
             return read_queue(self.update_item(_key(queue), update, returning="ALL_OLD"))
