@@ -14,10 +14,10 @@ from ojs_aws.exports import lazy_exports
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workflows import WorkflowFailedError as WorkflowFailedError
     from ojs_aws.client.areas.workflows import WorkflowWaitTimeoutError as WorkflowWaitTimeoutError
-    from ojs_aws.client.errors import JobCancelledError as JobCancelledError
-    from ojs_aws.client.errors import JobExpiredError as JobExpiredError
-    from ojs_aws.client.errors import JobFailedError as JobFailedError
-    from ojs_aws.client.errors import WaitTimeoutError as WaitTimeoutError
+    from ojs_aws.client.results import JobCancelledError as JobCancelledError
+    from ojs_aws.client.results import JobExpiredError as JobExpiredError
+    from ojs_aws.client.results import JobFailedError as JobFailedError
+    from ojs_aws.client.results import WaitTimeoutError as WaitTimeoutError
     from ojs_aws.config import SettingsError as SettingsError
     from ojs_aws.domain.access_errors import InvalidTokenError as InvalidTokenError
     from ojs_aws.domain.access_errors import PermissionDeniedError as PermissionDeniedError
@@ -59,21 +59,21 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.encryption.codec import KeyServiceError as KeyServiceError
     from ojs_aws.middleware.builtin.encryption.codec import PlainArgsError as PlainArgsError
     from ojs_aws.middleware.builtin.encryption.codec import UnknownKeyError as UnknownKeyError
-    from ojs_aws.middleware.errors import AmbiguousMiddlewareError as AmbiguousMiddlewareError
-    from ojs_aws.middleware.errors import BatchRejectedError as BatchRejectedError
-    from ojs_aws.middleware.errors import ChainFrozenError as ChainFrozenError
-    from ojs_aws.middleware.errors import IdChangedError as IdChangedError
-    from ojs_aws.middleware.errors import InvalidMiddlewareError as InvalidMiddlewareError
-    from ojs_aws.middleware.errors import InvalidSchemaError as InvalidSchemaError
-    from ojs_aws.middleware.errors import JobTimeoutError as JobTimeoutError
-    from ojs_aws.middleware.errors import MiddlewareError as MiddlewareError
-    from ojs_aws.middleware.errors import MiddlewareWarning as MiddlewareWarning
-    from ojs_aws.middleware.errors import NextCalledTwiceError as NextCalledTwiceError
-    from ojs_aws.middleware.errors import NextNotAwaitedError as NextNotAwaitedError
-    from ojs_aws.middleware.errors import NextNotCalledError as NextNotCalledError
-    from ojs_aws.middleware.errors import RegistrationError as RegistrationError
-    from ojs_aws.middleware.errors import SuppressedErrorWarning as SuppressedErrorWarning
-    from ojs_aws.middleware.errors import UnknownMiddlewareError as UnknownMiddlewareError
+    from ojs_aws.middleware.results import AmbiguousMiddlewareError as AmbiguousMiddlewareError
+    from ojs_aws.middleware.results import BatchRejectedError as BatchRejectedError
+    from ojs_aws.middleware.results import ChainFrozenError as ChainFrozenError
+    from ojs_aws.middleware.results import IdChangedError as IdChangedError
+    from ojs_aws.middleware.results import InvalidMiddlewareError as InvalidMiddlewareError
+    from ojs_aws.middleware.results import InvalidSchemaError as InvalidSchemaError
+    from ojs_aws.middleware.results import JobTimeoutError as JobTimeoutError
+    from ojs_aws.middleware.results import MiddlewareError as MiddlewareError
+    from ojs_aws.middleware.results import MiddlewareWarning as MiddlewareWarning
+    from ojs_aws.middleware.results import NextCalledTwiceError as NextCalledTwiceError
+    from ojs_aws.middleware.results import NextNotAwaitedError as NextNotAwaitedError
+    from ojs_aws.middleware.results import NextNotCalledError as NextNotCalledError
+    from ojs_aws.middleware.results import RegistrationError as RegistrationError
+    from ojs_aws.middleware.results import SuppressedErrorWarning as SuppressedErrorWarning
+    from ojs_aws.middleware.results import UnknownMiddlewareError as UnknownMiddlewareError
     from ojs_aws.typed_jobs.handles import JobNotSentError as JobNotSentError
     from ojs_aws.typed_jobs.plain_values import WrongValueError as WrongValueError
     from ojs_aws.worker.executor import ResultError as ResultError

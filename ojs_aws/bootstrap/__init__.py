@@ -102,11 +102,11 @@ def enqueuing(settings: Settings) -> Enqueuer:
     :raises SettingsError: a path leads to none. A function that cannot run the middleware it was
         given must not start.
     """
-    from ojs_aws.middleware import configuration  # PUSH alone needs it
+    from ojs_aws.middleware import extensions  # PUSH alone needs it
     from ojs_aws.middleware.enqueuer import Enqueuer
 
-    chain = configuration.enqueue_chain(settings.enqueue_middleware)
-    return Enqueuer(chain, configuration.hooks(settings.hooks))
+    chain = extensions.enqueue_chain(settings.enqueue_middleware)
+    return Enqueuer(chain, extensions.hooks(settings.hooks))
 
 
 def build_key_issuer(

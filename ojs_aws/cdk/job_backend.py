@@ -20,7 +20,6 @@ from ojs_aws.cdk.api.job_endpoint import (
 )
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
-from ojs_aws.cdk.foreign_target import warn_of_other_target
 from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
     JobBackendProps,
@@ -30,12 +29,12 @@ from ojs_aws.cdk.job_backend_props import (
 from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
-from ojs_aws.cdk.resources.documents import documents_bucket
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
+from ojs_aws.cdk.resources.storage import documents_bucket
 from ojs_aws.cdk.stack_outputs import OutputSources, add_outputs
 from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
-from ojs_aws.cdk.synthesis_checks import StackSize, WorkerConcurrency
+from ojs_aws.cdk.synthesis_checks import StackSize, WorkerConcurrency, warn_of_other_target
 from ojs_aws.cdk.tick_schedule import CronWakeUps, CronWakeUpsProps, TickSchedule, TickScheduleProps
 from ojs_aws.transport.http.routes import Group
 

@@ -1,18 +1,16 @@
-"""Checks at synthesis how many resources a stack has, and how much concurrency it takes.
-
-The executions of all functions in an account and region share one limit. A backlog lets SQS start
-workers until it is reached, and then API, stream and tick are throttled. Reserving executions for
-those is no default: an account with the limit of a new one cannot reserve any.
-"""
+"""Checks at synthesis how many resources a stack has, and what its functions and workers take."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Final
 
 import jsii
 from aws_cdk import Annotations, CfnResource, Stack
 from constructs import Construct, IValidation
+
+from ojs_aws.cdk.bundle import Target
 
 MAX_RESOURCES: Final = 500
 """What CloudFormation takes in a stack."""
@@ -86,3 +84,21 @@ class WorkerConcurrency:
             f"it: keep the sum below {self._most} (concurrency_alarm), or raise the account's "
             "limit and concurrency_alarm.",
         )
+
+
+FOREIGN_WARNING: Final = "ojs-aws:foreign-target"
+"""What acknowledges the warning, for an emulator that has a machine or a Python of its own."""
+
+
+def warn_of_other_target(backend: Construct, target: Target) -> None:
+    """Warn if ``AWS_ENDPOINT_URL`` names an emulator, and the code is for another machine."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL")
+    if not endpoint or target == Target.HOST:
+        return
+    Annotations.of(backend).add_warning_v2(
+        FOREIGN_WARNING,
+        f"The functions are made for {target}, but AWS_ENDPOINT_URL names an emulator "
+        f"({endpoint}), and this machine has {Target.HOST}. An emulator that runs functions as its "
+        "own processes cannot import them: the API answers 'Internal Server Error'. Leave target "
+        "out, or say JobBackendProps(target=Target.HOST).",
+    )

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ojs_aws.config import Settings, SettingsError
-from ojs_aws.middleware import configuration
+from ojs_aws.middleware import extensions
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.extensions import Extensions
@@ -32,7 +32,7 @@ def show_middleware(path: str, *, as_json: bool) -> None:
 
     :raises typer.Exit: with code 2 where the path leads to nothing of the kind.
     """
-    configuration.search_here()
+    extensions.search_here()
     try:
         found = _found(path)
     except (ImportError, AttributeError, SettingsError, TypeError) as problem:
@@ -51,10 +51,10 @@ def _found(path: str) -> dict[str, Members]:
     if not path:
         settings = Settings.from_env(os.environ)
         return {
-            "enqueue": configuration.enqueue_chain(settings.enqueue_middleware),
-            "hooks": configuration.hooks(settings.hooks),
+            "enqueue": extensions.enqueue_chain(settings.enqueue_middleware),
+            "hooks": extensions.hooks(settings.hooks),
         }
-    found = configuration.find(path, "worker")
+    found = extensions.find(path, "worker")
     if isinstance(found, Extensions):
         return {"enqueue": found.enqueuing, "execution": found.execution, "hooks": found.hooks}
     parts = [found, getattr(found, "middleware", None), getattr(found, "hooks", None)]

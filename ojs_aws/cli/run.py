@@ -114,7 +114,7 @@ def run_worker(options: RunOptions) -> None:
 
     :raises typer.Exit: it cannot be run; the reason is printed.
     """
-    from ojs_aws.middleware.configuration import search_here
+    from ojs_aws.middleware.extensions import search_here
     from ojs_aws.worker.console import quiet_http, speaking
 
     search_here()

@@ -56,19 +56,19 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.workflows import WorkflowStatus as WorkflowStatus
     from ojs_aws.client.areas.workflows import WorkflowWaitTimeoutError as WorkflowWaitTimeoutError
     from ojs_aws.client.client import Client as Client
-    from ojs_aws.client.errors import BatchRejectedError as BatchRejectedError
-    from ojs_aws.client.errors import JobCancelledError as JobCancelledError
-    from ojs_aws.client.errors import JobExpiredError as JobExpiredError
-    from ojs_aws.client.errors import JobFailedError as JobFailedError
-    from ojs_aws.client.errors import WaitTimeoutError as WaitTimeoutError
-    from ojs_aws.client.handles import JobHandle as JobHandle
     from ojs_aws.client.policies import RateLimit as RateLimit
     from ojs_aws.client.policies import RetryPolicy as RetryPolicy
     from ojs_aws.client.policies import UniquePolicy as UniquePolicy
+    from ojs_aws.client.results import BatchRejectedError as BatchRejectedError
     from ojs_aws.client.results import DeadLetters as DeadLetters
     from ojs_aws.client.results import EnqueueResult as EnqueueResult
     from ojs_aws.client.results import EnqueueStatus as EnqueueStatus
+    from ojs_aws.client.results import JobCancelledError as JobCancelledError
+    from ojs_aws.client.results import JobExpiredError as JobExpiredError
+    from ojs_aws.client.results import JobFailedError as JobFailedError
     from ojs_aws.client.results import Stored as Stored
+    from ojs_aws.client.results import WaitTimeoutError as WaitTimeoutError
+    from ojs_aws.client.single_jobs import JobHandle as JobHandle
     from ojs_aws.client.sync import SyncAdmin as SyncAdmin
     from ojs_aws.client.sync import SyncClient as SyncClient
     from ojs_aws.client.sync import SyncCronJobs as SyncCronJobs

@@ -8,15 +8,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Self, Unpack
 
 from ojs_aws.client.bound import using
-from ojs_aws.client.errors import NEEDS_URL
 from ojs_aws.client.insertion import AsJob, Insertion
 from ojs_aws.client.keywords import checks_keywords
-from ojs_aws.client.results import EnqueueResult, Stored, TransactItems
+from ojs_aws.client.results import NEEDS_URL, EnqueueResult, Stored, TransactItems
 from ojs_aws.client.single_jobs import SingleJobs
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7
-from ojs_aws.client.transports.connection import HttpConnection, Resends
+from ojs_aws.client.transports.connection import HttpConnection, HttpTransport, Resends
 from ojs_aws.client.transports.credentials import Credentials
-from ojs_aws.client.transports.http import HttpTransport
 from ojs_aws.client.transports.requests import Transacting, Transport
 from ojs_aws.client.transports.substitute import (
     NO_SERVER,
@@ -36,7 +34,7 @@ from ojs_aws.ports import IdGenerator, TransactAction
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workflow_parts import AsWorkflow, WorkflowParts
     from ojs_aws.client.areas.workflows import WorkflowStatus
-    from ojs_aws.client.handles import JobHandle
+    from ojs_aws.client.single_jobs import JobHandle
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
 
@@ -288,6 +286,6 @@ class Client(SingleJobs):
 
     def job(self, job: Job | EnqueueResult | str) -> JobHandle:
         """Return a handle of a job: ``client.job(await client.enqueue(...)).result()``."""
-        from ojs_aws.client.handles import JobHandle, id_of
+        from ojs_aws.client.single_jobs import JobHandle, id_of
 
         return JobHandle(self, id_of(job))

@@ -1,18 +1,15 @@
-"""Listens for requests, and keeps those of other sites' pages from the application (WSGI).
-
-Everybody's browser reaches a server on its own machine, and any page may send requests there.
-"""
+"""Listens for requests, keeps those of other sites' pages out, and shows the dashboard (WSGI)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from ojs_aws.dashboard.files import answer_file, wants_page
 from ojs_aws.domain.access_errors import PermissionDeniedError
-from ojs_aws.local.application import headers_of
-from ojs_aws.local.page import Cors, Page, Serve
-from ojs_aws.local.refusals import refuse
+from ojs_aws.local.application import headers_of, refuse
+from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.sites import LOOPBACK_NAMES, check_host, check_page
 
 if TYPE_CHECKING:
@@ -21,6 +18,75 @@ if TYPE_CHECKING:
 
     from ojs_aws.config import Settings
     from ojs_aws.local.options import LocalOptions
+
+
+Serve: TypeAlias = "Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]"
+_PREFLIGHT: Final[tuple[tuple[str, str], ...]] = (
+    ("Access-Control-Allow-Methods", ", ".join(CORS_METHODS)),
+    ("Access-Control-Allow-Headers", ", ".join(CORS_HEADERS)),
+    ("Access-Control-Max-Age", str(CORS_MAX_AGE_S)),
+)
+_REASONS: Final = {200: "OK", 304: "Not Modified"}
+
+
+class Cors:
+    """Answers preflights of the named origins, and lets their pages read the answers."""
+
+    def __init__(self, application: Serve, origins: Iterable[str]) -> None:
+        """Wrap an application.
+
+        :param origins: as browsers name them, such as ``https://jobs.example.com``.
+        """
+        self._application = application
+        self._origins = frozenset(origins)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request; others than named origins are passed on unchanged."""
+        origin = environ.get("HTTP_ORIGIN", "")
+        if origin not in self._origins:
+            return self._application(environ, start_response)
+        allowed = [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")]
+        is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+        if environ["REQUEST_METHOD"] == "OPTIONS" and is_preflight:
+            start_response("204 No Content", [*allowed, *_PREFLIGHT])
+            return []
+        exposed = ("Access-Control-Expose-Headers", ", ".join(CORS_EXPOSED))
+
+        def start(
+            status: str, headers: list[tuple[str, str]], *problem: object
+        ) -> Callable[[bytes], object]:
+            return start_response(status, [*headers, *allowed, exposed], *problem)  # type: ignore[arg-type]
+
+        return self._application(environ, start)
+
+
+class Page:
+    """Answers requests for the page's files, and passes the others on to the API."""
+
+    def __init__(self, application: Serve, environment: str = "") -> None:
+        """Wrap an application.
+
+        :param environment: what the page calls the environment; empty: what its host's name says.
+        """
+        self._application = application
+        self._environment = environment
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request; ``/`` is the page for those who accept HTML, and JSON otherwise."""
+        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "/")
+        headers = headers_of(environ)
+        is_page = path != "/" or wants_page(headers.get("accept", ""))
+        answer = None
+        if method in {"GET", "HEAD"} and is_page:
+            answer = answer_file(path, headers, environment=self._environment)
+        if answer is None:
+            return self._application(environ, start_response)
+        length = ("Content-Length", str(len(answer.body)))
+        start_response(
+            f"{answer.status} {_REASONS[answer.status]}", [*answer.headers.items(), length]
+        )
+        return [answer.body if method == "GET" else b""]
+
 
 _ALL_ADDRESSES: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - they are compared only
 

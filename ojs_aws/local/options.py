@@ -6,7 +6,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ojs_aws.middleware.configuration import find, search_here
+from ojs_aws.middleware.extensions import find, search_here
 
 if TYPE_CHECKING:
     from ojs_aws.worker.lambda_worker import LambdaWorker

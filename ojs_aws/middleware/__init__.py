@@ -55,9 +55,9 @@ if TYPE_CHECKING:
         RetryLoggingMiddleware as RetryLoggingMiddleware,
     )
     from ojs_aws.middleware.builtin.metrics import MetricSink as MetricSink
-    from ojs_aws.middleware.builtin.metrics.emf import EmfSink as EmfSink
     from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware as MetricsMiddleware
-    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink as OpenTelemetrySink
+    from ojs_aws.middleware.builtin.metrics.sinks import EmfSink as EmfSink
+    from ojs_aws.middleware.builtin.metrics.sinks import OpenTelemetrySink as OpenTelemetrySink
     from ojs_aws.middleware.builtin.propagation import LOCALE as LOCALE
     from ojs_aws.middleware.builtin.propagation import TIMEZONE as TIMEZONE
     from ojs_aws.middleware.builtin.propagation import (
@@ -83,20 +83,6 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.chain.enqueue import EnqueueChain as EnqueueChain
     from ojs_aws.middleware.chain.execution import ExecutionChain as ExecutionChain
     from ojs_aws.middleware.context import JobContext as JobContext
-    from ojs_aws.middleware.errors import AmbiguousMiddlewareError as AmbiguousMiddlewareError
-    from ojs_aws.middleware.errors import BatchRejectedError as BatchRejectedError
-    from ojs_aws.middleware.errors import ChainFrozenError as ChainFrozenError
-    from ojs_aws.middleware.errors import IdChangedError as IdChangedError
-    from ojs_aws.middleware.errors import InvalidMiddlewareError as InvalidMiddlewareError
-    from ojs_aws.middleware.errors import InvalidSchemaError as InvalidSchemaError
-    from ojs_aws.middleware.errors import JobTimeoutError as JobTimeoutError
-    from ojs_aws.middleware.errors import MiddlewareError as MiddlewareError
-    from ojs_aws.middleware.errors import MiddlewareWarning as MiddlewareWarning
-    from ojs_aws.middleware.errors import NextCalledTwiceError as NextCalledTwiceError
-    from ojs_aws.middleware.errors import NextNotAwaitedError as NextNotAwaitedError
-    from ojs_aws.middleware.errors import NextNotCalledError as NextNotCalledError
-    from ojs_aws.middleware.errors import SuppressedErrorWarning as SuppressedErrorWarning
-    from ojs_aws.middleware.errors import UnknownMiddlewareError as UnknownMiddlewareError
     from ojs_aws.middleware.extensions import Extensions as Extensions
     from ojs_aws.middleware.hooks.registry import Hooks as Hooks
     from ojs_aws.middleware.hooks.values import HookEvent as HookEvent
@@ -113,7 +99,21 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.protocols import EnqueueSide as EnqueueSide
     from ojs_aws.middleware.protocols import ExecutionMiddleware as ExecutionMiddleware
     from ojs_aws.middleware.protocols import ExecutionSide as ExecutionSide
+    from ojs_aws.middleware.results import AmbiguousMiddlewareError as AmbiguousMiddlewareError
+    from ojs_aws.middleware.results import BatchRejectedError as BatchRejectedError
+    from ojs_aws.middleware.results import ChainFrozenError as ChainFrozenError
     from ojs_aws.middleware.results import EnqueueResult as EnqueueResult
     from ojs_aws.middleware.results import EnqueueStatus as EnqueueStatus
+    from ojs_aws.middleware.results import IdChangedError as IdChangedError
+    from ojs_aws.middleware.results import InvalidMiddlewareError as InvalidMiddlewareError
+    from ojs_aws.middleware.results import InvalidSchemaError as InvalidSchemaError
+    from ojs_aws.middleware.results import JobTimeoutError as JobTimeoutError
+    from ojs_aws.middleware.results import MiddlewareError as MiddlewareError
+    from ojs_aws.middleware.results import MiddlewareWarning as MiddlewareWarning
+    from ojs_aws.middleware.results import NextCalledTwiceError as NextCalledTwiceError
+    from ojs_aws.middleware.results import NextNotAwaitedError as NextNotAwaitedError
+    from ojs_aws.middleware.results import NextNotCalledError as NextNotCalledError
+    from ojs_aws.middleware.results import SuppressedErrorWarning as SuppressedErrorWarning
+    from ojs_aws.middleware.results import UnknownMiddlewareError as UnknownMiddlewareError
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -12,13 +12,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self, TypeVar
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.middleware.errors import (
-    AmbiguousMiddlewareError,
-    ChainFrozenError,
-    InvalidMiddlewareError,
-    MiddlewareWarning,
-    UnknownMiddlewareError,
-)
 from ojs_aws.middleware.interfaces import (
     Call,
     HookDefaults,
@@ -27,6 +20,13 @@ from ojs_aws.middleware.interfaces import (
     check,
     method_of,
     problem_of,
+)
+from ojs_aws.middleware.results import (
+    AmbiguousMiddlewareError,
+    ChainFrozenError,
+    InvalidMiddlewareError,
+    MiddlewareWarning,
+    UnknownMiddlewareError,
 )
 
 STARTED: Final = "it processed its first job"

@@ -14,13 +14,12 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 from ojs_aws.typed_jobs.resources import in_use, not_in_use, open_all
-from ojs_aws.worker.active import ActiveJob
-from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.executor import Failed, Outcome, ResultError, Snoozed, Succeeded
+from ojs_aws.worker.executor import ActiveJob, Failed, Outcome, ResultError, Snoozed, Succeeded
 from ojs_aws.worker.job_logs import own_lines
 from ojs_aws.worker.registry import NoHandlerError
 from ojs_aws.worker.reports import Reporter
+from ojs_aws.worker.reservations import WorkerContext
 from ojs_aws.worker.typed_handlers import NewerArgumentsError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ojs_aws.client.client import Client
 from ojs_aws.client.sync import SyncClient
 from ojs_aws.client.transports.substitute import activate
-from ojs_aws.middleware.configuration import find, search_here
+from ojs_aws.middleware.extensions import find, search_here
 from ojs_aws.testing.jobs import CallPattern, has_any
 from ojs_aws.testing.server.worker_thread import Handlers
 from ojs_aws.typed_jobs.jobs import Jobs

@@ -9,9 +9,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-from ojs_aws.client.errors import WaitTimeoutError
 from ojs_aws.client.loop_thread import in_loop_thread
-from ojs_aws.client.results import Stored
+from ojs_aws.client.results import Stored, WaitTimeoutError
 from ojs_aws.client.transports.in_process import InProcessTransport, stored_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
@@ -21,8 +20,7 @@ from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 
 if TYPE_CHECKING:
-    from ojs_aws.client.transports.answers import Answer
-    from ojs_aws.client.transports.requests import RouteRequest
+    from ojs_aws.client.transports.requests import Answer, RouteRequest
     from ojs_aws.ports import TransactAction
     from ojs_aws.testing.executions import Execution, JobRunner
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.middleware.errors import missing_extra
+from ojs_aws.middleware.results import missing_extra
 from ojs_aws.transport.http.errors import is_fault
 from ojs_aws.transport.tracing import Noted, Span
 

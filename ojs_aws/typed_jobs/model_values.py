@@ -18,7 +18,7 @@ from pydantic_core.core_schema import ErrorType
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson
-from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 
 _KINDS: Final = frozenset(typing.get_args(ErrorType))

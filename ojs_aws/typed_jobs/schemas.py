@@ -10,7 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.middleware.results import RegistrationError
 
 if TYPE_CHECKING:
     from ojs_aws.typed_jobs.declarations import JobDeclaration

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack, cast
 
 from ojs_aws.client.transports.substitute import current_substitute
-from ojs_aws.typed_jobs.argument_keys import with_places
 from ojs_aws.typed_jobs.calls import JobCall, JobTemplate
 from ojs_aws.typed_jobs.clients import sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
-from ojs_aws.typed_jobs.options import JobOptions, merged
+from ojs_aws.typed_jobs.options import JobOptions, merged, with_places
 from ojs_aws.typed_jobs.plain_values import WrongValueError
 
 if TYPE_CHECKING:

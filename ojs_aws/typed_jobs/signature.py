@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.middleware.sync_context import SyncJobContext
 
 NO_DEFAULT: Final = inspect.Parameter.empty

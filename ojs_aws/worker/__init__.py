@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.middleware.errors import RegistrationError as RegistrationError
+    from ojs_aws.middleware.results import RegistrationError as RegistrationError
     from ojs_aws.worker.failure import DeadLetterError as DeadLetterError
     from ojs_aws.worker.failure import DiscardError as DiscardError
     from ojs_aws.worker.failure import JobError as JobError

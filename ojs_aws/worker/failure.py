@@ -12,8 +12,8 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.domain.native_json import check_native
 from ojs_aws.domain.timestamps import duration_ms
-from ojs_aws.middleware.builtin.backtraces import backtrace_of
-from ojs_aws.middleware.errors import SNOOZE, JobTimeoutError
+from ojs_aws.middleware.builtin.error_reports import backtrace_of
+from ojs_aws.middleware.results import SNOOZE, JobTimeoutError
 from ojs_aws.worker.registry import NoHandlerError
 
 HANDLER: Final = "handler"

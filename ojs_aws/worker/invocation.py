@@ -22,8 +22,6 @@ from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.messages import seconds_until
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing
-from ojs_aws.worker.active import ActiveJob, about
-from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import (
     DirectReservations,
     Record,
@@ -31,8 +29,9 @@ from ojs_aws.worker.directly import (
     queue_name_of,
     read_record,
 )
-from ojs_aws.worker.executor import Executor, Failed, Outcome, Snoozed, Succeeded
+from ojs_aws.worker.executor import ActiveJob, Executor, Failed, Outcome, Snoozed, Succeeded, about
 from ojs_aws.worker.reports import Reported, Reporter
+from ojs_aws.worker.reservations import WorkerContext
 
 AFTERLIFE_S: Final = 5.0
 """How long a reservation outlives the invocation that holds it, in seconds."""

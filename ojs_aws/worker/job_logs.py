@@ -15,8 +15,7 @@ from typing import Final, TypeAlias
 from ojs_aws.client.retry_rules import short
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.middleware.context import CURRENT_JOB
-from ojs_aws.worker.active import ActiveJob, about
-from ojs_aws.worker.executor import Failed, Outcome, Snoozed
+from ojs_aws.worker.executor import ActiveJob, Failed, Outcome, Snoozed, about
 from ojs_aws.worker.failure import NO_HANDLER
 from ojs_aws.worker.registry import NoHandlerError
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from ojs_aws.client.timer import Timer, first_of, within
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.worker.active import ActiveJob, ActiveJobs
+from ojs_aws.worker.executor import ActiveJob, ActiveJobs
 from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.reservations import Reservations
 

@@ -10,11 +10,9 @@ from typing import Final
 
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.timer import SystemTimer, Timer
-from ojs_aws.client.transports.answers import Values, texts_in
-from ojs_aws.client.transports.connection import HttpConnection
+from ojs_aws.client.transports.connection import HttpConnection, HttpTransport
 from ojs_aws.client.transports.credentials import Credentials
-from ojs_aws.client.transports.http import HttpTransport
-from ojs_aws.client.transports.requests import RouteRequest
+from ojs_aws.client.transports.requests import RouteRequest, Values, texts_in
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.json_text import RawJson, assemble, encode

@@ -7,7 +7,7 @@ import importlib
 import inspect
 from types import ModuleType
 
-from ojs_aws.middleware.configuration import find
+from ojs_aws.middleware.extensions import find
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.polling import Worker
 

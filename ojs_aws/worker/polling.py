@@ -19,10 +19,8 @@ from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.resources import all_open
-from ojs_aws.worker.active import ActiveJob, ActiveJobs, about
 from ojs_aws.worker.base import NO_HANDLERS, BaseWorker
-from ojs_aws.worker.contexts import WorkerContext
-from ojs_aws.worker.executor import Executor
+from ojs_aws.worker.executor import ActiveJob, ActiveJobs, Executor, about
 from ojs_aws.worker.failure import WAIT_S
 from ojs_aws.worker.job_logs import JobLines
 from ojs_aws.worker.lifecycle import LAST_WORDS_S, Lifecycle, drain, signals_to
@@ -30,7 +28,7 @@ from ojs_aws.worker.over_http import ServerAccess, about_worker, jobs_and_url, u
 from ojs_aws.worker.polls import MAX_FETCH, Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Heartbeats, Reporter
-from ojs_aws.worker.reservations import JobSource
+from ojs_aws.worker.reservations import JobSource, WorkerContext
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.versions import ANY, Version, VersionRange, read_version
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.middleware.results import RegistrationError
 
 H = TypeVar("H", bound=Callable[..., object])
 

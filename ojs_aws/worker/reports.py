@@ -21,8 +21,7 @@ from ojs_aws.domain.errors import (
     OjsError,
     RateLimitedError,
 )
-from ojs_aws.worker.active import ActiveJobs, about
-from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
+from ojs_aws.worker.executor import ActiveJobs, Failed, Outcome, Snoozed, Succeeded, about
 from ojs_aws.worker.lifecycle import Lifecycle
 from ojs_aws.worker.reservations import Reservations
 

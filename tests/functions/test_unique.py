@@ -12,7 +12,7 @@ from ojs_aws import Client, Job
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.client import HttpConnection
-from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.domain.errors import BackendError, DuplicateError
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn

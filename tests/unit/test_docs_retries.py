@@ -22,9 +22,9 @@ from ojs_aws.middleware.builtin.timeout import DEFAULT_TIMEOUT_S
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.worker.base import BaseWorker
-from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.reports import Reporter
+from ojs_aws.worker.reservations import WorkerContext
 from tests.simulation.world import World
 from tests.unit.worker.doubles import StillTimer
 from tests.unit.worker.test_executor import stays

@@ -193,7 +193,7 @@ async def test_a_handler_learns_that_arguments_do_not_fit() -> None:
     """Also when the context was forgotten, which then takes the place of the first argument."""
     executor = Worker("http://127.0.0.1:1", middleware=[])
     executor.handler("a.b")(lambda to: None)
-    from ojs_aws.worker.contexts import WorkerContext
+    from ojs_aws.worker.reservations import WorkerContext
     from tests.unit.worker.test_executor import stays
 
     outcome: Any = await executor.freeze().execute(

@@ -242,7 +242,7 @@ def _finish(call: Coroutine[Any, Any, None], out: Output) -> None:
 
     :raises typer.Exit: with the code of what went wrong.
     """
-    from ojs_aws.client.errors import JobFailedError
+    from ojs_aws.client.results import JobFailedError
     from ojs_aws.domain.errors import OjsError
 
     try:

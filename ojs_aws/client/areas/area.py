@@ -6,8 +6,15 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from ojs_aws.client.transports.answers import Answer, next_cursor, objects_in, text_in
-from ojs_aws.client.transports.requests import NO_TEXTS, RouteRequest, Texts
+from ojs_aws.client.transports.requests import (
+    NO_TEXTS,
+    Answer,
+    RouteRequest,
+    Texts,
+    next_cursor,
+    objects_in,
+    text_in,
+)
 from ojs_aws.domain.timestamps import format_instant, instant_of
 
 if TYPE_CHECKING:

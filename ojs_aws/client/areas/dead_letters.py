@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 
 from ojs_aws.client.areas.area import Area, filter_texts, given
 from ojs_aws.client.results import DeadLetters
-from ojs_aws.client.transports.answers import objects_in, page_of, text_in
+from ojs_aws.client.transports.requests import objects_in, page_of, text_in
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ojs_aws.client.areas.area import Area, filter_texts, moment_text
-from ojs_aws.client.transports.answers import entry_of, objects_in
+from ojs_aws.client.transports.requests import entry_of, objects_in
 
 if TYPE_CHECKING:
     from ojs_aws.client.transports.requests import Texts

@@ -16,7 +16,7 @@ from ojs_aws.client.areas.job_parts import (
     JobPage,
     JobReason,
 )
-from ojs_aws.client.transports.answers import (
+from ojs_aws.client.transports.requests import (
     Values,
     entry_of,
     objects_in,

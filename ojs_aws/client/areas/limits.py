@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.client.areas.area import Area
-from ojs_aws.client.transports.answers import Values, entry_of, next_cursor, objects_in
+from ojs_aws.client.transports.requests import Values, entry_of, next_cursor, objects_in
 from ojs_aws.domain.errors import JsonValue
 
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.client.areas.area import Area
-from ojs_aws.client.errors import (
+from ojs_aws.client.results import (
     JobCancelledError,
     JobExpiredError,
     JobFailedError,
     WaitTimeoutError,
 )
 from ojs_aws.client.timer import Waiting
-from ojs_aws.client.transports.answers import (
+from ojs_aws.client.transports.requests import (
+    RouteRequest,
     Values,
     entry_of,
     object_in,
     unwrapped,
 )
-from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, NotFoundError, ResultPendingError
 from ojs_aws.domain.job import JobState

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ojs_aws.client.areas.area import Area, given, moment_text
-from ojs_aws.client.transports.answers import Values, entry_of, object_in, text_in
+from ojs_aws.client.transports.requests import Values, entry_of, object_in, text_in
 from ojs_aws.domain.errors import JsonValue
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ojs_aws.client.areas.area import Area, moment_text
-from ojs_aws.client.transports.answers import entry_of, object_in, objects_in, text_in, texts_in
+from ojs_aws.client.transports.requests import entry_of, object_in, objects_in, text_in, texts_in
 from ojs_aws.domain.errors import JsonValue
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.client.areas.area import Area, given
-from ojs_aws.client.transports.answers import (
+from ojs_aws.client.transports.requests import (
     Values,
     entry_of,
     next_cursor,

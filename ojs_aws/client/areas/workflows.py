@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.timer import Waiting, wait_s
-from ojs_aws.client.transports.answers import (
+from ojs_aws.client.transports.requests import (
     Values,
     entry_of,
     next_cursor,

@@ -13,10 +13,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
 
-from ojs_aws.client.errors import error_in
-from ojs_aws.client.results import Stored
-from ojs_aws.client.transports.answers import Answer
-from ojs_aws.client.transports.requests import RouteRequest
+from ojs_aws.client.results import Stored, error_in
+from ojs_aws.client.transports.requests import Answer, RouteRequest
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError

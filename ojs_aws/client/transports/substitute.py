@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from ojs_aws.client.results import Stored
-    from ojs_aws.client.transports.answers import Answer
-    from ojs_aws.client.transports.requests import RouteRequest, Transport
+    from ojs_aws.client.transports.requests import Answer, RouteRequest, Transport
     from ojs_aws.domain.envelope import Job
 
 

@@ -18,8 +18,8 @@ from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import NO_FAILURES, outcome_of
 from ojs_aws.middleware.protocols import ExecutionNext
+from ojs_aws.middleware.results import NO_FAILURES, outcome_of
 
 MAX_CIRCUITS: Final = 10_000
 

@@ -13,8 +13,15 @@ from ojs_aws.domain.errors import DuplicateError, OjsError
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 from ojs_aws.middleware.builtin.redaction import Redaction, masking, redacted, show_all
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import COMPLETED, GIVEN_UP, NO_FAILURES, SNOOZED, TIMEOUT, outcome_of
 from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
+from ojs_aws.middleware.results import (
+    COMPLETED,
+    GIVEN_UP,
+    NO_FAILURES,
+    SNOOZED,
+    TIMEOUT,
+    outcome_of,
+)
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger as PowertoolsLogger

@@ -9,8 +9,8 @@ from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import JobTimeoutError
 from ojs_aws.middleware.protocols import ExecutionNext
+from ojs_aws.middleware.results import JobTimeoutError
 
 DEFAULT_TIMEOUT_S = 1800.0
 DEFAULT_GRACE_S: Final = 5.0

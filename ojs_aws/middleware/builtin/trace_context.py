@@ -15,9 +15,14 @@ from ojs_aws._version import __version__
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import NO_FAILURES, TIMEOUT, missing_extra, outcome_of
 from ojs_aws.middleware.protocols import BatchNext, EnqueueNext, ExecutionNext
-from ojs_aws.middleware.results import EnqueueResult
+from ojs_aws.middleware.results import (
+    NO_FAILURES,
+    TIMEOUT,
+    EnqueueResult,
+    missing_extra,
+    outcome_of,
+)
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

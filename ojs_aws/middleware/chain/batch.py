@@ -14,8 +14,13 @@ from typing import Any, TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, OjsError
-from ojs_aws.middleware.errors import BatchRejectedError, note_stored
-from ojs_aws.middleware.results import EnqueueResult, Stored, failed
+from ojs_aws.middleware.results import (
+    BatchRejectedError,
+    EnqueueResult,
+    Stored,
+    failed,
+    note_stored,
+)
 
 StoreOne: TypeAlias = Callable[[Job], Awaitable[Stored]]
 EnqueueOne: TypeAlias = Callable[[Job, StoreOne], Awaitable[EnqueueResult]]

@@ -13,9 +13,9 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.base import Chain
 from ojs_aws.middleware.chain.run import Layers, Run, Step
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import SuppressedErrorWarning
 from ojs_aws.middleware.interfaces import EXECUTE
 from ojs_aws.middleware.members import Layer
+from ojs_aws.middleware.results import SuppressedErrorWarning
 
 ExecutionHandler = Callable[[Job, JobContext], object]
 

@@ -18,8 +18,8 @@ from types import CoroutineType
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.errors import NextCalledTwiceError, NextNotAwaitedError
 from ojs_aws.middleware.members import Layer
+from ojs_aws.middleware.results import NextCalledTwiceError, NextNotAwaitedError
 
 FRESH: Final = 0
 CALLED: Final = 1

@@ -28,7 +28,6 @@ from typing import ClassVar, Self
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import InvalidMiddlewareError
 from ojs_aws.middleware.hooks.values import HookEvent, Metric, Periodic, WorkOutcome
 from ojs_aws.middleware.interfaces import (
     EVENT_HOOKS,
@@ -36,8 +35,8 @@ from ojs_aws.middleware.interfaces import (
     Call,
     marked_methods,
 )
-from ojs_aws.middleware.job_identity import check_id
 from ojs_aws.middleware.members import Member, Members
+from ojs_aws.middleware.results import InvalidMiddlewareError, check_id
 
 
 @dataclass(frozen=True, slots=True)

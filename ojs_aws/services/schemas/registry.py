@@ -207,7 +207,7 @@ def _check_schema(name: str, schema: dict[str, JsonValue]) -> None:
         check_readable,
         compile_registered,
     )
-    from ojs_aws.middleware.errors import InvalidSchemaError  # jsonschema is slow
+    from ojs_aws.middleware.results import InvalidSchemaError  # jsonschema is slow
 
     try:
         check_readable(name, schema)

@@ -2,24 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Final, Self, TypeVar
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.transports.connection import HttpConnection
-from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.loop_thread import LoopThread
+from ojs_aws.client.results import Stored
+from ojs_aws.client.transports.connection import HttpConnection, HttpTransport
+from ojs_aws.client.transports.requests import Answer, RouteRequest, Transport
 from ojs_aws.client.transports.substitute import activate, deactivate
+from ojs_aws.config import describe_settings
+from ojs_aws.domain.envelope import Job
 from ojs_aws.testing.handlers import JobHandlers
 from ojs_aws.testing.jobs import EnqueuedJob
+from ojs_aws.testing.mistakes import nearest
 from ojs_aws.testing.outcome_assertions import ExecutionAssertions
 from ojs_aws.testing.server.child import ServerChild, ServerError
-from ojs_aws.testing.server.settings import checked_settings
-from ojs_aws.testing.server.transport import ThreadedTransport
 from ojs_aws.testing.server.waits import Waits
 from ojs_aws.testing.server.worker_thread import Handlers, WorkerThread, worker_for
 from ojs_aws.testing.substitution import Place
 from ojs_aws.worker.polling import Worker
+
+PREFIX: Final = "OJS_"
+
+
+def checked_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings, as environment variables of the server.
+
+    :raises TypeError: a value is no string, as it would be in the environment.
+    :raises ValueError: the backend has no such setting.
+    """
+    known = [variable for variable, _, _ in describe_settings()]
+    for name, value in settings.items():
+        if name.startswith(PREFIX) and name not in known:
+            raise ValueError(
+                f"The backend has no setting {name}.{nearest(name, known)} "
+                "The README lists all settings."
+            )
+        if not isinstance(value, str):
+            raise TypeError(f"The setting {name} is a string: {str(value)!r}, not {value!r}.")
+    return dict(settings)
+
+
+R = TypeVar("R")
+
+
+class ThreadedTransport:
+    """Carries requests by another transport, in a thread."""
+
+    def __init__(self, transport: Transport) -> None:
+        """Use a transport; the thread starts with the first request."""
+        self._transport = transport
+        self._loop = LoopThread("ojs-server-client")
+        self.max_wait_s = transport.max_wait_s
+
+    async def _run(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        return await asyncio.wrap_future(self._loop.submit(coroutine))
+
+    async def ask(self, request: RouteRequest) -> Answer:
+        """Ask for an operation of the route table, and return its answer."""
+        return await self._run(self._transport.ask(request))
+
+    async def push(self, job: Job) -> Stored:
+        """Store one job, which has an id."""
+        return await self._run(self._transport.push(job))
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        """Store several jobs, all or none."""
+        return await self._run(self._transport.push_all(jobs))
+
+    async def get(self, job_id: str) -> Job:
+        """Read a job."""
+        return await self._run(self._transport.get(job_id))
+
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job."""
+        return await self._run(self._transport.cancel(job_id))
+
+    async def activate(self, job_id: str) -> Job:
+        """Make a pending job available."""
+        return await self._run(self._transport.activate(job_id))
+
+    async def close(self) -> None:
+        """Keep the connections: :meth:`end` closes them with the server."""
+
+    def end(self) -> None:
+        """Close the connections, and end the thread."""
+        self._loop.run(self._transport.close())
+        self._loop.close()
 
 
 class OjsServer(Waits, ExecutionAssertions):

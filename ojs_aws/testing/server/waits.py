@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from ojs_aws.client import SyncClient
-from ojs_aws.client.handles import id_of
+from ojs_aws.client.single_jobs import id_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.results import EnqueueResult

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from ojs_aws.client import Client
-from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.connection import HttpTransport
 from tests.commands import run_command
 from tests.simulation.world import World
 from tests.unit.client.doubles import ApiServer, FakeTimer

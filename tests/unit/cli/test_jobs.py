@@ -7,8 +7,8 @@ import json
 import httpx
 import pytest
 
+from ojs_aws.cli.terminal.job_reports import timeline
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.cli.terminal.timeline import timeline
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import format_instant

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.client import Client
-from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.client.transports.requests import Transport
 from tests.simulation.world import World

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from ojs_aws.client import Client, HttpConnection, Resends
-from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.api import Api

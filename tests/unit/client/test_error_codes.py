@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.client.errors import error_of
+from ojs_aws.client.results import error_of
 from ojs_aws.domain.errors import OjsError, ResultTooLargeError, UnsupportedCompressionError
 
 

@@ -11,9 +11,8 @@ import pytest
 
 from ojs_aws.client import Client
 from ojs_aws.client.results import Stored
-from ojs_aws.client.transports.answers import Answer
 from ojs_aws.client.transports.in_process import InProcessTransport
-from ojs_aws.client.transports.requests import RouteRequest
+from ojs_aws.client.transports.requests import Answer, RouteRequest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.transport.http.routes import ROUTES

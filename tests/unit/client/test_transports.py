@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.client import Client
-from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_aws.local.front import Cors
 from ojs_aws.local.options import LocalOptions
-from ojs_aws.local.page import Cors
 from ojs_aws.local.server import LocalServer
 
 JOB = {"type": "demo.echo", "args": ["hi"]}

@@ -21,8 +21,7 @@ from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser  # type: ignore[
 from moto.dynamodb.parsing.expressions import UpdateExpressionParser  # type: ignore[attr-defined]
 
 from ojs_aws.local.aws import ACCOUNT, REGION, create_table
-from ojs_aws.local.expressions import fast_expressions, fast_items
-from ojs_aws.local.patches import fast_queues
+from ojs_aws.local.patches import fast_expressions, fast_items, fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import TABLE
 

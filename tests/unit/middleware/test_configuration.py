@@ -12,7 +12,7 @@ from ojs_aws.middleware import (
     EnqueueChain,
     LoggingMiddleware,
 )
-from ojs_aws.middleware.configuration import enqueue_chain
+from ojs_aws.middleware.extensions import enqueue_chain
 
 
 def test_mw_enq_026_the_backend_s_chain_is_found_by_its_path(

@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws import Job, JobContext, current_job
 from ojs_aws.middleware import EnqueueChain, ExecutionChain
-from ojs_aws.middleware.errors import NextCalledTwiceError, NextNotAwaitedError
+from ojs_aws.middleware.results import NextCalledTwiceError, NextNotAwaitedError
 from ojs_aws.testing import (
     run_enqueue,
     run_enqueue_sync,

@@ -15,8 +15,8 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import BaseWorker
-from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
+from ojs_aws.worker.reservations import WorkerContext
 from tests.simulation.world import World
 
 

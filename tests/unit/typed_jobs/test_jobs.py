@@ -332,7 +332,7 @@ def test_a_lambda_worker_of_plain_jobs_imports_no_pydantic() -> None:
 import asyncio, sys
 from ojs_aws import Jobs, LambdaWorker
 from ojs_aws.domain.envelope import Job
-from ojs_aws.worker.contexts import WorkerContext
+from ojs_aws.worker.reservations import WorkerContext
 jobs = Jobs()
 @jobs.job("email.send", queue="email")
 async def send(to: str, tags: list[str], *, urgent: bool = False) -> dict[str, bool]:

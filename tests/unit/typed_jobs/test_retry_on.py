@@ -9,11 +9,11 @@ import pytest
 from ojs_aws import Client, Job, RetryPolicy
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import JobTimeoutError, RegistrationError
+from ojs_aws.middleware.results import JobTimeoutError, RegistrationError
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import BaseWorker
-from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.failure import JobError, PermanentError, RetryError
+from ojs_aws.worker.reservations import WorkerContext
 from tests.unit.typed_jobs.conftest import Shop, error_of, execute, stays
 
 

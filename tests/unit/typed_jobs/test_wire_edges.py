@@ -11,8 +11,7 @@ from pydantic import BaseModel, RootModel
 
 from ojs_aws import Job, JobContext, Jobs
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.middleware.errors import RegistrationError
-from ojs_aws.typed_jobs.argument_keys import with_places
+from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.typed_jobs.arguments import (
     ArgumentDecoder,
     ArgumentEncoder,
@@ -20,6 +19,7 @@ from ojs_aws.typed_jobs.arguments import (
     UnexpectedArgumentsError,
 )
 from ojs_aws.typed_jobs.model_values import ModelCodec, _difference, _expected
+from ojs_aws.typed_jobs.options import with_places
 from ojs_aws.typed_jobs.plain_values import WrongValueError, plain_check
 from ojs_aws.typed_jobs.signature import read_signature
 from ojs_aws.typed_jobs.workflows import _is_reference

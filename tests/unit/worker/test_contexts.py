@@ -14,11 +14,10 @@ from ojs_aws.domain.errors import BackendError, ConflictError, InvalidPayloadErr
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.worker.active import ActiveJob
 from ojs_aws.worker.base import BaseWorker
-from ojs_aws.worker.contexts import ProgressReports, WorkerContext
 from ojs_aws.worker.directly import DirectReservations
-from ojs_aws.worker.reservations import HeartbeatReply
+from ojs_aws.worker.executor import ActiveJob
+from ojs_aws.worker.reservations import HeartbeatReply, ProgressReports, WorkerContext
 from tests.simulation.world import World
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle
 

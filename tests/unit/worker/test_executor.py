@@ -19,10 +19,10 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Executor, Failed, Outcome, Snoozed, Succeeded
 from ojs_aws.worker.failure import RetryError, SnoozeError
 from ojs_aws.worker.registry import HandlerRegistry
+from ojs_aws.worker.reservations import WorkerContext
 from tests.unit.worker.doubles import job, until
 
 

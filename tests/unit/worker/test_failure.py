@@ -10,8 +10,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import ChainFrozenError, JobTimeoutError
 from ojs_aws.middleware.protocols import ExecutionNext
+from ojs_aws.middleware.results import ChainFrozenError, JobTimeoutError
 from ojs_aws.worker import DeadLetterError, DiscardError, JobError, PermanentError, RetryError
 from ojs_aws.worker.failure import failure_of
 from ojs_aws.worker.registry import NoHandlerError

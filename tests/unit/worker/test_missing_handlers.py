@@ -10,8 +10,8 @@ from ojs_aws import Client, Job, LambdaWorker, RetryPolicy, Worker
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import BaseWorker
-from ojs_aws.worker.contexts import WorkerContext
 from ojs_aws.worker.executor import Failed, Snoozed
+from ojs_aws.worker.reservations import WorkerContext
 from tests.simulation.world import World
 from tests.unit.typed_jobs.conftest import Shop, stays
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from ojs_aws.middleware.errors import MiddlewareError, missing_extra
+from ojs_aws.middleware.results import MiddlewareError, missing_extra
 
 KEY_BYTES: Final = 32
 ENCODING: Final = "binary/encrypted"

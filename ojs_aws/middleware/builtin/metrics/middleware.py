@@ -14,10 +14,10 @@ from typing import Final
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.builtin.metrics import JOBS, MetricSink
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import COMPLETED as SUCCESS
-from ojs_aws.middleware.errors import FAILED, NO_FAILURES, TIMEOUT, outcome_of
 from ojs_aws.middleware.hooks.values import Metric
 from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
+from ojs_aws.middleware.results import COMPLETED as SUCCESS
+from ojs_aws.middleware.results import FAILED, NO_FAILURES, TIMEOUT, outcome_of
 
 DURATION: Final = "ojs.jobs.duration_ms"
 COMPLETED: Final = "ojs.jobs.completed"
@@ -181,12 +181,12 @@ class MetricsMiddleware:
 def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:
     """Return a sink for EMF under Lambda, else for OpenTelemetry if it is installed, else None."""
     if "AWS_LAMBDA_FUNCTION_NAME" in (os.environ if environ is None else environ):
-        from ojs_aws.middleware.builtin.metrics.emf import EmfSink  # imports Powertools
+        from ojs_aws.middleware.builtin.metrics.sinks import EmfSink  # imports Powertools
 
         return EmfSink()
     if importlib.util.find_spec("opentelemetry") is None:
         return None
-    from ojs_aws.middleware.builtin.metrics.otel import OpenTelemetrySink  # costs 30 ms
+    from ojs_aws.middleware.builtin.metrics.sinks import OpenTelemetrySink  # costs 30 ms
 
     try:
         return OpenTelemetrySink()

@@ -18,8 +18,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import JsonValue, SchemaValidationError
 from ojs_aws.middleware.builtin.validation import Schema
-from ojs_aws.middleware.errors import missing_extra
 from ojs_aws.middleware.protocols import EnqueueNext
+from ojs_aws.middleware.results import missing_extra
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema, Compiler

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ojs_aws.middleware.builtin.validation import Schema
 from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema, Compiler
-from ojs_aws.middleware.errors import InvalidSchemaError
+from ojs_aws.middleware.results import InvalidSchemaError
 
 _MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")

@@ -32,7 +32,7 @@ from ojs_aws.middleware.builtin.validation.keywords import (
     work_left,
 )
 from ojs_aws.middleware.builtin.validation.pattern_cost import max_length
-from ojs_aws.middleware.errors import InvalidSchemaError
+from ojs_aws.middleware.results import InvalidSchemaError
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 MAX_PATTERN_CHARACTERS: Final = 1024

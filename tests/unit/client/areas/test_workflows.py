@@ -19,8 +19,7 @@ from ojs_aws.client import (
     dag,
     group,
 )
-from ojs_aws.client.transports.connection import HttpConnection
-from ojs_aws.client.transports.http import HttpTransport
+from ojs_aws.client.transports.connection import HttpConnection, HttpTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, InvalidWorkflowError, NotFoundError
 from ojs_aws.domain.json_text import RawJson, parse_object

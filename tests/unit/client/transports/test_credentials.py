@@ -151,7 +151,7 @@ def test_refusals_of_gateway_and_server_are_the_same_errors(
     status: int, body: dict[str, Any], kind: type[Exception]
 ) -> None:
     """API Gateway's own have no code."""
-    from ojs_aws.client.errors import error_of
+    from ojs_aws.client.results import error_of
 
     raised = error_of(status, body.get("error", {}), body.get("message", ""))
     assert type(raised) is kind

@@ -17,8 +17,8 @@ from ojs_aws.middleware import (
     NextNotAwaitedError,
     NextNotCalledError,
 )
-from ojs_aws.middleware.errors import BatchRejectedError
 from ojs_aws.middleware.protocols import BatchNext
+from ojs_aws.middleware.results import BatchRejectedError
 from tests.unit.middleware.doubles import FakeTransport, Traced, client_with
 
 
