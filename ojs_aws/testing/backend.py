@@ -95,8 +95,8 @@ class MemoryBackend:
     def follow(self) -> None:
         """Do what follows from all changes: events, steps of workflows, counters, cron jobs."""
         with self._lock:
-            if self._changes.follow():
-                self._ring()
+            self._changes.follow()
+            self._ring()
 
     def _make_jobs(self) -> None:
         """Do what follows from changes that make jobs, or let them begin."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_ROUNDS: Final = 10_000
 """Batches of changes that may follow from one another."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def _count(_value: int, _function: str) -> None:
@@ -101,18 +101,17 @@ class Changes:
             self.workflows[item.id] = item
         return item
 
-    def follow(self) -> bool:
+    def follow(self) -> None:
         """Do what follows from the changes, and from those that this makes.
 
-        :returns: whether there was any.
         :raises RuntimeError: there is no end to it.
         """
-        for number in range(MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             self.read()
             records, self._waiting = self._waiting, []
             if not records:
                 self.only_new, self.makes_jobs = True, False
-                return number > 0
+                return
             failures = self._consumer.handle({"Records": records}, None)["batchItemFailures"]
             if failures:
                 first = failures[0]["itemIdentifier"]
@@ -136,7 +135,7 @@ class Changes:
         return StreamConsumer(
             backend=self.deployment.services,
             read=lambda image: image,
-            logger=cast("Any", _log),
+            logger=cast("Any", _logger),
             hooks=None,
             count=_count,
             measure=None,

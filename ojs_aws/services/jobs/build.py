@@ -168,18 +168,16 @@ class JobBuilder:
 
 def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
     """Return an envelope with its queue's settings for what it leaves out."""
+    if envelope.retry_document is None and config.default_retry is not None:
+        envelope = replace(
+            envelope,
+            retry=parse_retry_policy(decode(config.default_retry)),
+            retry_document=config.default_retry,
+            is_retry_queues=True,
+        )
     timeout_ms = envelope.timeout_ms or config.default_timeout_ms
-    if envelope.retry_document is not None or config.default_retry is None:
-        if timeout_ms == envelope.timeout_ms:
-            return envelope
-        return replace(envelope, timeout_ms=timeout_ms)
-    return replace(
-        envelope,
-        timeout_ms=timeout_ms,
-        retry=parse_retry_policy(decode(config.default_retry)),
-        retry_document=config.default_retry,
-        is_retry_queues=True,
-    )
+    is_own = timeout_ms == envelope.timeout_ms
+    return envelope if is_own else replace(envelope, timeout_ms=timeout_ms)
 
 
 def _unique_key(job: Job) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ojs_aws import Job
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.testing import Ojs, backend
 from ojs_aws.testing.backend import MemoryBackend
 from tests.unit.testing.orders import build_report, send_mail
@@ -79,6 +81,38 @@ def test_the_next_job_that_is_due_is_the_first_one_after_now(
     }
     assert memory.next_due() == memory.next_due("a") == expected
     assert memory.next_due("b") is None
+
+
+def test_a_paused_queue_has_no_job_that_becomes_due(memory: MemoryBackend) -> None:
+    """Nobody could run it then."""
+    at = format_instant(Instant(NOW + 5_000))
+    for queue in ("mail", "reports"):
+        memory.services.jobs.push(Job("a.b", [], queue=queue, scheduled_at=at))
+    memory.services.queues.service.pause("mail")
+    assert (memory.next_due("mail"), memory.next_due("reports")) == (None, NOW + 5_000)
+
+
+# ------------------------------------------------------------------------------ what follows
+@pytest.mark.parametrize("has_cron", [True, False])
+def test_the_end_of_a_job_may_let_a_run_of_a_cron_job_begin(
+    memory: MemoryBackend, *, has_cron: bool
+) -> None:
+    """What follows from other jobs can only be read, as events are."""
+    memory._changes.cron = {"hourly": entry(None)} if has_cron else {}
+    memory.services.jobs.push(Job("a.b", [], queue="mail"))
+    memory._changes.read()
+    assert memory._changes.makes_jobs is has_cron
+
+
+def test_jobs_that_have_ended_count_for_no_queue(memory: MemoryBackend) -> None:
+    """No queue is asked for its first job in vain."""
+    memory.services.jobs.push(Job("a.b", [], queue="mail"))
+    claimed = memory.claim("mail")
+    assert claimed is not None
+    assert +memory._changes.undone == Counter(mail=1)
+    memory.services.jobs.ack(claimed.id, "test", None)
+    memory._changes.read()
+    assert +memory._changes.undone == Counter()
 
 
 def test_what_is_due_later_is_kept_for_later(memory: MemoryBackend) -> None:

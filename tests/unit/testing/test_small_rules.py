@@ -11,8 +11,10 @@ import pytest
 
 from ojs_aws import Job, Jobs
 from ojs_aws.domain.job import JobState
+from ojs_aws.ports import Message, QueueMissingError
 from ojs_aws.testing import Ojs, mistakes
 from ojs_aws.testing.assertions import Assertions
+from ojs_aws.testing.deployment import FakeClock, NoMessages
 from ojs_aws.testing.drain import DrainError, DrainReport, Lineage
 from ojs_aws.testing.executions import Execution
 from ojs_aws.testing.jobs import EnqueuedJob, _as_read
@@ -44,6 +46,25 @@ def test_an_attribute_may_be_anything() -> None:
     """One that is read, such as a delay, as well as any other."""
     given = {"delay": ANY, "scheduled_at": ANY, "priority": ANY}
     assert Criteria(kind="a.b", attributes=given).attributes == given
+
+
+def test_jobs_are_in_order_by_the_clock_and_at_one_instant_by_turn() -> None:
+    """As microseconds, so that the order says when a job was enqueued."""
+    clock = FakeClock(7)
+    assert [clock.order(), clock.order()] == [7_000, 7_001]
+    clock.advance(ms=1)
+    assert clock.order() == 8_000
+
+
+def test_messages_are_refused_by_a_queue_that_is_not_made() -> None:
+    """So that it is made with its first message, one by one or several at once."""
+    messages = NoMessages(["ojs-mail"], "ojs")
+    messages.send("mail", Message("1"))
+    messages.send_all("mail", [(Message("1"), 0)])
+    with pytest.raises(QueueMissingError):
+        messages.send("reports", Message("1"))
+    with pytest.raises(QueueMissingError):
+        messages.send_all("reports", [(Message("1"), 0)])
 
 
 @pytest.mark.parametrize("name", [*map(str, JobState)])

@@ -132,3 +132,14 @@ def test_a_policy_knows_the_name_that_celery_has_for_it() -> None:
     """Of the classes that are retried, and of those that are not."""
     with pytest.raises(TypeError, match="did you mean 'retry_on'"):
         RetryPolicy(autoretry_for=(OSError,))  # type: ignore[arg-type]
+
+
+def test_a_sender_cannot_change_which_errors_are_retried() -> None:
+    """Only the worker, which has the declaration, knows the classes."""
+    jobs = Jobs()
+
+    @jobs.job("card.charge", retry=RetryPolicy(retry_on=OSError))
+    def charge() -> None: ...
+
+    with pytest.raises(ValueError, match="works where a job is declared"):
+        charge.options(retry=RetryPolicy(retry_on=KeyError)).call().to_job()

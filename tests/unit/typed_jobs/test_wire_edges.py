@@ -129,6 +129,7 @@ def test_types_that_json_has_are_checked_without_a_model(kind: Any, value: Any) 
         typing.Mapping,
         typing.Optional[typing.Dict],  # noqa: UP006, UP045
         dict[int, str],
+        tuple[str, int],
         dict[str, Order],
         list[Order],
         int | Order,

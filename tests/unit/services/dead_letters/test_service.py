@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.access import View
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     ConflictError,
@@ -61,6 +63,17 @@ def test_dlq_001_only_jobs_whose_policy_says_so_are_dead_letters(world: World) -
     dropped = die(world, retry={"max_attempts": 1})
     assert ids(world.backend.dead_letters.service.list().jobs) == [kept.id]
     assert world.backend.dead_letters.service.retry(dropped.id).state is JobState.AVAILABLE
+
+
+def test_a_filter_accepts_dead_letters_of_its_type_that_the_caller_sees(world: World) -> None:
+    """Also one that was pushed again under the id of a row, with another type."""
+    kept = die(world)
+    accepted = DeadLetterFilter(type="demo.echo", view=View(("default",), ("demo.*",)))
+    assert accepted.accepts(kept)
+    for bounds in (View(("email",)), View((), ("mail.*",))):
+        assert not replace(accepted, view=bounds).accepts(kept)
+    assert not replace(accepted, type="demo.other").accepts(kept)
+    assert not accepted.accepts(replace(kept, is_dead_letter=False))
 
 
 @pytest.mark.parametrize(

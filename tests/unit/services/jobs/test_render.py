@@ -58,3 +58,9 @@ def test_a_summary_names_the_worker_that_gave_its_name() -> None:
 def test_an_outcome_is_described_once_there_is_one(more: dict[str, Any], shown: set[str]) -> None:
     job = a_job(**{"state": JobState.COMPLETED, "completed_at": NOW, **more})
     assert render_outcome(job).keys() == shown
+
+
+@pytest.mark.parametrize(("written", "priority"), [("null", 0), ("7.0", 7), ("7", 7)])
+def test_a_priority_is_shown_as_it_was_sent_while_it_holds(written: str, priority: int) -> None:
+    document = RawJson(f'{{"args":[],"priority":{written}}}')
+    assert render_job(a_job(document=document, priority=priority))["priority"] == written

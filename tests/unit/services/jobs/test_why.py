@@ -13,11 +13,12 @@ from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
-from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import QueueMissingError, WorkerReport
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.ports import QueueMissingError, WorkerInfo, WorkerReport
 from ojs_aws.ports.queues import LastTick
 from ojs_aws.services.jobs import why
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.next_in_line import next_in_line
 from ojs_aws.services.jobs.why import Diagnosis, Why
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
@@ -99,6 +100,47 @@ def test_the_next_job_is_told_of_workers_that_may_hang_or_are_full(
     (reason,) = asked(world, job_id).reasons
     assert reason.code is R.READY
     assert reason.message.startswith(text)
+
+
+@pytest.mark.parametrize(("late_ms", "is_late"), [(22_500, False), (22_501, True)])
+def test_a_worker_may_hang_once_it_is_half_an_interval_late(late_ms: int, is_late: bool) -> None:
+    """Three heartbeats are 45 seconds here, so it is late after one and a half."""
+    now = Instant(1_760_000_000_000)
+    seen = Instant(now - late_ms)
+    worker = WorkerInfo(id="w", last_seen=seen, interval_ms=15_000, about=FULL)
+    assert ("may hang" in next_in_line([worker], now).message) is is_late
+
+
+def test_the_last_of_several_heartbeats_says_when_workers_count_as_dead() -> None:
+    """One of them may still take the job until then."""
+    now = Instant(1_760_000_000_000)
+    workers = [
+        WorkerInfo(id=f"w{late}", last_seen=Instant(now - late * 1000), interval_ms=15_000)
+        for late in (30, 25, 40)
+    ]
+    reason = next_in_line(workers, now)
+    assert "the last heartbeat was 25 s ago." in reason.message
+    assert "they count as dead in 20 s." in reason.message
+    assert reason.data["last_seen"] == format_instant(Instant(now - 25_000))
+
+
+@pytest.mark.parametrize(
+    ("slots", "active", "end"),
+    [
+        (1, 1, "and the only place of its workers is taken."),
+        (2, 2, "and all 2 places of its workers are taken."),
+        (2, 1, "and any worker can take it."),
+        (0, 0, "and any worker can take it."),
+    ],
+)
+def test_a_worker_that_says_how_many_jobs_it_takes_may_be_full(
+    slots: int, active: int, end: str
+) -> None:
+    """One that does not say so may take another job."""
+    now = Instant(1_760_000_000_000)
+    about = f'{{"concurrency":{slots}}}' if slots else ""
+    worker = WorkerInfo(id="w", last_seen=now, about=about, active_jobs=active)
+    assert next_in_line([worker], now).message.endswith(end)
 
 
 def test_another_worker_with_room_can_take_the_next_job(world: World) -> None:

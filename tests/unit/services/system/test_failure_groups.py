@@ -8,6 +8,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import BackendUnavailableError, InvalidRequestError
+from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.events import Commit, events_of
@@ -103,3 +104,24 @@ def test_a_week_of_failures_begins_with_the_hour_in_which_it_began(
         return
     with pytest.raises(InvalidRequestError, match="7 days"):
         world.backend.failures.report(begin)
+
+
+def test_one_queue_that_cannot_be_counted_does_not_hold_the_others_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are in one batch of the stream."""
+    record, batch = world.backend.failures.record, list[Event]()
+    monkeypatch.setattr(type(world.backend.failures), "record", lambda _, each: batch.extend(each))
+    for queue in ("default", "email"):
+        fail(world, "one", queue)
+    monkeypatch.undo()
+    add = world.failure_groups.add
+
+    def refuse(queue: str, *given: Any) -> None:
+        if queue == "default":
+            raise BackendUnavailableError("no")
+        add(queue, *given)
+
+    monkeypatch.setattr(world.failure_groups, "add", refuse)
+    record(batch)
+    assert [each.queues for each in world.backend.failures.report().groups] == [("email",)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ojs_aws.domain.json_text import parse_object
 from ojs_aws.ports import WorkerReport
 from ojs_aws.ports.queues import LastTick
 from ojs_aws.services.system.finding import Finding
@@ -88,3 +89,19 @@ def test_a_job_that_keeps_others_waiting_is_one_finding(world: World) -> None:
     pushed(world.backend)
     codes = [each.code for each in world.backend.findings().findings]
     assert codes == ["jobs_run_long"]
+
+
+def test_one_job_that_hangs_is_not_one_of_several(world: World) -> None:
+    run(world, "mail.send", 1, 1, 1)
+    hang(world, "mail.send", seconds=120)
+    (finding,) = found(world)
+    assert "has run for 2 min, where the last ones took 1 s at most." in finding.message
+
+
+def test_a_job_that_has_ended_meanwhile_does_not_hang(world: World) -> None:
+    """The last heartbeat of its worker still names it."""
+    run(world, "mail.send", 1, 1, 1)
+    ended, hanging = hang(world, "mail.send", "mail.send", seconds=120)
+    world.backend.jobs.fail(ended, "w", parse_object('{"type": "T", "message": "m"}'))
+    (finding,) = found(world)
+    assert finding.data["job_ids"] == [hanging]

@@ -9,6 +9,7 @@ import pytest
 from ojs_aws.ports import WorkerReport
 from ojs_aws.ports.queues import LastTick
 from ojs_aws.services.system.finding import Finding
+from ojs_aws.services.system.job_findings import LONG_MS
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World, count_changes
 
@@ -91,3 +92,29 @@ def test_a_backlog_that_grew_some_minutes_ago_is_no_finding(world: World) -> Non
     assert found(world)
     world.clock.advance(s=120)
     assert found(world) == []
+
+
+@pytest.mark.parametrize(("more", "is_found"), [(0, False), (1, True)])
+def test_a_backlog_is_long_beyond_five_minutes(world: World, more: int, *, is_found: bool) -> None:
+    """It began 20 jobs in half a minute, which is a minute and a half with the one before."""
+    pace_ms, began = 90_000, 90
+    available = began * LONG_MS // pace_ms + more
+    for number in range(available + began):
+        pushed(world.backend, args=[number])
+    for _ in range(began):
+        (job,) = fetched(world.backend)
+        world.backend.jobs.ack(job.id, "w", None)
+    world.clock.advance(s=30)
+    assert bool(found(world)) is is_found
+
+
+def test_the_backlog_that_takes_longest_comes_first(world: World) -> None:
+    """Behind those of which nothing begins."""
+    for queue, began in (("quick", 9), ("slow", 3), ("still", 0)):
+        world.registry.ensure(queue, world.clock.now())
+        for number in range(100):
+            pushed(world.backend, args=[number], queue=queue)
+        for job in fetched(world.backend, queue, count=began) if began else ():
+            world.backend.jobs.ack(job.id, "w", None)
+    world.clock.advance(s=30)
+    assert [each.data["queue"] for each in found(world)] == ["still", "slow", "quick"]

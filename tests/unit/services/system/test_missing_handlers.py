@@ -6,8 +6,10 @@ import pytest
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.system.finding import Finding
+from ojs_aws.services.system.job_findings import MissingHandlers
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 
@@ -52,3 +54,33 @@ def test_jobs_that_failed_otherwise_are_no_such_finding(world: World, kind: str)
     """And nothing is read of them."""
     discard(world, "report.new", kind)
     assert found(world) == []
+
+
+def test_the_newest_of_several_failures_says_how_long_ago_that_was(world: World) -> None:
+    """Types that fail are groups of their own."""
+    discard(world, "report.new")
+    world.clock.advance(s=600)
+    discard(world, "report.newer")
+    world.clock.advance(s=60)
+    (finding,) = found(world)
+    assert "the last one 1 min ago." in finding.message
+    assert finding.data["last_at"] == format_instant(Instant(world.clock.at - 60_000))
+
+
+def test_a_caller_learns_the_types_that_it_may_see(world: World) -> None:
+    for kind in ("report.new", "other.secret"):
+        discard(world, kind)
+    report = world.backend.failures.report()
+    check = MissingHandlers(world.backend.ports.store)
+    (finding,) = check(report, lambda _, kind: kind == "report.new")
+    assert finding.data["types"] == ["report.new"]
+    assert "secret" not in f"{finding}"
+
+
+def test_jobs_that_were_deleted_meanwhile_are_still_a_finding(world: World) -> None:
+    """Nobody started them again, so that the handler is still missing."""
+    job_id = discard(world, "report.new")
+    world.backend.ports.store.delete(world.store.jobs[job_id])
+    (finding,) = found(world)
+    assert finding.message.startswith("1 job was discarded in the last ")
+    assert (finding.hint, "types" in finding.data) == ("ojs-aws errors", False)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import WorkflowState
@@ -139,3 +140,17 @@ def test_workflows_that_may_go_on_are_moved_on(
     is_seen = state in {WorkflowState.RUNNING, WorkflowState.CANCELLED}
     assert repair([workflow], is_dry=is_dry) == ListRepairReport(workflows=is_seen)
     assert made == calls
+
+
+def test_a_workflow_that_cannot_be_moved_on_does_not_stop_the_others() -> None:
+    """It is counted as failed, and the whole may be repeated."""
+
+    def get(workflow_id: str) -> None:
+        if workflow_id == "bad":
+            raise BackendError("down")
+
+    advance = SimpleNamespace(advance=lambda _: None)
+    service = SimpleNamespace(get=get, workflow_advance=advance)
+    repair = ListRepair(cast("JobStore", Lists()), FakeClock(NOW), lambda: cast("Any", service))
+    found = repair([a_workflow("bad"), a_workflow("good")])
+    assert found == ListRepairReport(workflows=2, failed=1)

@@ -13,11 +13,12 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import LeftToStream
+from ojs_aws.domain.queues.tallies import QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Count
 from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.upkeep.totals_recount import MAX_COUNTED, TotalsRecount
+from ojs_aws.services.upkeep.totals_recount import BUSY_MS, MAX_COUNTED, Difference, TotalsRecount
 from tests.simulation.world import World, count_changes
 
 DAY_S = 86_400
@@ -167,6 +168,63 @@ def test_a_difference_that_is_gone_by_the_next_tick_changes_nothing(world: World
     tick(process)
     assert available(world) == 4
     assert world.tallies.load("default").counted_at == world.clock.now()
+
+
+def test_a_difference_that_is_not_the_same_again_changes_no_known_totals(world: World) -> None:
+    """Only a queue that was never counted gets what is certain of it."""
+    process = counted(world)
+    suppose(world, 9, "available")
+    world.clock.advance(s=DAY_S)
+    tick(process)
+    handled(world)
+    suppose(world, 10, "available")
+    tick(process)
+    assert available(world) == 10
+    handled(world)
+    tick(process)
+    assert available(world) == 3
+
+
+def test_a_queue_that_is_due_and_busy_is_counted_when_it_is_quiet(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is looked at again after ten minutes."""
+    counted(world)
+    world.clock.advance(s=DAY_S)
+    count_changes(world)
+    process = recount(world)
+    monkeypatch.setattr(world.store, "count", None)
+    tick(process)
+    world.clock.advance(ms=BUSY_MS - 1)
+    monkeypatch.undo()
+    tick(process)
+    assert available(world) == 6
+    world.clock.advance(ms=1)
+    for _ in range(2):
+        tick(process)
+        handled(world)
+    assert available(world) == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved", "certain"),
+    [
+        (10, 7, 2, {"available": 7}),
+        (7, 10, 2, {"available": 7}),
+        (-7, -10, 2, {"available": -7}),
+        (2, 2, 2, {}),
+        (3, 3, 2, {"available": 3}),
+        (7, -7, 2, {}),
+    ],
+)
+def test_a_difference_is_certain_beyond_what_was_counted_since(
+    before: int, after: int, moved: int, certain: dict[str, int]
+) -> None:
+    """The smaller of both, if they point the same way."""
+    known = QueueTotals(jobs={"available": 5})
+    since = replace(known, jobs={"available": 5 + moved})
+    first = Difference(Instant(0), known, {"available": before})
+    assert first.certain(Difference(Instant(0), since, {"available": after})) == certain
 
 
 def test_a_queue_is_counted_once_a_day(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -12,6 +13,7 @@ from ojs_aws.ports import JobList, WorkerReport
 from tests.job_steps import fetched, pushed
 from tests.model.rows import list_of
 from tests.simulation.world import World
+from tests.unit.services.test_overtaken_requests import before
 
 BEAT = WorkerReport(interval_ms=15_000)
 
@@ -58,6 +60,19 @@ def test_the_sweep_moves_early_rows_too(world: World) -> None:
     world.clock.advance(s=36)
     world.backend.upkeep.sweep.tick()
     assert rows(world) == {9_000}
+
+
+def test_a_heartbeat_that_moves_an_early_row_first_is_no_failure(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It comes between the sweep's look at the job and its write."""
+    [job_id] = held(world, 1)
+    world.clock.advance(s=36)
+    beat = partial(world.backend.workers.heartbeat, "w1", [job_id], report=BEAT)
+    before(world.store, "save", beat)
+    world.backend.upkeep.sweep.tick()
+    assert rows(world) == {45_000}
+    assert not caplog.records
 
 
 def test_a_worker_that_never_beats_keeps_its_whole_reservation(world: World) -> None:

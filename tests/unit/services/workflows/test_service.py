@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -109,6 +110,46 @@ def test_jobs_are_shown_with_the_types_that_the_middleware_gave_them(world: Worl
     service = world.backend.workflows.service
     assert [step.type for step in service.get("w").graph.steps if step.type] == types
     assert [type_ for _, type_ in service.jobs_of("w")] == types
+
+
+def test_a_repeated_request_passes_no_middleware_again(world: World) -> None:
+    """It finds the workflow by its id; without an id of its own none is looked for."""
+    passed: list[str] = []
+
+    class Notes:
+        async def enqueue(self, made: Job, call_next: Any) -> Any:
+            passed.append(made.type)
+            return await call_next(made)
+
+    world.backend.jobs.push.enqueuing.chain.add(Notes())
+    assert [create(world, GROUP).is_new for _ in range(2)] == [True, False]
+    assert passed == ["a", "b", "c"]
+    world.faults.calls.clear()
+    create(world, {name: value for name, value in GROUP.items() if name != "id"})
+    assert "load" not in world.faults.calls
+
+
+def test_reading_some_steps_reads_their_jobs_and_those_that_run(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the jobs of other steps that have ended, nor of steps that have not begun."""
+    workflow = create(world, {"type": "chain", "id": "w", "steps": [job(t) for t in "abcd"]})
+    service = world.backend.workflows.service
+    for _ in range(2):
+        [each] = fetched(world.backend)
+        end(world, each)
+        service.get("w")
+    load_many, read = world.store.load_many, list[str]()
+
+    def noted(ids: Sequence[str]) -> dict[str, JobRecord]:
+        read.extend(ids)
+        return load_many(ids)
+
+    monkeypatch.setattr(world.store, "load_many", noted)
+    types = {index: step.type for index, step in enumerate(workflow.view.graph.steps)}
+    shown = service.get("w", range(2, 5))
+    assert [types[index] for index in sorted(shown.jobs)] == ["b", "c"]
+    assert len(read) == 2
 
 
 @pytest.mark.parametrize(("most", "cancelled"), [(1, 100), (100, 100), (101, 150)])
