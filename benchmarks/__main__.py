@@ -107,7 +107,7 @@ def run(benchmark: Benchmark, environ: Mapping[str, str], console: Console) -> R
     log = FOLDER / f"{benchmark.name}{suffix}.txt"
     began, used = time.monotonic(), _cpu_seconds()
     with log.open("w", encoding="utf-8") as output:
-        code = subprocess.run(  # noqa: S603 - ourselves
+        code = subprocess.run(
             [sys.executable, "-m", f"benchmarks.{benchmark.name}", *arguments],
             cwd=ROOT,
             env={**environ, "COLUMNS": WIDTH, "PYTHONUNBUFFERED": "1"},

@@ -127,7 +127,7 @@ class Workers:
         name = f"w{self._born}"
         command = [sys.executable, "-m", "benchmarks.crash_worker", self.url, name]
         command += [str(self.folder / f"{name}.jsonl"), f"{self.seed}/{name}"]
-        self.alive.append(subprocess.Popen(command, cwd=ROOT))  # noqa: S603 - ourselves
+        self.alive.append(subprocess.Popen(command, cwd=ROOT))
 
     def kill(self, chance: random.Random) -> None:
         """SIGKILL one of them, and start another in its place."""

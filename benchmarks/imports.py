@@ -73,7 +73,7 @@ def profile(function: str, rounds: int) -> Profile:
     command = [sys.executable, "-X", "importtime", "-c", code]
     found = []
     for _ in range(rounds + 1):  # the first one compiles what is not compiled yet
-        ended = subprocess.run(  # noqa: S603 - ourselves
+        ended = subprocess.run(
             command, cwd=ROOT, env=environ, check=True, capture_output=True, text=True
         )
         found.append(Profile(function, parse(ended.stderr)))

@@ -51,7 +51,7 @@ def start_server(
 ) -> subprocess.Popen[bytes]:
     """Start ``ojs-aws local`` on a port, and do not wait for it."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OJS_")}
-    return subprocess.Popen(  # noqa: S603 - ourselves
+    return subprocess.Popen(
         [sys.executable, "-m", "ojs_aws.cli", "local", "--port", str(port), *arguments],
         env={**clean, "PYTHONPATH": str(ROOT), "POWERTOOLS_LOG_LEVEL": "ERROR", **environ},
         cwd=ROOT,

@@ -50,7 +50,7 @@ def import_cost(more: str = "") -> tuple[float, int]:
     code = _IMPORT.format(more=f", {more}" if more else "")
     found = []
     for _ in range(ROUNDS + 1):  # the first one compiles what is not compiled yet
-        ended = subprocess.run(  # noqa: S603 - ourselves
+        ended = subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
         )
         milliseconds, modules = ended.stdout.split()

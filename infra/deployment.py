@@ -186,7 +186,7 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
     log = emulator.folder / "cdk.log"
     with log.open("w") as output:
         try:
-            code = subprocess.run(  # noqa: S603 - the CDK that we installed
+            code = subprocess.run(
                 command,
                 cwd=CHECKOUT,
                 env=cdk_environment(emulator),
@@ -211,7 +211,7 @@ def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: s
     :raises DeploymentError: the command failed.
     """
     named = [part for scope in scopes for part in ("--scope", scope)]
-    made = subprocess.run(  # noqa: S603 - our own command
+    made = subprocess.run(
         [sys.executable, "-m", "ojs_aws.cli", "keys", "create", name, *named],
         cwd=CHECKOUT,
         env=cdk_environment(emulator) | {"OJS_TABLE": deployment.outputs["TableName"]},

@@ -92,7 +92,7 @@ class Emulator:
     def target(self) -> Target:
         """Return the target of functions' bundles: this machine, and the emulator's own Python."""
         command = [str(self.python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        version = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        version = subprocess.run(command, capture_output=True, text=True, check=True)
         return Target(Target.host().machine, version.stdout.strip())
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
@@ -189,7 +189,7 @@ def start_emulator(environ: Mapping[str, str], *, enforces_iam: bool = False) ->
         "AWS_DEFAULT_REGION": REGION,
     }
     with (folder / "emulator.log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - the program that we installed
+        process = subprocess.Popen(
             [str(program)],
             cwd=folder,
             env=kept | settings,

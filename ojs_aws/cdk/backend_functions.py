@@ -109,7 +109,7 @@ class BackendFunctions:
         permissions = EXPORT_DOCUMENTS if options.documents else EXPORT
         return self._make("export", permissions, "Writes ended jobs to S3", 60)
 
-    def _make(  # noqa: PLR0913 - what functions differ in
+    def _make(
         self,
         name: str,
         permissions: Permissions,

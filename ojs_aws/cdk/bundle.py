@@ -254,7 +254,7 @@ def _pip(target: Target, folder: Path, *arguments: str) -> None:
         *("--target", str(folder), "--no-compile", "--only-binary=:all:", "--implementation=cp"),
         *(f"--python-version={target.python}", *platforms, *arguments),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - pip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BundlingError(
             f"pip could not install the packages for Python {target.python} on {target.machine}:\n"
@@ -282,7 +282,7 @@ def _precompile(target: Target, folder: Path) -> None:
     if python is None:
         return
     command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "."]
-    subprocess.run(command, cwd=folder, capture_output=True, check=False)  # noqa: S603 - own Python
+    subprocess.run(command, cwd=folder, capture_output=True, check=False)
 
 
 def _compiler(target: Target) -> str | None:

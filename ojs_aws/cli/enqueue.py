@@ -52,9 +52,7 @@ async def enqueue(
         str, typer.Option(help="When the job is due: RFC 3339, or how long from now (10m).")
     ] = "",
     expires: Annotated[str, typer.Option(help="When the job expires; the same forms.")] = "",
-    timeout: Annotated[  # noqa: ASYNC109 - the job's
-        str, typer.Option(help="Execution timeout: 30s, 10m or PT10M.")
-    ] = "",
+    timeout: Annotated[str, typer.Option(help="Execution timeout: 30s, 10m or PT10M.")] = "",
     timeout_s: Annotated[int, typer.Option(help="The same in seconds.")] = 0,
     max_attempts: Annotated[
         int, typer.Option(help="Maximum number of executions; 0: the default.")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAX_NAMED: Final = 20
 GROUPED: Final = 1_000
 """Jobs that are grouped unless --limit says otherwise."""
+ERROR_WIDTH: Final = 60
+"""Characters of a failure, so that a line fits a terminal."""
 
 _VARIABLE: Final = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|\d+|'[^']*'|\"[^\"]*\""
@@ -149,7 +151,7 @@ def error_text(job: Mapping[str, JsonValue]) -> str:
     if not isinstance(error, dict):
         return ""
     text = f"{error.get('type')}: {error.get('message')}"
-    return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004 - fits a terminal
+    return text if len(text) <= ERROR_WIDTH else text[: ERROR_WIDTH - 1] + "…"
 
 
 def _show_groups(

@@ -193,7 +193,7 @@ class Reloader:
         _say(watched_text(self.roots, len(search.times(self.roots)), search.left_out))
         while not self._stopped.is_set():
             seen = times_of(*self.roots, foreign=self.foreign)
-            self._child = subprocess.Popen(self.command, start_new_session=True)  # noqa: S603
+            self._child = subprocess.Popen(self.command, start_new_session=True)
             if self._stopped.is_set():  # the signal came before there was a child to pass it to
                 self._child.terminate()
             changed = self._wait_for_change(seen)

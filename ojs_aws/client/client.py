@@ -53,7 +53,7 @@ class Client(SingleJobs):
             print(await client.wait(enqueued.id))
     """
 
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
+    def __init__(
         self,
         url: str | None = None,
         *,

@@ -103,7 +103,7 @@ class RetryPolicy(Policy):
 
     __slots__ = ("retry_on",)
 
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
+    def __init__(
         self,
         *,
         max_attempts: int | None = None,

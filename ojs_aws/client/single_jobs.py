@@ -63,7 +63,7 @@ class SingleJobs(Areas):
         *,
         timeout_s: float | None = 60.0,
         poll_s: float = 0.2,
-        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how the job was
+        timeout: Duration | None = None,
     ) -> JsonValue:
         """Wait until a job has ended, and return its result.
 
@@ -86,7 +86,7 @@ class SingleJobs(Areas):
         *,
         timeout_s: float | None = 60.0,
         poll_s: float = 0.2,
-        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how the job was
+        timeout: Duration | None = None,
     ) -> JsonValue:
         """Do the same as :meth:`result`."""
         return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s, timeout=timeout)
@@ -144,7 +144,7 @@ class JobHandle:
         *,
         timeout_s: float | None = 60.0,
         poll_s: float = 0.2,
-        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how the job was
+        timeout: Duration | None = None,
     ) -> JsonValue:
         """Wait for its result; see :meth:`Client.result`."""
         return await self._client.result(

@@ -21,6 +21,8 @@ from ojs_aws.domain.json_text import (
 )
 from ojs_aws.domain.native_json import MAX_NATIVE_DEPTH, check_native
 
+NOTHING_PARSED: Final[Mapping[str, Member]] = {}
+
 
 class JsonMembers:
     """Maps names to members; lists and objects among them may be changed in place.
@@ -41,12 +43,7 @@ class JsonMembers:
     @classmethod
     def from_members(cls, members: Mapping[str, RawJson]) -> Self:
         """Build it from JSON texts; nothing is decoded until it is read."""
-        job = cls.__new__(cls)
-        job._raw = dict(members)  # noqa: SLF001 - of its own class
-        job._values = {}  # noqa: SLF001
-        job._parsed = NOTHING_PARSED  # noqa: SLF001
-        job._sets = 0  # noqa: SLF001
-        return job
+        return cls.from_parts(dict(members), {})
 
     @classmethod
     def from_parts(cls, raw: dict[str, RawJson | None], values: dict[str, JsonValue]) -> Self:
@@ -64,7 +61,7 @@ class JsonMembers:
     @classmethod
     def from_parsed(cls, members: Mapping[str, Member]) -> Self:
         """Build it from a parsed body, whose values it keeps."""
-        job = cls.from_members({name: member.raw for name, member in members.items()})
+        job = cls.from_parts({name: member.raw for name, member in members.items()}, {})
         job._parsed = members  # noqa: SLF001 - of its own class
         return job
 
@@ -222,8 +219,6 @@ class JsonMembers:
         value = self.get(name)
         return value if isinstance(value, dict) else None
 
-
-NOTHING_PARSED: Final[Mapping[str, Member]] = {}
 
 _TYPES: Final = {
     '"': "string",

@@ -27,6 +27,7 @@ from ojs_aws.domain.timestamps import (
 
 MAX_ATTEMPTS: Final = 1_000_000
 MAX_PATTERNS: Final = 100
+MAX_COEFFICIENT: Final = 1000.0
 
 
 class BackoffStrategy(StrEnum):
@@ -200,8 +201,8 @@ def _interval(value: JsonValue, field: str) -> int:
 def _coefficient(value: JsonValue, field: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _malformed(field, "a number", value)
-    if not 1.0 <= value <= 1000.0:  # noqa: PLR2004
-        raise _impossible(field, "from 1.0 to 1000.0", value)
+    if not 1.0 <= value <= MAX_COEFFICIENT:
+        raise _impossible(field, f"from 1.0 to {MAX_COEFFICIENT}", value)
     return float(value)
 
 

@@ -40,7 +40,7 @@ CATCH_UP_PAUSE_S: Final = 0.01
 RESULT_WAIT_MS: Final = "20000"
 """Here waiting for results costs nothing."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ResetError(Exception):

@@ -52,7 +52,7 @@ def _copy(table: Any, memo: dict[int, Any]) -> Any:
 
 
 def _query(original: Any) -> Any:
-    def query(  # noqa: PLR0913, PLR0917 - moto's signature
+    def query(  # noqa: PLR0917 - moto's signature
         self: Any,
         hash_key: Any,
         comparison: str | None,

@@ -35,7 +35,7 @@ TICK_S: Final = 60.0
 LOOK_S: Final = 0.5
 VISIBILITY_S: Final = 120
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Loop:
@@ -100,9 +100,9 @@ class Loop:
         try:
             return 0.0 if self._step() else self._pause_s()
         except (BotoCoreError, ClientError):
-            _log.warning("A trigger's AWS call failed; it is repeated", exc_info=True)
-        except Exception:  # noqa: BLE001 - whatever it was, the trigger goes on
-            _log.exception("A trigger failed; it goes on")
+            _logger.warning("A trigger's AWS call failed; it is repeated", exc_info=True)
+        except Exception:  # whatever it was, the trigger goes on
+            _logger.exception("A trigger failed; it goes on")
         return IDLE_S
 
 
@@ -177,8 +177,8 @@ class SqsTrigger:
                         for n, message in enumerate(done)
                     ],
                 )
-        except Exception:  # noqa: BLE001 - a handler may raise anything
-            _log.exception("An invocation of %s failed; its messages come back", self.name)
+        except Exception:  # a handler may raise anything
+            _logger.exception("An invocation of %s failed; its messages come back", self.name)
         finally:
             self._free.release()
 

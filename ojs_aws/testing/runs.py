@@ -38,7 +38,7 @@ class Runs(Kit):
         queue: str = "",
         *,
         max_jobs: int | None = None,
-        timeout: str | timedelta | None = DEFAULT_TIMEOUT,  # noqa: ASYNC109
+        timeout: str | timedelta | None = DEFAULT_TIMEOUT,
         with_scheduled: bool = False,
         raise_errors: bool = True,
     ) -> DrainReport:

@@ -23,7 +23,7 @@ DEFAULT_TIMEOUT: Final = "60s"
 class Pending(Protocol[R_co]):
     """Declares what every handle has: the result of what was sent."""
 
-    async def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:  # noqa: ASYNC109
+    async def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:
         """Wait until it has ended, and return its result."""
 
 
@@ -98,7 +98,7 @@ class Handle(_AnyHandle[R_co]):
         super().__init__(job_id, decode, dropped_by)
         self._client = client
 
-    async def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:  # noqa: ASYNC109
+    async def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:
         """Wait until the job has ended, and return its result.
 
         :param timeout: how long to wait: ``"30s"``, ``"5m"``; default: 60 seconds. None waits as

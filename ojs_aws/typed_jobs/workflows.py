@@ -148,7 +148,7 @@ class WorkflowHandle(_AnyWorkflowHandle[R_co]):
         super().__init__(workflow_id, call)
         self._client = client
 
-    async def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:  # noqa: ASYNC109
+    async def result(self, *, timeout: str | timedelta | None = DEFAULT_TIMEOUT) -> R_co:
         """Wait until the workflow has completed, and return its result.
 
         That of a chain is the result of its last step, that of a group a tuple of all results.

@@ -38,7 +38,7 @@ _REPEATED: Final = frozenset(
 _SHOWN_JOBS: Final = 20
 _SHOWN_LEFT: Final = 5
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Speaker(Protocol):
@@ -145,11 +145,11 @@ def quiet_http() -> None:
 def announce(worker: Speaker) -> None:
     """Log that a worker starts: a banner for people, else a line."""
     if worker.job_lines is None:
-        _log.info("Worker %s serves %s", worker.worker_id, ", ".join(worker.queues))
+        _logger.info("Worker %s serves %s", worker.worker_id, ", ".join(worker.queues))
     else:
-        _log.info("%s", banner(worker))
+        _logger.info("%s", banner(worker))
     if warning := unserved(worker):
-        _log.warning("%s", warning)
+        _logger.warning("%s", warning)
 
 
 def unserved(worker: Speaker) -> str:

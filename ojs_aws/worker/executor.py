@@ -20,7 +20,7 @@ from ojs_aws.middleware.hooks.values import WorkOutcome
 from ojs_aws.worker.failure import HANDLER, JobError, SnoozeError, failure_of, given_back
 from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _NO_HANDLER_ADVICE: Final = (
     "The job is discarded. Deploy a worker that has its handler, then run: ojs-aws jobs retry"
@@ -100,11 +100,11 @@ class Executor:
         except NoHandlerError as missing:  # no middleware has seen the job
             snooze = given_back(missing, ctx.job, self.missing_handler_wait_s)
             if snooze is not None:
-                _log.warning("%s", snooze, extra=ctx.log_fields)
+                _logger.warning("%s", snooze, extra=ctx.log_fields)
                 return self._failed(snooze, ctx)
             if self.advice:
                 missing.args = (f"{missing} {self.advice} {ctx.job.id}",)
-            _log.error("%s", missing, extra=ctx.log_fields)
+            _logger.error("%s", missing, extra=ctx.log_fields)
             return self._failed(missing, ctx)
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed
             return self._failed(problem, ctx, handler)

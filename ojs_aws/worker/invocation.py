@@ -47,7 +47,7 @@ CLAIMED_TOGETHER: Final = 10
 
 EXECUTE_SPAN: Final = "ojs.job.execute"
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 _STATUS: Final = {Succeeded: "completed", Failed: "failed", Snoozed: "snoozed"}
@@ -136,7 +136,7 @@ class Invocation:
         for active in self._active:
             if active.give_up("the invocation's time is over"):
                 said = "Job %s is given up: no time left; it comes back"
-                _log.warning(said, active.job.id, extra=about(active.job))
+                _logger.warning(said, active.job.id, extra=about(active.job))
         await self._wait(works, self.margin_s / 2)
         done = {
             turn.record.id
@@ -172,11 +172,11 @@ class Invocation:
         try:
             return read_record(raw, self.queues)
         except (StrayRecordError, UnreadableMessageError) as problem:
-            _log.error("Message %s cannot be read: %s", raw.get("messageId"), problem)
+            _logger.error("Message %s cannot be read: %s", raw.get("messageId"), problem)
             if isinstance(problem, UnreadableMessageError):
                 self._unreadable.append(raw)
-        except Exception:  # noqa: BLE001 - one record must not lose the other messages of the batch
-            _log.exception("Message %s comes back", raw.get("messageId"))
+        except Exception:  # one record must not lose the other messages of the batch
+            _logger.exception("Message %s comes back", raw.get("messageId"))
         return None
 
     async def _reject(self, raw: Mapping[str, Any]) -> str:
@@ -185,8 +185,8 @@ class Invocation:
         job_messages, body = self.backend.job_messages, str(raw.get("body", ""))
         try:
             is_moved = await asyncio.to_thread(job_messages.reject, queue, body)
-        except Exception:  # noqa: BLE001 - one record must not lose the other messages of the batch
-            _log.exception("Message %s comes back", raw.get("messageId"))
+        except Exception:  # one record must not lose the other messages of the batch
+            _logger.exception("Message %s comes back", raw.get("messageId"))
             return ""
         return str(raw.get("messageId", "")) if is_moved else ""
 
@@ -195,9 +195,9 @@ class Invocation:
         try:
             return await self._work_on(turn.record, await turn.claim)
         except OjsError as problem:
-            _log.warning("Message %s comes back: %s", turn.record.id, problem)
-        except Exception:  # noqa: BLE001 - a bug must not lose the other messages of the batch
-            _log.exception("Message %s comes back", turn.record.id)
+            _logger.warning("Message %s comes back: %s", turn.record.id, problem)
+        except Exception:  # a bug must not lose the other messages of the batch
+            _logger.exception("Message %s comes back", turn.record.id)
         return True
 
     async def _work_on(self, record: Record, claimed: Claimed) -> bool:

@@ -22,7 +22,7 @@ from ojs_aws.worker.registry import NoHandlerError
 _PACKAGE: Final = str(Path(__file__).parents[1]) + os.sep
 _LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
 _IMPORTING: Final = ("<frozen importlib", f"{os.sep}importlib{os.sep}__init__.py")
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 _Traced: TypeAlias = tuple[type[BaseException], BaseException, TracebackType]
 ExcInfo: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -80,8 +80,8 @@ class JobLines:
         """
         try:
             self._log(active, outcome, seconds)
-        except Exception:  # noqa: BLE001 - whatever a broken error raises
-            _log.exception("The end of job %s could not be shown", active.job.id)
+        except Exception:  # whatever a broken error raises
+            _logger.exception("The end of job %s could not be shown", active.job.id)
 
     def _log(self, active: ActiveJob, outcome: Outcome | None, seconds: float) -> None:
         milliseconds = round(seconds * 1000)
@@ -97,7 +97,7 @@ class JobLines:
             text += f"; it comes again in {short(outcome.delay_ms)}"
         if isinstance(outcome, Failed):
             text += f": {outcome.error.get('type')}: {outcome.error.get('message')}"
-        _log.log(level, "%s", text, extra=fields, exc_info=_traced(problem))
+        _logger.log(level, "%s", text, extra=fields, exc_info=_traced(problem))
 
 
 def _traced(problem: BaseException | None) -> _Traced | None:

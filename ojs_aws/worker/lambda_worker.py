@@ -34,7 +34,7 @@ LONGEST_S: Final = 900.0
 INVOCATION_SPAN: Final = "ojs.worker"
 """Of one batch; those of its jobs are within."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class LambdaContext(Protocol):
@@ -74,7 +74,7 @@ class LambdaWorker(BaseWorker):
         handler = worker.lambda_handler
     """
 
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
+    def __init__(
         self,
         jobs: Jobs | None = None,
         *,

@@ -17,7 +17,7 @@ from ojs_aws.worker.executor import ActiveJob, ActiveJobs
 from ojs_aws.worker.failure import shutdown_failure
 from ojs_aws.worker.reservations import Reservations
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 LAST_WORDS_S: Final = 3.0
 """How long abandoned jobs are given back after the grace period, in seconds."""
 
@@ -91,7 +91,7 @@ class Lifecycle:
     def force(self, reason: str) -> None:
         """End now and abandon what is still executing."""
         if not self.is_forced:
-            _log.warning("Ending at once, jobs are abandoned: %s", reason)
+            _logger.warning("Ending at once, jobs are abandoned: %s", reason)
             self.is_forced = True
             self._notify()
 
@@ -120,7 +120,7 @@ class Lifecycle:
 
     def _move(self, state: WorkerState, reason: str) -> None:
         if state in _NEXT[self.state]:
-            _log.info("The worker is now %s: %s", _SHOWN[state], reason)
+            _logger.info("The worker is now %s: %s", _SHOWN[state], reason)
             self.state = state
             self._entered_at = self._monotonic()
             self._notify()
@@ -161,7 +161,7 @@ def signals_to(lifecycle: Lifecycle) -> Iterator[None]:
         try:
             loop.add_signal_handler(number, react)
         except (NotImplementedError, RuntimeError, ValueError):
-            _log.warning("%s cannot be handled here", name)
+            _logger.warning("%s cannot be handled here", name)
         else:
             handled.append(number)
     try:
@@ -181,11 +181,11 @@ async def drain(
     """
     left_s = max(0.0, grace_s - lifecycle.for_s)
     if active:
-        _log.info("Running jobs: %d. They have %.0f s to finish", len(active), left_s)
+        _logger.info("Running jobs: %d. They have %.0f s to finish", len(active), left_s)
     await first_of(active.empty(), timer.sleep(left_s), lifecycle.forced())
     left = [each for each in active if each.give_up("the worker shuts down")]
     if left:
-        _log.warning("Jobs that were not finished, and go back: %d", len(left))
+        _logger.warning("Jobs that were not finished, and go back: %d", len(left))
     if not lifecycle.is_forced:
         await within(timer, LAST_WORDS_S, _give_back(held, active, left))
 

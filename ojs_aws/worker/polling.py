@@ -30,7 +30,7 @@ from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Heartbeats, Reporter
 from ojs_aws.worker.reservations import JobSource, WorkerContext
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @checks_keywords
@@ -55,7 +55,7 @@ class Worker(BaseWorker):
 
     job_lines: JobLines | None = None
 
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
+    def __init__(
         self,
         jobs: Jobs | str | None = None,
         *,
@@ -254,7 +254,7 @@ class Worker(BaseWorker):
         try:
             return asked.result()
         except OjsError as problem:
-            _log.warning("Fetching failed: %s", problem)
+            _logger.warning("Fetching failed: %s", problem)
             return None
 
     def _start(self, job: Job, executor: Executor) -> None:
@@ -283,8 +283,8 @@ class Worker(BaseWorker):
             if outcome is not None:
                 reporter = Reporter(self._timer)
                 await reporter.report(self._source, active.job, outcome, active.reservation_id)
-        except Exception:  # noqa: BLE001 - a bug must not end the worker; the job comes back
-            _log.exception("Job %s was abandoned", active.job.id, extra=about(active.job))
+        except Exception:  # a bug must not end the worker; the job comes back
+            _logger.exception("Job %s was abandoned", active.job.id, extra=about(active.job))
         finally:
             self._active.remove(active)
 

@@ -27,7 +27,7 @@ from ojs_aws.worker.reservations import Reservations
 
 PATIENCE: Final = Resends(limit=5, first_delay_s=0.5, max_delay_s=8.0)
 """A report is worth more than a request: the work is done. About a quarter of a minute in all."""
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 MAX_JOBS: Final = 100
 BEATS_PER_RESERVATION: Final = 3
 """So that two heartbeats may be lost before a reservation is."""
@@ -64,20 +64,20 @@ class Reporter:
                 await self._send(held, job, outcome, reservation_id)
             except (ConflictError, NotFoundError) as refusal:
                 said = "The outcome of job %s no longer counts: %s"
-                _log.warning(said, job.id, refusal, extra=about(job))
+                _logger.warning(said, job.id, refusal, extra=about(job))
                 return Reported.REFUSED
             except (BackendError, RateLimitedError) as problem:
                 resend += 1
                 if resend > self.patience.limit:
                     said = "The outcome of job %s could not be reported"
-                    _log.exception(said, job.id, extra=about(job))
+                    _logger.exception(said, job.id, extra=about(job))
                     return Reported.UNKNOWN
-                _log.warning("Reporting job %s again: %s", job.id, problem, extra=about(job))
+                _logger.warning("Reporting job %s again: %s", job.id, problem, extra=about(job))
                 await self.timer.sleep(self.patience.delay_s(resend, self.timer.chance()))
             except OjsError as problem:
                 if not isinstance(outcome, Succeeded):
                     said = "The failure of job %s was not accepted"
-                    _log.exception(said, job.id, extra=about(job))
+                    _logger.exception(said, job.id, extra=about(job))
                     return Reported.UNKNOWN
                 outcome = Failed(_unacceptable(problem))
             else:
@@ -136,7 +136,7 @@ class Heartbeats:
             for chunk in chunks:
                 await self._beat(chunk, state)
         except OjsError as problem:
-            _log.warning("A heartbeat failed: %s", problem)
+            _logger.warning("A heartbeat failed: %s", problem)
             return False
         return True
 
@@ -172,4 +172,4 @@ class Heartbeats:
                     continue  # it was fetched again meanwhile: the answer is about the claim before
                 if active.give_up(reason):
                     described = about(active.job)
-                    _log.warning("Giving up job %s: %s", job_id, reason, extra=described)
+                    _logger.warning("Giving up job %s: %s", job_id, reason, extra=described)

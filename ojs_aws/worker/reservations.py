@@ -106,7 +106,7 @@ EVERY_S: Final = 1.0
 LAST_WORDS_S: Final = 2.0
 """For the report that is pending when the handler ends."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 Send = Callable[[Mapping[str, JsonValue]], Awaitable[None]]
 
@@ -154,7 +154,7 @@ class ProgressReports:
         try:
             await self._send(said)
         except OjsError as problem:
-            _log.warning("Progress was not reported: %s", problem)
+            _logger.warning("Progress was not reported: %s", problem)
 
     async def finish(self) -> None:
         """Send the pending report within two seconds; the handler has ended."""

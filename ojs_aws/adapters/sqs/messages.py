@@ -37,7 +37,7 @@ STALE: Final = frozenset(
     }
 )
 """Codes of a handle that is too old: somebody else holds the message, or nobody."""
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class SqsMessageQueue:
             try:
                 message = decode_message(raw["Body"])
             except UnreadableMessageError:
-                _log.error("Unreadable message %s in queue %s", raw["MessageId"], queue)
+                _logger.error("Unreadable message %s in queue %s", raw["MessageId"], queue)
                 self._move_unreadable(queue, raw["Body"], raw["ReceiptHandle"])
                 continue
             count = int(raw.get("Attributes", {}).get("ApproximateReceiveCount", "1"))
@@ -112,7 +112,7 @@ class SqsMessageQueue:
             self.reject(queue, body)
             self.delete(queue, [handle])
         except (BackendError, QueueMissingError):
-            _log.warning("An unreadable message stays in queue %s", queue, exc_info=True)
+            _logger.warning("An unreadable message stays in queue %s", queue, exc_info=True)
 
     def delete(self, queue: str, handles: Sequence[str]) -> None:
         """Make one call for ten messages."""

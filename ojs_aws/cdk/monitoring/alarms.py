@@ -22,7 +22,7 @@ RUNBOOKS: Final = "docs/operations.md"
 _FIVE: Final = Duration.minutes(5)
 
 
-def alarm(  # noqa: PLR0913 - what an alarm is
+def alarm(
     scope: Construct,
     id_: str,
     text: str,

@@ -38,7 +38,7 @@ def accept(construct: IConstruct, rule: str, reason: str, findings: Sequence[str
     resource.add_metadata(METADATA, {_RULES: [*known[_RULES], entry]})
 
 
-def private_bucket(  # noqa: PLR0913 - what a bucket is
+def private_bucket(
     scope: Construct,
     id_: str,
     *,
@@ -89,7 +89,7 @@ def own_queue(scope: Construct, id_: str, **options: Any) -> sqs.Queue:
     )
 
 
-def read_stream(  # noqa: PLR0913 - what a reader is
+def read_stream(
     function: lambda_.Function,
     table: dynamodb.ITableV2,
     failures: sqs.Queue,

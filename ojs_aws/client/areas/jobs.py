@@ -178,7 +178,7 @@ class Jobs(Area):
             chosen=chosen,
         )
 
-    async def _changed_some(  # noqa: PLR0913 - all named
+    async def _changed_some(
         self,
         operation: str,
         more: Mapping[str, JsonValue],

@@ -176,7 +176,7 @@ class WorkflowOperations(Area):
         *,
         timeout_s: float | None = 60.0,
         poll_s: float = 0.2,
-        timeout: Duration | None = None,  # noqa: ASYNC109 - the error says how it was
+        timeout: Duration | None = None,
     ) -> WorkflowStatus:
         """Wait until a workflow has completed.
 

@@ -59,7 +59,7 @@ class Resends:
 class HttpConnection:
     """Sends requests to one server. Belongs to one event loop."""
 
-    def __init__(  # noqa: PLR0913 - each of them is optional and named
+    def __init__(
         self,
         url: str,
         *,

@@ -25,7 +25,7 @@ class CronOptions(TypedDict, total=False):
     description: str | None
 
 
-def registration_body(  # noqa: PLR0913 - each of them is named
+def registration_body(
     name: str,
     cron: str,
     job: Job,

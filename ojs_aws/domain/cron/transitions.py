@@ -151,7 +151,7 @@ def _is_alive(states: Mapping[str, JobState], run: str) -> bool:
     return run in states and not states[run].is_terminal
 
 
-def _occurrence(  # noqa: PLR0913 - the parts of an occurrence
+def _occurrence(
     entry: CronEntry,
     due: Instant,
     now: Instant,

@@ -78,7 +78,7 @@ def _is_own(filename: str) -> bool:
     return is_library and bool({*path.parts} & {*_MACHINERY})
 
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 _errors = logging.getLogger("ojs_aws.errors")
 
 
@@ -173,9 +173,9 @@ class ErrorReportingMiddleware:
             reporting = self.report(self._report_of(error, job, ctx))
             if reporting is not None:
                 await reporting
-        except Exception:  # noqa: BLE001 - a broken reporter must not hide the job's own error
+        except Exception:  # a broken reporter must not hide the job's own error
             said = "The error of job %s could not be reported"
-            _log.exception(said, job.id, extra=ctx.log_fields)
+            _logger.exception(said, job.id, extra=ctx.log_fields)
 
     def _report_of(self, error: BaseException, job: Job, ctx: JobContext) -> ErrorReport:
         args = [*job.args] if self.redact is None else redacted(job.args, self.redact)

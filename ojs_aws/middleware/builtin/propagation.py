@@ -26,7 +26,7 @@ LOCALE: Final[ContextVar[str | None]] = ContextVar("ojs_locale", default=None)
 TIMEZONE: Final[ContextVar[str | None]] = ContextVar("ojs_timezone", default=None)
 """Timezone of the current work, such as ``Europe/Vienna``; None where nobody set one."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ContextPropagationMiddleware:
@@ -70,7 +70,7 @@ class ContextPropagationMiddleware:
             if value is None or (meta and key in meta):
                 continue
             if problem := self._problem(value):
-                _log.warning("Context not propagated", extra={"key": key, "problem": problem})
+                _logger.warning("Context not propagated", extra={"key": key, "problem": problem})
             else:
                 taken[key] = copy.deepcopy(value)
         if taken:
@@ -93,7 +93,7 @@ class ContextPropagationMiddleware:
                 if value is None:
                     continue
                 if problem := self._problem(value) or self.refuse(key, value):
-                    _log.warning("Context not restored", extra={"key": key, "problem": problem})
+                    _logger.warning("Context not restored", extra={"key": key, "problem": problem})
                 else:
                     tokens.append(variable.set(copy.deepcopy(value)))
             return await call_next()

@@ -86,7 +86,7 @@ class RateLimitMiddleware:
 
     never_waits = True
 
-    def __init__(  # noqa: PLR0913 - independent options
+    def __init__(
         self,
         limit: int,
         per_s: float = 1.0,

@@ -16,7 +16,7 @@ DEFAULT_TIMEOUT_S = 1800.0
 DEFAULT_GRACE_S: Final = 5.0
 LEAST_GRACE_S: Final = 0.1
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, repr=False)
@@ -82,7 +82,7 @@ class TimeoutMiddleware:
         await asyncio.wait({task}, timeout=max(grace, LEAST_GRACE_S))
         if not task.done():
             fields = {"job_id": job.id, "job_type": job.type}
-            _log.error("The handler of job %s ignores its cancellation", job.id, extra=fields)
+            _logger.error("The handler of job %s ignores its cancellation", job.id, extra=fields)
             self._cancel_again(task)
 
     def _cancel_again(self, task: asyncio.Task[None]) -> None:

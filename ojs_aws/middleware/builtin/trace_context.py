@@ -36,7 +36,7 @@ NO_ATTRIBUTES: Final[Mapping[str, int]] = {}
 
 _FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class TraceContextMiddleware:
@@ -221,7 +221,7 @@ class TraceContextMiddleware:
         try:
             return self._xray.extract({"X-Amzn-Trace-Id": header}, current)
         except Exception:  # noqa: BLE001 - a header that cannot be read is none
-            _log.debug("The X-Ray header %r cannot be read", header)
+            _logger.debug("The X-Ray header %r cannot be read", header)
             return current
 
     def _remote(self, job: Job) -> Context | None:
@@ -239,7 +239,7 @@ class TraceContextMiddleware:
                 raise ValueError("traceparent")  # noqa: TRY301 - one way for all that is wrong
             return context if self._baggage is None else self._baggage.extract(carrier, context)
         except Exception:  # noqa: BLE001 - a malformed traceparent is none
-            _log.debug("Job %s has a traceparent that cannot be read", job.id)
+            _logger.debug("Job %s has a traceparent that cannot be read", job.id)
             return None
 
     def _fail(self, span: Span, problem: BaseException) -> None:

@@ -16,7 +16,7 @@ from ojs_aws.middleware.chain.run import Layers, Run, Step
 from ojs_aws.middleware.interfaces import Interface
 from ojs_aws.middleware.members import STARTED, Members
 
-_log = logging.getLogger("ojs_aws.middleware.timing")
+_logger = logging.getLogger("ojs_aws.middleware.timing")
 
 
 class Chain(Members):
@@ -98,7 +98,7 @@ TimingReport: TypeAlias = Callable[[Job, Timings], None]
 
 def log_timings(job: Job, timings: Timings) -> None:
     """Write the timings of a job to the logger ``ojs_aws.middleware.timing``, at level debug."""
-    _log.debug(
+    _logger.debug(
         "Middleware took %.3f ms",
         timings.middleware_ms,
         extra={
@@ -148,5 +148,5 @@ class Stopwatch:
         names = [layer.name for layer in run.layers if layer is not None]
         try:
             self.report(job, Timings({names[at]: own_ms[at] for at in own_ms}, inner_ms))
-        except Exception:  # noqa: BLE001 - measuring must not fail what it measures
-            _log.exception("The timings of job %s could not be reported", job.id)
+        except Exception:  # measuring must not fail what it measures
+            _logger.exception("The timings of job %s could not be reported", job.id)

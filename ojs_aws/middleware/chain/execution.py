@@ -19,7 +19,7 @@ from ojs_aws.middleware.results import SuppressedErrorWarning
 
 ExecutionHandler = Callable[[Job, JobContext], object]
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ExecutionChain(Chain):
@@ -109,7 +109,7 @@ class _ExecutionRun(Run):
             "completed. Raise the error again, or call ctx.mark_handled(error) if that is meant."
         )
         extra = {"job_id": job.id, "job_type": job.type, "middleware": name}
-        _log.warning(message, extra=extra)
+        _logger.warning(message, extra=extra)
         warnings.warn(message, SuppressedErrorWarning, stacklevel=2)
 
 

@@ -19,7 +19,7 @@ from ojs_aws.ports import BulkRequests, OperationDone
 if TYPE_CHECKING:
     from ojs_aws.ports import Clock, IdGenerator
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +47,5 @@ class OperationAudit:
         )
         try:
             self.requests.record_operation(done)
-        except Exception:  # noqa: BLE001 - whatever it was, the operation is done
-            _log.warning("Could not publish who did %s", operation, exc_info=True)
+        except Exception:  # whatever it was, the operation is done
+            _logger.warning("Could not publish who did %s", operation, exc_info=True)

@@ -24,7 +24,7 @@ MAX_CLIENTS: Final = 10_000
 
 _SECOND_US: Final = 1_000_000
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class ClientRateLimits:
                 client, wanted * self.rate.cost_us, self.rate.latest_us(now_us), now_us, seen_us
             )
         except OjsError:
-            _log.warning("Could not count a request of %s; it passes", client, exc_info=True)
+            _logger.warning("Could not count a request of %s; it passes", client, exc_info=True)
             return Standing(now_us)
         with self._lock:
             local.standing = standing

@@ -36,7 +36,7 @@ GIVE_UP_MS: Final = 3_600_000
 """A batch of whose log something is gone is given up after this time: until then somebody may
 restore it."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class RollForward:
                         return placed
                     self.batches.advance(batch, number + 1)
             self.batches.close(batch)
-        except Exception:  # noqa: BLE001 - whatever it was, the batch is stored
-            _log.warning("Batch %s is left to the sweep", batch.id, exc_info=True)
+        except Exception:  # whatever it was, the batch is stored
+            _logger.warning("Batch %s is left to the sweep", batch.id, exc_info=True)
         return placed
 
     def roll_forward(self, batch: OpenBatch, is_over: Callable[[], bool], sent: set[str]) -> bool:
@@ -115,8 +115,8 @@ class RollForward:
                     if batch.committed_at > now - GIVE_UP_MS:
                         raise
                     lost += self._give_up(batch, is_over, sent)
-            except Exception:  # noqa: BLE001 - whatever it was, the other batches must have their turn
-                _log.exception("Batch %s could not be rolled forward", batch.id)
+            except Exception:  # whatever it was, the other batches must have their turn
+                _logger.exception("Batch %s could not be rolled forward", batch.id)
                 failed += 1
         return RollForwardReport(done, failed, lost, frozenset(sent))
 
@@ -143,7 +143,7 @@ class RollForward:
             self._place(part, batch)
             sent.update(each.record.id for each in part)
         self.batches.abandon(batch, self.clock.now())
-        _log.error(
+        _logger.error(
             "Batch %s was given up: up to %d of its %d jobs are lost",
             batch.id,
             lost,
@@ -172,7 +172,7 @@ class RollForward:
         try:
             return self._rescued(batch, job_id)
         except LogLostError:  # the sweep gives the batch up; there is no such job now
-            _log.warning("Something of the log of batch %s is gone", batch.id, exc_info=True)
+            _logger.warning("Something of the log of batch %s is gone", batch.id, exc_info=True)
             return None
 
     def _rescued(self, batch: OpenBatch, job_id: str) -> JobRecord | None:
@@ -222,7 +222,7 @@ class RollForward:
         except AlreadyStoredError as taken:
             existing = taken.existing[0]
             if (existing.created_at, existing.order) != (record.created_at, record.order):
-                _log.error("Batch %s: another job took the id %s", batch.id, record.id)
+                _logger.error("Batch %s: another job took the id %s", batch.id, record.id)
             return StoredJob(existing)
         return StoredJob(record)
 

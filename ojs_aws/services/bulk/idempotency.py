@@ -23,7 +23,7 @@ KEPT_MS: Final = 48 * 3_600_000
 
 MAX_KEY: Final = 256
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class IdempotentRequests:
         if answered.is_final:
             try:
                 self.requests.answer(replace(begun, status=answered.status, answer=answered.text))
-            except Exception:  # noqa: BLE001 - whatever it was, the operation is done
-                _log.warning("Could not keep the answer of a bulk request", exc_info=True)
+            except Exception:  # whatever it was, the operation is done
+                _logger.warning("Could not keep the answer of a bulk request", exc_info=True)
         return answered
 
 
@@ -127,5 +127,5 @@ class CompletionEvents:
         )
         try:
             self.requests.record_bulk(over)
-        except Exception:  # noqa: BLE001 - whatever it was, the operation is done
-            _log.warning("Could not publish a finished bulk %s", operation, exc_info=True)
+        except Exception:  # whatever it was, the operation is done
+            _logger.warning("Could not publish a finished bulk %s", operation, exc_info=True)

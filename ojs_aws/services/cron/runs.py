@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
+from ojs_aws.domain.cron.entry import CronEntry, Occurrence, OverlapPolicy
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import (
@@ -28,16 +28,14 @@ def job_of(entry: CronEntry) -> Job:
     assert occurrence is not None  # noqa: S101 - what is_claimed says
     envelope = stored_texts(entry.definition.envelope)
     envelope["id"] = encode(occurrence.job_id)
-    envelope["meta"] = _meta(envelope.get("meta"), entry)
+    envelope["meta"] = _meta(envelope.get("meta"), entry, occurrence)
     if occurrence.is_held:
         envelope["pending"] = RawJson("true")
     return Job.from_members(envelope)
 
 
-def _meta(own: RawJson | None, entry: CronEntry) -> RawJson:
+def _meta(own: RawJson | None, entry: CronEntry, occurrence: Occurrence) -> RawJson:
     """Return the client's own metadata, and which cron job the job comes from."""
-    occurrence = entry.latest
-    assert occurrence is not None  # noqa: S101 - what is_claimed says
     meta = {} if own is None else stored_texts(own)
     meta[NAME] = encode(entry.name)
     meta["cron_triggered_at"] = encode(format_instant(occurrence.claimed_at))

@@ -39,7 +39,7 @@ AHEAD_MS: Final = 75_000
 MANY_QUEUED: Final = 2
 """Held runs of one cron job beyond which a warning is logged (section 6.1)."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,8 @@ class CronScheduler:
     def _fire(self, name: str, report: CronReport) -> CronReport:
         try:
             lateness = self.fire(name)
-        except Exception:  # noqa: BLE001 - whatever it was, the other cron jobs must have their turn
-            _log.exception("Cron job %s could not be fired", name)
+        except Exception:  # whatever it was, the other cron jobs must have their turn
+            _logger.exception("Cron job %s could not be fired", name)
             return replace(report, cron_failed=report.cron_failed + 1)
         return replace(
             report,
@@ -161,7 +161,7 @@ class CronScheduler:
         try:
             self.alarms.set(name, seconds_until(at, now))
         except OjsError:
-            _log.warning("Could not set the alarm of cron job %s; the tick has to do", name)
+            _logger.warning("Could not set the alarm of cron job %s; the tick has to do", name)
 
     def let_go(self, entry: CronEntry) -> CronEntry:
         """Release every held run at once: nobody will be left to do it.
@@ -194,7 +194,7 @@ class CronScheduler:
         try:
             self.entries.save(claimed, after)
         except StaleCronError:
-            _log.info("The claim of cron job %s was settled elsewhere", claimed.name)
+            _logger.info("The claim of cron job %s was settled elsewhere", claimed.name)
         return after
 
     def _enqueued(self, entry: CronEntry) -> CronEntry:
@@ -210,21 +210,21 @@ class CronScheduler:
                 raise
             if self.changer.store.load(claimed.job_id) is not None:
                 return cron.settle(entry, claimed.job_id)  # pushed before, by another middleware
-            _log.warning("Cron job %s: the job was refused: %s", entry.name, problem.message)
+            _logger.warning("Cron job %s: the job was refused: %s", entry.name, problem.message)
             return cron.settle(entry, claimed.job_id, problem.code)
         if pushed.record is None:
             return cron.settle(entry, claimed.job_id, f"dropped_by:{pushed.dropped_by}")
         if pushed.record.id != claimed.job_id:
             return cron.settle(entry, claimed.job_id, "duplicate", pushed.record.id)
         if claimed.is_held and len(entry.held) > MANY_QUEUED:
-            _log.warning("Cron job %s has %d runs waiting", entry.name, len(entry.held))
+            _logger.warning("Cron job %s has %d runs waiting", entry.name, len(entry.held))
         return cron.settle(entry, claimed.job_id)
 
     def _cancel(self, job_id: str) -> None:
         try:
             self.cancel(job_id)
         except (ConflictError, NotFoundError):
-            _log.info("Job %s ended before it could be cancelled", job_id)
+            _logger.info("Job %s ended before it could be cancelled", job_id)
 
     # ------------------------------------------------------------------ held runs
     def _released(self, entry: CronEntry, states: dict[str, JobState]) -> CronEntry:
@@ -243,7 +243,7 @@ class CronScheduler:
         try:
             self.activate(job_id)
         except (ConflictError, NotFoundError):
-            _log.info("Job %s did not wait any more", job_id)
+            _logger.info("Job %s did not wait any more", job_id)
 
     def _states(self, entry: CronEntry, now: Instant) -> dict[str, JobState]:
         """Return the states of the entry's runs as of now; none are read if runs may overlap."""

@@ -34,7 +34,7 @@ class DeadLetterBulk:
     engine: BulkEngine
     rows: DeadLetterSearch
 
-    def __call__(  # noqa: PLR0913 - each of the last is optional and named
+    def __call__(
         self,
         action: BulkAction,
         chosen: DeadLetterFilter | Sequence[str],

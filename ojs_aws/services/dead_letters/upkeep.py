@@ -42,7 +42,7 @@ MAX_CHANGED: Final = 500
 FAILED_AGAIN_MS: Final = 3_600_000
 """How long a dead letter that could not be replayed is tried again."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,8 @@ class DeadLetterUpkeep:
                     for rule in self.rules
                     if rule.wanted.queue in {"", info.name}
                 )
-            except Exception:  # noqa: BLE001 - the other queues must have their turn
-                _log.exception("The dead letters of queue %s were not looked after", info.name)
+            except Exception:  # the other queues must have their turn
+                _logger.exception("The dead letters of queue %s were not looked after", info.name)
                 failed += 1
         return UpkeepReport(pruned=pruned, replayed=replayed, failed=failed)
 
@@ -105,7 +105,7 @@ class DeadLetterUpkeep:
                 except Exception as problem:  # noqa: BLE001 - one job must not stop the others
                     errors.note(row.id, problem)
         if pruned:
-            _log.info("Pruned %d dead letters of queue %s", pruned, queue)
+            _logger.info("Pruned %d dead letters of queue %s", pruned, queue)
         return pruned
 
     def _removed(self, job: JobRecord) -> int:
@@ -147,7 +147,7 @@ class DeadLetterUpkeep:
         if reached > since:
             marks.move(name, reached)
         if replayed:
-            _log.info("Rule %s replayed %d jobs of queue %s", rule.name, len(replayed), queue)
+            _logger.info("Rule %s replayed %d jobs of queue %s", rule.name, len(replayed), queue)
         return len(replayed)
 
     def _replayed(self, rule: ReplayRule, row: ListedJob) -> JobRecord | None:

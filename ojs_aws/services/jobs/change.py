@@ -19,7 +19,7 @@ from ojs_aws.ports import Clock, JobStore, StaleJobError
 
 MAX_CONFLICTS = 16
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,8 @@ class JobChanger:
                 jobs = self.store.load_many(job_ids)
             except OjsError:
                 raise
-            except Exception:  # noqa: BLE001 - as above
-                _log.exception("An item of %d jobs cannot be read", len(job_ids))
+            except Exception:
+                _logger.exception("An item of %d jobs cannot be read", len(job_ids))
             else:
                 yield from ((job_id, jobs.get(job_id)) for job_id in job_ids)
                 return

@@ -32,7 +32,7 @@ send a delayed message: hidden messages count against SQS's limit of 120,000 in 
 
 MAX_BLOCK_MS: Final = 86_400_000
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Fail:
     redact_backtraces: bool
     redact_messages: bool = False
 
-    def __call__(  # noqa: PLR0913 - those behind the error are optional and named
+    def __call__(
         self,
         job_id: str,
         worker_id: str | None,
@@ -81,7 +81,7 @@ class Fail:
             self._block(change.before, until)
         return change.after
 
-    def requeue(  # noqa: PLR0913 - likewise
+    def requeue(
         self,
         job_id: str,
         worker_id: str | None,
@@ -143,7 +143,7 @@ class Fail:
         try:
             self.limits().block(key, until, encode(reason))
         except OjsError:
-            _log.warning("Could not hold back limit %s", key, exc_info=True)
+            _logger.warning("Could not hold back limit %s", key, exc_info=True)
 
     def _failure(self, error: Mapping[str, Member], job: JobRecord, now: Instant) -> Failure:
         """Return what is stored of an error. Type and code stay: the retry policy reads them."""

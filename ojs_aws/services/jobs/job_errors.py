@@ -14,7 +14,7 @@ from typing import Final
 MOST: Final = 25
 """Jobs that one request passes over; with one more it is not the jobs that are wrong."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class JobErrors:
 
         :raises Exception: this error, where there are too many, or no time is left.
         """
-        _log.error("Job %s is passed over: %s", job_id, problem, exc_info=problem)
+        _logger.error("Job %s is passed over: %s", job_id, problem, exc_info=problem)
         self.ids.add(job_id)
         self.first = self.first or problem
         if len(self.ids) > self.most or self.is_late():

@@ -40,7 +40,7 @@ STILL_HELD_MS: Final = 5_000
 """How long a reservation must last from now on so that its message is certain to be hidden: clocks
 differ by less, and a message is hidden a moment before its reservation is written."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def message_of(job: JobRecord) -> Message:
@@ -116,8 +116,8 @@ class JobMessages:
         """Register a queue for the sweep: its jobs have no message yet."""
         try:
             self.queues.note(queue, now)
-        except Exception:  # noqa: BLE001 - whatever it was, the job is written
-            _log.exception("Could not register queue %s", queue)
+        except Exception:  # whatever it was, the job is written
+            _logger.exception("Could not register queue %s", queue)
             return False
         return True
 
@@ -129,8 +129,8 @@ class JobMessages:
             except QueueMissingError:
                 self.queues.ensure(queue, now)
                 self._deliver(queue, messages)
-        except Exception:  # noqa: BLE001 - as above
-            _log.exception("Could not send %d messages to queue %s", len(messages), queue)
+        except Exception:
+            _logger.exception("Could not send %d messages to queue %s", len(messages), queue)
             self._note(queue, now)  # the sweep sends them, if it knows of the queue
             return False
         return True
@@ -174,8 +174,8 @@ class JobMessages:
         if handles:
             try:
                 self.messages.delete(queue, handles)
-            except Exception:  # noqa: BLE001 - whatever it was, the job is written
-                _log.warning(
+            except Exception:  # whatever it was, the job is written
+                _logger.warning(
                     "Could not delete %d messages of queue %s", len(handles), queue, exc_info=True
                 )
 
@@ -184,7 +184,7 @@ class JobMessages:
         try:
             self.messages.reject(queue, body)
         except (OjsError, QueueMissingError):
-            _log.warning("An unreadable message stays in queue %s", queue, exc_info=True)
+            _logger.warning("An unreadable message stays in queue %s", queue, exc_info=True)
             return False
         return True
 
@@ -195,8 +195,8 @@ class JobMessages:
         bounded = [(handle, min(max(seconds, 0), MAX_HIDE_S)) for handle, seconds in handles]
         try:
             self.messages.hide(queue, bounded)
-        except Exception:  # noqa: BLE001 - whatever it was, the job is written
-            _log.warning(
+        except Exception:  # whatever it was, the job is written
+            _logger.warning(
                 "Could not hide %d messages of queue %s", len(handles), queue, exc_info=True
             )
             return False
@@ -207,7 +207,7 @@ class JobMessages:
         try:
             return self.messages.backlog(queue).total
         except (OjsError, QueueMissingError):
-            _log.warning("Could not count the messages of queue %s", queue)
+            _logger.warning("Could not count the messages of queue %s", queue)
             return 0
 
     def set_aside(

@@ -41,7 +41,7 @@ MAX_WOKEN: Final = 100
 SKIPPED_AT_ONCE: Final = 1_000
 """Limits that one query passes over."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class LimitAdmin:
             for queue in _queues_of(bucket, scope, self.queues)[:MAX_WOKEN]:
                 self.queues.wake(queue)
         except OjsError:
-            _log.warning("Could not wake those who wait for %s", bucket.key, exc_info=True)
+            _logger.warning("Could not wake those who wait for %s", bucket.key, exc_info=True)
 
     def _counted(self, bucket: Bucket, waiting: _Waiting, now: Instant) -> Counted:
         own = read_limit(decode(bucket.policy), "") if bucket.policy else None

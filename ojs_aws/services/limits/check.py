@@ -151,7 +151,7 @@ class LimitCheck:
         self.has_passed_by = True
 
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def note_limits(limits: Callable[[], Limits], jobs: Sequence[JobRecord], now: Instant) -> None:
@@ -160,8 +160,8 @@ def note_limits(limits: Callable[[], Limits], jobs: Sequence[JobRecord], now: In
     for key, policy, queue in sorted({(x.key, encode(x.render()), q) for x, q in limited}):
         try:
             limits().note(key, policy, queue, now)
-        except Exception:  # noqa: BLE001 - whatever it was, the jobs are stored
-            _log.warning("Could not note the limit %s", key, exc_info=True)
+        except Exception:  # whatever it was, the jobs are stored
+            _logger.warning("Could not note the limit %s", key, exc_info=True)
 
 
 @dataclass(frozen=True, slots=True)

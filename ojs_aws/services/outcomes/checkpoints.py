@@ -40,7 +40,7 @@ class Checkpoints:
 
     changer: JobChanger
 
-    def save(  # noqa: PLR0913 - each of them is named
+    def save(
         self,
         job_id: str,
         worker_id: str | None,

@@ -32,7 +32,7 @@ class JobProgress:
     visibility: VisibilityTimeouts
     checkpoints: Checkpoints
 
-    def __call__(  # noqa: PLR0913 - those behind the report are optional and named
+    def __call__(
         self,
         job_id: str,
         worker_id: str | None,

@@ -32,7 +32,7 @@ RETRY_AFTER_S: Final = 1
 REPORT_EVERY_MS: Final = 1000
 """A process writes down its rejections of a queue at most this often."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -164,8 +164,8 @@ class Backpressure:
         try:
             depth = self.depths().add(queue, amount)
             config = self.terms.of(queue).config
-        except Exception:  # noqa: BLE001 - whatever it was, the jobs are stored
-            _log.warning("Could not count %d jobs of queue %s", amount, queue, exc_info=True)
+        except Exception:  # whatever it was, the jobs are stored
+            _logger.warning("Could not count %d jobs of queue %s", amount, queue, exc_info=True)
             return
         if depth is None or config.max_size is None:
             return
@@ -186,8 +186,8 @@ class Backpressure:
     def _report_depth(self, pressure: Pressure) -> None:
         try:
             self.pressures().warn(pressure)
-        except Exception:  # noqa: BLE001 - as above
-            _log.warning("Could not publish how full queue %s is", pressure.queue, exc_info=True)
+        except Exception:
+            _logger.warning("Could not publish how full queue %s is", pressure.queue, exc_info=True)
 
     def _report_rejected(
         self, queue: str, job_type: str, count: int, depth: int, bound: int
@@ -211,7 +211,7 @@ class Backpressure:
                 )
             )
         except OjsError:
-            _log.warning("Could not publish rejections of queue %s", queue, exc_info=True)
+            _logger.warning("Could not publish rejections of queue %s", queue, exc_info=True)
 
     # ------------------------------------------------------------------- what keeps it true
     def follow(self, changes: Iterable[tuple[JobRecord | None, JobRecord | None]]) -> None:

@@ -21,7 +21,7 @@ from ojs_aws.domain.queues.tallies import StreamLag, Tally, minute_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, Depth, Depths, QueueSettings, QueueState, Tallies
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 QUIET_MS: Final = 45_000
 """How long nothing was counted of a queue before its lists are believed: longer than the index
 lags, and than any request takes; ticks are a minute apart, and one of them may come twice."""
@@ -72,7 +72,7 @@ class QueueCounters:
             try:
                 self.tallies().add(queue, minute, tally, token, StreamLag(now, now - oldest))
             except OjsError:
-                _log.warning("Could not count what queue %s did", queue, exc_info=True)
+                _logger.warning("Could not count what queue %s did", queue, exc_info=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ class DepthRecount:
         for queue in _bounded({each.queue: each for each in settings}, used):
             try:
                 error = self.recount(queue)
-            except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
-                _log.exception("Could not recount queue %s", queue)
+            except Exception:  # whatever it was, the other queues must have their turn
+                _logger.exception("Could not recount queue %s", queue)
                 continue
             if error:
                 corrected[queue] = error

@@ -40,7 +40,7 @@ MAX_KEPT: Final = 10_000
 AT_FETCH: Final = frozenset({*LIMIT_NAMES, "visibility_timeout"})
 """Settings that FETCH learns from the queue's own list, so that a default must be put there."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class PushSettingsCache:
         except OjsError:
             if kept is None:
                 raise
-            _log.warning("Could not read the settings of queue %s", queue, exc_info=True)
+            _logger.warning("Could not read the settings of queue %s", queue, exc_info=True)
             return kept.terms
         default, own = found.get(DEFAULT_POLICY), found.get(queue)
         terms = push_settings_of(default, own)
@@ -137,7 +137,7 @@ class PushSettingsCache:
         try:
             self.book().save(before, after, policy)
         except (OjsError, StaleSettingsError):
-            _log.warning("Could not give queue %s the default policy", queue, exc_info=True)
+            _logger.warning("Could not give queue %s the default policy", queue, exc_info=True)
 
     def _revive(self, deleted: QueueSettings, now: Instant) -> None:
         """Let a deleted queue begin again with its next job."""

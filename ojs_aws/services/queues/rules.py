@@ -26,7 +26,7 @@ FULL_MS: Final = 60_000
 PENDING_MS: Final = 60_000
 """How long a queue that was admitted counts although nobody has registered it yet."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class UndeclaredQueues:
                 return False
         except OjsError:
             # The bound is on cost: where the queues cannot be read, it costs no job.
-            _log.warning("Could not count the queues; '%s' is admitted", queue, exc_info=True)
+            _logger.warning("Could not count the queues; '%s' is admitted", queue, exc_info=True)
             return True
         with self._lock:
             self._pending[queue] = Instant(now + PENDING_MS)

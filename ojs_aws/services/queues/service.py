@@ -48,7 +48,7 @@ FRESH_MS: Final = 600_000
 LOOK_EVERY_MIN: Final = 10
 """And later once in so many minutes."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Queues:
         try:
             is_noted = self.registry.note_triggers(info.name, running)
         except OjsError:  # nothing may be switched off that nobody will switch on
-            _log.warning("Could not note the triggers of queue %s", info.name, exc_info=True)
+            _logger.warning("Could not note the triggers of queue %s", info.name, exc_info=True)
             return
         if is_noted:
             self._switch_off(info.name, running)
@@ -165,7 +165,7 @@ class Queues:
         try:
             info = self.registry.load(name)
         except OjsError:
-            _log.warning("Could not look at queue %s again", name, exc_info=True)
+            _logger.warning("Could not look at queue %s again", name, exc_info=True)
             return
         if info is None or info.paused_at is None:
             self._switch(ids, is_on=True)
@@ -179,20 +179,20 @@ class Queues:
             try:
                 self.registry.forget_triggers(info.name)
             except OjsError:
-                _log.warning("Could not note that queue %s runs", info.name, exc_info=True)
+                _logger.warning("Could not note that queue %s runs", info.name, exc_info=True)
 
     def _running(self, name: str) -> Sequence[str]:
         try:
             return self.triggers().running(name)
         except OjsError:
-            _log.warning("Could not find the triggers of queue %s", name, exc_info=True)
+            _logger.warning("Could not find the triggers of queue %s", name, exc_info=True)
             return []
 
     def _switch(self, ids: Sequence[str], *, is_on: bool) -> bool:
         try:
             self.triggers().switch(ids, is_on=is_on)
         except OjsError:
-            _log.warning("Could not switch triggers", exc_info=True)
+            _logger.warning("Could not switch triggers", exc_info=True)
             return False
         return True
 
@@ -209,7 +209,7 @@ class Queues:
             rows = self._ready(name)
             missing = self._missing(name, len(rows), now) if rows else 0
         except OjsError:
-            _log.warning("Could not wake queue %s; the sweep will", name, exc_info=True)
+            _logger.warning("Could not wake queue %s; the sweep will", name, exc_info=True)
             return
         if missing > 0:
             messages = [(message_of_row(row, row.sort_key), 0) for row in rows[:missing]]

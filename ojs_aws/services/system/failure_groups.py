@@ -26,7 +26,7 @@ USUAL_MS: Final = 3_600_000
 
 LONGEST_MS: Final = 7 * 86_400_000
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,8 @@ class FailureStatistics:
         """
         try:
             self._record(events)
-        except Exception:  # noqa: BLE001 - whatever is wrong, it concerns numbers only
-            _log.warning("Could not group failures", exc_info=True)
+        except Exception:  # whatever is wrong, it concerns numbers only
+            _logger.warning("Could not group failures", exc_info=True)
 
     def _record(self, events: Iterable[Event]) -> None:
         found: dict[tuple[str, Instant], dict[tuple[str, str], FailureGroup]] = {}
@@ -88,8 +88,8 @@ class FailureStatistics:
             token = hashlib.sha256(" ".join(ids[queue, window]).encode()).hexdigest()[:12]
             try:
                 self.store().add(queue, window, [*groups.values()], token)
-            except Exception:  # noqa: BLE001 - the other queues' must be counted
-                _log.warning("Could not group the failures of queue %s", queue, exc_info=True)
+            except Exception:  # the other queues' must be counted
+                _logger.warning("Could not group the failures of queue %s", queue, exc_info=True)
 
     def report(
         self,

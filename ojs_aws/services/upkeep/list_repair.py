@@ -29,7 +29,7 @@ CHUNK: Final = 50_000
 
 PAGE: Final = 1000
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ListRepair:
             if not is_dry:
                 self._move_on(workflow)
         except OjsError:  # one workflow must not hold up the others
-            _log.exception("Could not move workflow %s on", workflow.id)
+            _logger.exception("Could not move workflow %s on", workflow.id)
             return ListRepairReport(workflows=1, failed=1)
         return ListRepairReport(workflows=1)
 

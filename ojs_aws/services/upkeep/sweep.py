@@ -31,7 +31,7 @@ the next look arms it: this must stay well below ``REACH_MS``."""
 
 SPREAD: Final = 1000
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Each(Protocol):
@@ -149,13 +149,13 @@ class Sweep:
             report = report.plus(part)
         try:
             self.recount([info.name for info in infos], is_over)
-        except Exception:  # noqa: BLE001 - whatever it was, the next tick repeats it
-            _log.exception("Could not count queues")
+        except Exception:  # whatever it was, the next tick repeats it
+            _logger.exception("Could not count queues")
         try:
             oldest = self._oldest(report.oldest_ms)
             self.queues.remember_tick(LastTick(self.clock.now(), report.lag_ms, oldest))
         except OjsError:
-            _log.warning("Could not write down the end of the sweep", exc_info=True)
+            _logger.warning("Could not write down the end of the sweep", exc_info=True)
         return report
 
     def _oldest(self, oldest_ms: Mapping[str, int]) -> dict[str, Instant]:
@@ -167,18 +167,18 @@ class Sweep:
     def _finish(self, info: QueueInfo) -> None:
         try:
             self.finish(info)
-        except Exception:  # noqa: BLE001 - whatever it was, the next tick repeats it
-            _log.exception("Could not switch the triggers of queue %s", info.name)
+        except Exception:  # whatever it was, the next tick repeats it
+            _logger.exception("Could not switch the triggers of queue %s", info.name)
 
     def _roll_forward(self, is_over: Callable[[], bool]) -> RollForwardReport:
         """Roll forward the large batches whose processes died."""
         try:
             rolled = self.roll_forward(is_over)
-        except Exception:  # noqa: BLE001 - whatever it was, the queues must be swept
-            _log.exception("Could not look after batches")
+        except Exception:  # whatever it was, the queues must be swept
+            _logger.exception("Could not look after batches")
             return RollForwardReport(failed=1)
         if rolled.done:
-            _log.warning("Rolled %d batches forward", rolled.done)
+            _logger.warning("Rolled %d batches forward", rolled.done)
         return rolled
 
     def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
@@ -208,8 +208,8 @@ class Sweep:
                 # A declared queue: when it is taken off the list, its item says that it is there.
                 self.queues.register(info.name, now)
             done = self.queue(info, is_over, sent)
-        except Exception:  # noqa: BLE001 - whatever it was, the other queues must have their turn
-            _log.exception("Sweep of queue %s failed", info.name)
+        except Exception:  # whatever it was, the other queues must have their turn
+            _logger.exception("Sweep of queue %s failed", info.name)
             return SweepReport(queues=1, failed=1)
         self._looks[info.name] = _Look(now, _again_at(info.name, done, now))
         return SweepReport(

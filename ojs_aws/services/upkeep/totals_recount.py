@@ -33,7 +33,7 @@ MAX_COUNTED: Final = 10
 BUSY_MS: Final = 600_000
 """A queue that is due but busy is looked at again after this long."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class TotalsRecount:
                     counted += 1
                     self._count(queue, seen)
             except OjsError:
-                _log.warning("Could not count queue %s", queue, exc_info=True)
+                _logger.warning("Could not count queue %s", queue, exc_info=True)
 
     def _is_due(self, queue: str, seen: QueueTotals) -> bool:
         """Return True if the lists must be counted now; else remember when to look again."""
@@ -134,7 +134,7 @@ class TotalsRecount:
         try:
             return self.marks().read(HANDLED_MARK) or Instant(0)
         except OjsError:
-            _log.warning("Could not read how far changes are counted", exc_info=True)
+            _logger.warning("Could not read how far changes are counted", exc_info=True)
             return Instant(0)
 
     def _is_on_its_way(self, queue: str, handled: Instant) -> bool:
@@ -165,7 +165,7 @@ class TotalsRecount:
             return
         self._next[queue] = Instant(at + DAY_MS)
         if changes and not is_first:
-            _log.warning("Corrected the totals of queue %s by %s", queue, dict(changes))
+            _logger.warning("Corrected the totals of queue %s by %s", queue, dict(changes))
 
 
 def _changes(found: QueueCounts, known: Mapping[str, int], *, is_first: bool) -> dict[str, int]:

@@ -45,7 +45,7 @@ SKIPPED_AT_ONCE: Final = 100
 
 _ID: Final = re.compile(ID_PATTERN, re.ASCII)
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class WorkflowService:
         if first.has_ready:
             try:
                 first = self.workflow_advance.advance(first.id, start=first) or first
-            except Exception:  # noqa: BLE001 - it is stored: the stream goes on with it
-                _log.warning("Workflow %s is left to the stream", first.id, exc_info=True)
+            except Exception:  # it is stored: the stream goes on with it
+                _logger.warning("Workflow %s is left to the stream", first.id, exc_info=True)
         view = WorkflowView(first, plan.graph, self._by_step(records), {}, envelopes=plan.envelopes)
         return CreatedWorkflow(view, is_new=True)
 

@@ -42,7 +42,7 @@ class ServerChild:
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         own = {name: text for name, text in os.environ.items() if not name.startswith("OJS_")}
         paths = [path or os.getcwd() for path in sys.path]  # noqa: PTH109 - as Python has it
-        self._process = subprocess.Popen(  # noqa: S603 - our own module
+        self._process = subprocess.Popen(
             [
                 sys.executable,
                 "-m",

@@ -59,7 +59,7 @@ class Waits(ABC):
         self,
         job: AnyJob,
         *states: str,
-        timeout: Timeout = "10s",  # noqa: ASYNC109 - the message says what was waited for
+        timeout: Timeout = "10s",
     ) -> EnqueuedJob[Any]:
         """Wait until a job is in a state; see :meth:`wait_sync`."""
         return await asyncio.to_thread(self.wait_sync, job, *states, timeout=timeout)
@@ -94,7 +94,7 @@ class Waits(ABC):
         self,
         queue: str = "",
         *,
-        timeout: Timeout = "30s",  # noqa: ASYNC109 - the message says what was waited for
+        timeout: Timeout = "30s",
         with_scheduled: bool = False,
         raise_errors: bool = True,
     ) -> None:

@@ -64,7 +64,7 @@ STREAM_SPAN: Final = "ojs.events"
 _DONE: Final = "batchItemFailures"
 
 
-def build_stream(  # noqa: PLR0913 - each of the last is optional and named
+def build_stream(
     backend: Backend,
     read: ReadImage,
     logger: Logger | None = None,

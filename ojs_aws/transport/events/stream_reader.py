@@ -33,7 +33,7 @@ SHORTEST_PAUSE_S: Final = 5.0
 LONGEST_PAUSE_S: Final = 20.0
 """Of the pauses after AWS refused calls; they differ, so that shards do not come together."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ class StreamReader:
             if ended >= MAX_ENDED:
                 use.leave_out(record, f"The function ended {ended} times before it was done.")
         except OjsError:
-            _log.warning("Could not count the tries of a record", exc_info=True)
+            _logger.warning("Could not count the tries of a record", exc_info=True)
             return BatchOutcome(number, is_refused=True)
         outcome = BatchOutcome() if ended >= MAX_ENDED else use.consume(records, time)
         try:
             self.tries.forget(number)
         except OjsError:
-            _log.warning("Could not forget the tries of a record", exc_info=True)
+            _logger.warning("Could not forget the tries of a record", exc_info=True)
         return outcome
 
     def _is_suspicious(self, records: Sequence[Record]) -> bool:

@@ -19,7 +19,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.ports.for_each import in_order
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class JobReads(Lists):
         try:
             return self.blobs.get_all(places)
         except OjsError:
-            _log.warning("Documents could not be read together", exc_info=True)
+            _logger.warning("Documents could not be read together", exc_info=True)
             return {}
 
     def _filled(

@@ -18,7 +18,7 @@ from ojs_aws.domain.job import JobRecord, StoredElsewhere
 LoadMany = Callable[[Sequence[str]], Mapping[str, JobRecord]]
 """The stored jobs of some ids, strongly consistent."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Ahead:
                 if kept is None or not _refers_to(kept, place):
                     self.blobs.discard(job.id, place, job.created_at)
         except OjsError:
-            _log.warning("Documents of a refused write were left behind", exc_info=True)
+            _logger.warning("Documents of a refused write were left behind", exc_info=True)
 
 
 def _refers_to(job: JobRecord, place: StoredElsewhere) -> bool:

@@ -33,7 +33,7 @@ from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ListedJob, StaleJobError
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class DynamoJobStore(JobInserts):
         try:
             self.forget_documents(job)
         except OjsError:  # the job is gone; the stream's consumer removes them
-            _log.warning("Could not remove the documents of job %s", job.id, exc_info=True)
+            _logger.warning("Could not remove the documents of job %s", job.id, exc_info=True)
 
     # ------------------------------------------------------------------ documents
     def fits_inline(self, result: RawJson) -> bool:

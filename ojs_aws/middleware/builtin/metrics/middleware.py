@@ -29,7 +29,7 @@ ENQUEUE_DURATION: Final = "ojs.job.enqueue_duration"
 OTHER: Final = "other"
 MAX_SERIES: Final = 500
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class MetricsMiddleware:
@@ -124,8 +124,8 @@ class MetricsMiddleware:
         for listener in self._listeners:
             try:
                 listener(Metric(name, value, unit, dict(attributes)))
-            except Exception:  # noqa: BLE001 - likewise
-                _log.exception("A metric_emit hook failed on %s", name)
+            except Exception:
+                _logger.exception("A metric_emit hook failed on %s", name)
 
     def listen(self, listener: Callable[[Metric], None]) -> None:
         """Pass each metric to ``listener`` too; so workers connect their ``metric_emit`` hooks.
@@ -175,7 +175,8 @@ class MetricsMiddleware:
         """Log a failure of the sink, but only once: a broken sink would fill the log."""
         if not self._has_complained:
             self._has_complained = True
-            _log.exception("Metrics are lost: the sink failed. Later failures are not logged")
+            text = "Metrics are lost: the sink failed. Later failures are not logged"
+            _logger.exception(text)  # noqa: LOG004 - whoever calls this handles an exception
 
 
 def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:

@@ -28,7 +28,7 @@ DEFAULT_MAX_ERRORS: Final = 10
 MAX_COMPILED: Final = 1024
 """Schemas of a registry object that are kept compiled."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class SchemaRegistry(Protocol):
@@ -117,7 +117,7 @@ class ValidationMiddleware:
         if self._only_warns:
             texts = [f"{error['path']}: {error['message']}" for error in errors]
             about = {"job_id": job.id, "job_type": job.type, "validation_errors": texts}
-            _log.warning("Job arguments do not match their schema", extra=about)
+            _logger.warning("Job arguments do not match their schema", extra=about)
             return
         details: dict[str, JsonValue] = {"field": "args", "validation_errors": [*errors]}
         if has_more:

@@ -24,7 +24,7 @@ FURTHER_TRIES: Final = 2
 MAX_LOOKS: Final = 4
 """How often a round looks who is first in line while others are faster with all that it sees."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class ClaimRound:
             if not claims.claimed:
                 raise
             claims.is_overtaken = True
-            _log.warning("A fetch ended after %d claims", len(claims.claimed), exc_info=True)
+            _logger.warning("A fetch ended after %d claims", len(claims.claimed), exc_info=True)
         if not claims.claimed and claims.errors.first is not None:
             raise claims.errors.first
         return claims.claimed

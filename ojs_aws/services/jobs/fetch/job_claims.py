@@ -40,7 +40,7 @@ time out take longer, and then others would, too."""
 BUCKET_TRIES: Final = 3
 """Tries to take a place that others take at the same time."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +201,7 @@ class JobClaims:
             try:
                 self.limits().note_exhausted(bucket.key, encode(refusal.render(self.now)), self.now)
             except OjsError:
-                _log.warning(
+                _logger.warning(
                     "Could not report that limit %s is exceeded", bucket.key, exc_info=True
                 )
         wanted = self.limiting.instead_of_waiting(job)

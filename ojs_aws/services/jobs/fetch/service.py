@@ -44,7 +44,7 @@ MARKS = 3
 PAUSED_FOR_S = 900
 """How long a message that invoked a worker of a paused queue is set aside, in seconds."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -146,7 +146,7 @@ class Fetch:
             if isinstance(problem, OjsError):
                 if not whole:
                     raise problem
-                _log.warning("Could not read the documents of job %s", job.id, exc_info=problem)
+                _logger.warning("Could not read the documents of job %s", job.id, exc_info=problem)
         return whole
 
     def _once(self, request: FetchRequest, wait_s: int) -> list[JobRecord]:
@@ -165,8 +165,8 @@ class Fetch:
                 break
             try:
                 claimed += self._from(queue, request, need, wait_s)
-            except Exception as problem:  # noqa: BLE001 - one queue must not stop the others
-                _log.exception("Could not fetch from queue %s", queue)
+            except Exception as problem:  # one queue must not stop the others
+                _logger.exception("Could not fetch from queue %s", queue)
                 failed = failed or problem
             wait_s = 0
         if failed is not None and not claimed:
@@ -211,7 +211,7 @@ class Fetch:
             return self.messages.receive(queue, limit, self._visibility_s(queue, request), wait_s)
         except (OjsError, QueueMissingError):
             # The head of the queue finds the jobs without it.
-            _log.warning("Could not receive from queue %s", queue)
+            _logger.warning("Could not receive from queue %s", queue)
             return []
 
     def _round(
