@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from ojs_aws.client.results import JobFailedError as JobFailedError
     from ojs_aws.client.results import WaitTimeoutError as WaitTimeoutError
     from ojs_aws.config import SettingsError as SettingsError
-    from ojs_aws.domain.access_errors import InvalidTokenError as InvalidTokenError
-    from ojs_aws.domain.access_errors import PermissionDeniedError as PermissionDeniedError
-    from ojs_aws.domain.access_errors import TokenExpiredError as TokenExpiredError
-    from ojs_aws.domain.access_errors import UnauthenticatedError as UnauthenticatedError
+    from ojs_aws.domain.access import InvalidTokenError as InvalidTokenError
+    from ojs_aws.domain.access import PermissionDeniedError as PermissionDeniedError
+    from ojs_aws.domain.access import TokenExpiredError as TokenExpiredError
+    from ojs_aws.domain.access import UnauthenticatedError as UnauthenticatedError
     from ojs_aws.domain.errors import BackendError as BackendError
     from ojs_aws.domain.errors import BackendUnavailableError as BackendUnavailableError
     from ojs_aws.domain.errors import BulkRefusedError as BulkRefusedError

@@ -51,12 +51,12 @@ class Errors(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a table with a row for each class that has a code of its own."""
-        from ojs_aws.domain import access_errors  # noqa: PLC0415
+        from ojs_aws.domain import access  # noqa: PLC0415
         from ojs_aws.domain.errors import OjsError  # noqa: PLC0415
 
         rows = {
             (kind.status, kind.code, str(kind.retryable).lower(), _first_line(kind))
-            for kind in _family(OjsError, OjsError.__module__, access_errors.__name__)
+            for kind in _family(OjsError, OjsError.__module__, access.__name__)
         }
         lines = ["| status | code | retryable | meaning |", "|---|---|---|---|"]
         for status, code, again, meaning in sorted(rows):

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from ojs_aws.client.transports.connection import BASE_PATH, base_url
 from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
 from ojs_aws.dashboard.files import INDEX, answer_file, with_meta
-from ojs_aws.domain.access_errors import PermissionDeniedError
+from ojs_aws.domain.access import PermissionDeniedError
 from ojs_aws.transport.http.sites import LOOPBACK_NAMES, check_host, check_page
 
 if TYPE_CHECKING:

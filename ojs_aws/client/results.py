@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain import access_errors, errors
+from ojs_aws.domain import access, errors
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,
@@ -85,7 +85,7 @@ NEEDS_URL: Final = (
 _OK: Final = range(200, 300)
 _SERVER_ERROR: Final = 500
 _UNAVAILABLE: Final = 503
-_CATALOGUED: Final = frozenset({errors.__name__, access_errors.__name__})
+_CATALOGUED: Final = frozenset({errors.__name__, access.__name__})
 
 
 class JobFailedError(Exception):

@@ -1,13 +1,58 @@
-"""Check the attributes that many requests have, and refuse each with its name and the reason."""
+"""Check the attributes that many requests have, and build the errors that refuse them."""
 
 from __future__ import annotations
 
 import re
 from typing import Final, TypeGuard
 
-from ojs_aws.domain.error_details import field_error
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.errors import (
+    ConflictError,
+    InvalidRequestError,
+    JsonValue,
+    NotFoundError,
+    PayloadTooLargeError,
+)
 from ojs_aws.domain.json_text import json_type
+
+
+def not_found(
+    kind: str, name: str, message: str, hint: str = "", **more: JsonValue
+) -> NotFoundError:
+    """Return the error about a resource that does not exist."""
+    details = {"resource_type": kind, "resource_id": name, **more}
+    return NotFoundError(message, details=details, hint=hint)
+
+
+def unknown_cron(name: str) -> NotFoundError:
+    """Return the error about a cron job that does not exist."""
+    return not_found("cron", name[:255], f"Cron job '{name[:80]}' not found.")
+
+
+def unknown_workflow(workflow_id: str) -> NotFoundError:
+    """Return the error about a workflow that does not exist."""
+    return not_found("workflow", workflow_id, f"Workflow '{workflow_id}' not found.")
+
+
+def wrong_state(
+    kind: str, name: str, state: str, message: str, hint: str = "", **more: JsonValue
+) -> ConflictError:
+    """Return the error about a job, a worker or a workflow whose state is in the way."""
+    details = {f"{kind}_id": name, "current_state": state, **more}
+    return ConflictError(message, details=details, hint=hint)
+
+
+def too_large(
+    field: str, size: int, most: int, message: str, hint: str = ""
+) -> PayloadTooLargeError:
+    """Return the error about an attribute of more bytes than are accepted."""
+    details: dict[str, JsonValue] = {"field": field, "size_bytes": size, "max_bytes": most}
+    return PayloadTooLargeError(message, details=details, hint=hint)
+
+
+def field_error(field: str, message: str, hint: str = "", **more: JsonValue) -> InvalidRequestError:
+    """Return the error about an attribute, a parameter or a member that is not accepted."""
+    return InvalidRequestError(message, details={"field": field, **more}, hint=hint)
+
 
 ID_PATTERN: Final = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 TYPE_PATTERN: Final = r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*"

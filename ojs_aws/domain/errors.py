@@ -1,6 +1,6 @@
 """Lists the OJS errors: every code with its HTTP status and retryable flag.
 
-Those of callers and their credentials are in ``ojs_aws.domain.access_errors``.
+Those of callers and their credentials are in ``ojs_aws.domain.access``.
 
 Implements the HTTP binding, section 16, with the wire vocabulary of its table 16.3; the decision
 record on error codes says why this vocabulary and not the screaming one.

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.attributes import invalid
-from ojs_aws.domain.error_details import field_error, too_large
+from ojs_aws.domain.attributes import field_error, invalid, too_large
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.timestamps import Instant

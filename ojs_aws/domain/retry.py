@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import (
     InvalidPolicyError,
     InvalidRequestError,

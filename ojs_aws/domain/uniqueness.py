@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.arguments import UNIQUE_MEMBERS

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ojs_aws.dashboard.files import answer_file, wants_page
-from ojs_aws.domain.access_errors import PermissionDeniedError
+from ojs_aws.domain.access import PermissionDeniedError
 from ojs_aws.local.application import headers_of, refuse
 from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.sites import LOOPBACK_NAMES, check_host, check_page

@@ -8,8 +8,7 @@ from typing import Protocol
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
-from ojs_aws.domain.jobs.held_job import Extension
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Extension, Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant

@@ -12,7 +12,7 @@ from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import LeftToStream
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore
 from tests.aws import EmbeddedAws

@@ -12,8 +12,7 @@ from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
-from ojs_aws.domain.jobs.held_job import AttemptRef
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import AttemptRef, Holder
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import parse_retry_policy

@@ -10,7 +10,7 @@ from ojs_aws.adapters.dynamodb.limits import KEPT_S, MAX_QUEUES
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError

@@ -16,8 +16,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import held_job, lifecycle
-from ojs_aws.domain.jobs.held_job import Extension
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Extension, Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobStore, StaleJobError

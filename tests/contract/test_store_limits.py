@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant

@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.job import Reservation
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import EventPage, EventQuery, SetAside

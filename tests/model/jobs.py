@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from ojs_aws.domain.job import Document, JobRecord, JobState, Reservation, size_of
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
-from ojs_aws.domain.jobs.held_job import Extension
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Extension, Holder
 from ojs_aws.domain.jobs.outcomes import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket

@@ -9,7 +9,7 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, read_string, string
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 
 MAX_LENGTH: Final = 1024
 

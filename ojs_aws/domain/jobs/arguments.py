@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import format_instant, instant_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias, TypedDict
 
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs import arguments as given
 from ojs_aws.domain.timestamps import duration_ms, format_duration

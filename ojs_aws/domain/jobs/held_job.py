@@ -1,18 +1,14 @@
-"""Changes a job that a worker holds: heartbeats, progress, checkpoints; for one attempt.
-
-The waiting list shows an active job at its due time, or before it. To move that row costs two write
-units, so a heartbeat leaves it where it is while its time is still far off: nobody looks at a row
-before its time comes. So a row is never late, and the row of a worker that goes on beating is moved
-before anybody sees it. Only the row of a silent worker may show that its job is due while it is
-not; who finds that moves it (decision 89).
-"""
+"""Changes a job that a worker holds, after a check whether it does (heartbeats, progress)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.attributes import wrong_state
+from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState, Reservation
+from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lifecycle import require
 from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.timestamps import Instant
@@ -249,3 +245,52 @@ def _earliest_row(held: Reservation, now: Instant) -> Instant:
     if held.alive_until is None and held.listed_at is not None:
         due = min(due, Instant(now + ASSUMED_SILENCE_MS))
     return earliest_row(now, due)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Names a worker that reports on a job.
+
+    :ivar worker_id: None when it gave no name, and then the job's state alone decides.
+    :ivar which: the attempt that the report is about.
+    """
+
+    worker_id: str | None
+    which: AttemptRef = ANY_ATTEMPT
+
+    def holds(self, job: JobRecord) -> bool:
+        """Return True if the job's reservation is this worker's, and of this attempt."""
+        held = job.reservation  # which only an active job has
+        if held is None:
+            return False
+        return self._is_named(held.worker_id) and self.which.is_running(job)
+
+    def _is_named(self, worker_id: str) -> bool:
+        return self.worker_id is None or worker_id in {"", self.worker_id}
+
+    def refusal(self, job: JobRecord, verb: str) -> ConflictError:
+        """Return the error that says why a report does not count."""
+        held = job.reservation
+        if held is None:
+            return lifecycle.not_in(job, verb, JobState.ACTIVE)
+        if self._is_named(held.worker_id):
+            return _other_attempt(job, verb)
+        message = f"Cannot {verb} job '{job.id}': it is reserved by another worker."
+        hint = "The reservation expired or was never this worker's: drop the job."
+        return wrong_state("job", job.id, job.state, message, hint, worker_id=self.worker_id)
+
+
+def _other_attempt(job: JobRecord, verb: str) -> ConflictError:
+    message = f"Cannot {verb} job '{job.id}': the report is about an attempt that is over."
+    hint = "Another attempt is running: drop the report."
+    return wrong_state("job", job.id, job.state, message, hint, current_attempt=job.attempt)
+
+
+def check_holder(job: JobRecord, verb: str, holder: Holder) -> None:
+    """Refuse a worker that does not hold the job's reservation.
+
+    :raises ConflictError: the job is not active, it is another worker's, or another attempt of it
+        is running.
+    """
+    if not holder.holds(job):
+        raise holder.refusal(job, verb)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ojs_aws.domain.error_details import wrong_state
+from ojs_aws.domain.attributes import wrong_state
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Replay, Reservation
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ojs_aws.domain.attributes import invalid
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error, invalid
 from ojs_aws.domain.errors import JsonValue, UnsupportedError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import Members, read_config

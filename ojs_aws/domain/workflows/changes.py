@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.actor import Actor
-from ojs_aws.domain.error_details import wrong_state
+from ojs_aws.domain.attributes import wrong_state
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant

@@ -26,7 +26,7 @@ from ojs_aws.domain.api_keys import (
     rotated,
     verify,
 )
-from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.attributes import not_found
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import ApiKeys, Clock, StaleKeyError

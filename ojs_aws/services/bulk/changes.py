@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor, by_hand
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.actor import Actor, by_hand
-from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.error_details import field_error, wrong_state
+from ojs_aws.domain.attributes import check_job_id, field_error, wrong_state
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     ConflictError,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
-from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.attributes import invalid, unknown_cron
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import (
     MAX_NAME_LENGTH,
@@ -21,7 +21,6 @@ from ojs_aws.domain.cron.entry import (
 from ojs_aws.domain.cron.occurrences import check_timezone
 from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import unknown_cron
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     JsonValue,

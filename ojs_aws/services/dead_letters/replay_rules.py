@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.validation import read_envelope

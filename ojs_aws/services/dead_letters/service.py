@@ -9,8 +9,7 @@ from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor, by_hand
-from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.error_details import field_error, not_found, wrong_state
+from ojs_aws.domain.attributes import check_job_id, field_error, not_found, wrong_state
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.attributes import not_found
 from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines, held_job

@@ -16,8 +16,7 @@ from ojs_aws.domain.errors import InvalidRequestError, OjsError
 from ojs_aws.domain.job import Failure, JobRecord
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
-from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef
-from ojs_aws.domain.jobs.holder import Holder, check_holder
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.limits.rules import LimitRefusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp

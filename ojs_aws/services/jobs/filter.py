@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.attributes import check_queue, check_type
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import check_queue, check_type, field_error
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failure_groups import failure_group

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.attributes import check_type
-from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.attributes import check_type, not_found
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK

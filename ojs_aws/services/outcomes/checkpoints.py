@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.error_details import not_found, too_large, wrong_state
+from ojs_aws.domain.attributes import check_job_id, not_found, too_large, wrong_state
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
-from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef
-from ojs_aws.domain.jobs.holder import Holder, check_holder
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
 from ojs_aws.domain.jobs.outcomes import with_notes
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant

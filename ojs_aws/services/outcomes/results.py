@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.error_details import too_large
+from ojs_aws.domain.attributes import check_job_id, too_large
 from ojs_aws.domain.errors import (
     InvalidRequestError,
     NotFoundError,

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
-from ojs_aws.domain.attributes import check_queue
-from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.attributes import check_queue, not_found
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from ojs_aws.domain.actor import Actor, stored_actor
-from ojs_aws.domain.attributes import check_type, invalid
-from ojs_aws.domain.error_details import field_error, not_found, too_large
+from ojs_aws.domain.attributes import check_type, field_error, invalid, not_found, too_large
 from ojs_aws.domain.errors import (
     ConflictError,
     IncompatibleSchemaError,

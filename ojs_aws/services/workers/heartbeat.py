@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ojs_aws.domain.access import ANYBODY, Caller
-from ojs_aws.domain.access_errors import PermissionDeniedError
-from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.access import ANYBODY, Caller, PermissionDeniedError
+from ojs_aws.domain.attributes import check_job_id, field_error
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
-from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef
-from ojs_aws.domain.jobs.holder import Holder, check_holder
+from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import (
     ForeignWorkerError,

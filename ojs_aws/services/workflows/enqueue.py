@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, OjsError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflows.definition import Definition

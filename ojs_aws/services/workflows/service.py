@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor
-from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.attributes import field_error, invalid, unknown_workflow
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import field_error, unknown_workflow
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     DuplicateError,

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Unpack
 
+from ojs_aws.domain.cron.bodies import CronOptions, registration_body
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.jobs.deadlines import VISIBILITY_TIMEOUT, WORKER_DEATH
-from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import datetime_of
 from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import HookEvent
+from ojs_aws.transport.http.cron.serializers import read_registration
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
+
+
+class PeriodicJobs:
+    """Registers cron jobs in the backend's own function, checked like those of a request."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Register with a backend's service."""
+        self._backend = backend
+
+    def register(
+        self,
+        name: str,
+        cron: str,
+        job: Job | str,
+        args: Sequence[JsonValue] = (),
+        **options: Unpack[CronOptions],
+    ) -> None:
+        """Register a cron job, like :meth:`ojs_aws.middleware.Periodic.register`."""
+        whole = job if isinstance(job, Job) else Job(job, args)
+        body = registration_body(name, cron, whole, **options)
+        depth = self._backend.settings.max_depth
+        members = parse_object(encode(body), max_depth=depth)
+        self._backend.cron.service.register(read_registration(members, depth))
+
 
 _MAX_DEPTH: Final = 1000
 
@@ -68,8 +95,6 @@ def start_periodic(hooks: Hooks, backend: Backend) -> None:
     :raises Exception: whatever a hook raised.
     """
     if hooks.table("periodic_start"):
-        from ojs_aws.transport.events.periodic import PeriodicJobs  # few have any
-
         never_waits = hooks.never_wait("periodic_start")
         run_coroutine(hooks.periodic_start(PeriodicJobs(backend)), never_waits=never_waits)
 

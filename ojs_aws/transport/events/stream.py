@@ -23,9 +23,10 @@ from ojs_aws.transport.events.job_metrics import (
     Measure,
     MeasuredByQueue,
     MeasuredByType,
+    MetricNames,
     measured,
+    publish,
 )
-from ojs_aws.transport.events.metric_names import MetricNames, publish
 from ojs_aws.transport.events.records import (
     UNKNOWN,
     Change,
@@ -35,11 +36,10 @@ from ojs_aws.transport.events.records import (
     item_of,
     number_of,
 )
-from ojs_aws.transport.events.seen_records import Memory
 from ojs_aws.transport.events.stream_effects import Consequences
 from ojs_aws.transport.events.stream_publication import Hooks, Publication
 from ojs_aws.transport.events.stream_reader import BatchOutcome, BatchUse, StreamReader
-from ojs_aws.transport.events.stream_retries import Failed, trouble_of
+from ojs_aws.transport.events.stream_retries import Failed, Memory, trouble_of
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import Tracing
 

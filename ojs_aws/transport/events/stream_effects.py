@@ -17,8 +17,7 @@ from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.workflows.stream_stage import follow
 from ojs_aws.transport.events.invocation_time import InvocationTime
 from ojs_aws.transport.events.records import Change, about
-from ojs_aws.transport.events.seen_records import Memory
-from ojs_aws.transport.events.stream_retries import Failed, refused, trouble_of
+from ojs_aws.transport.events.stream_retries import Failed, Memory, refused, trouble_of
 from ojs_aws.transport.tracing import WORKFLOW_SPAN, Tracing
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.events import Event
 from ojs_aws.transport.events.invocation_time import HOOK_MS, InvocationTime
 from ojs_aws.transport.events.records import Change, about
-from ojs_aws.transport.events.seen_records import Memory
-from ojs_aws.transport.events.stream_retries import Failed, Trouble, refused, trouble_of
+from ojs_aws.transport.events.stream_retries import Failed, Memory, Trouble, refused, trouble_of
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger

@@ -19,7 +19,7 @@ from ojs_aws.topology import (
     QUEUE_DIMENSION,
     UNDECLARED_METRIC,
 )
-from ojs_aws.transport.events.metric_names import MetricNames, publish
+from ojs_aws.transport.events.job_metrics import MetricNames, publish
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import CRON_SPAN, SWEEP_SPAN, Tracing
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.access import Caller
-from ojs_aws.domain.access_errors import PermissionDeniedError
-from ojs_aws.domain.attributes import check_job_id
-from ojs_aws.domain.error_details import unknown_cron, unknown_workflow
+from ojs_aws.domain.access import Caller, PermissionDeniedError
+from ojs_aws.domain.attributes import check_job_id, unknown_cron, unknown_workflow
 from ojs_aws.domain.errors import JsonValue, NotFoundError
 from ojs_aws.services.jobs.change import found
 from ojs_aws.transport.http.callers import caller_if_known, caller_of

@@ -10,8 +10,17 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ojs_aws.domain.access import ANYBODY, NOBODY, Caller, matches, permissions_of, read_scopes
-from ojs_aws.domain.access_errors import InvalidTokenError, TokenExpiredError, UnauthenticatedError
+from ojs_aws.domain.access import (
+    ANYBODY,
+    NOBODY,
+    Caller,
+    InvalidTokenError,
+    TokenExpiredError,
+    UnauthenticatedError,
+    matches,
+    permissions_of,
+    read_scopes,
+)
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings

@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.domain.access import Caller, matches
-from ojs_aws.domain.access_errors import UnauthenticatedError
+from ojs_aws.domain.access import Caller, UnauthenticatedError, matches
 from ojs_aws.domain.errors import (
     BackendError,
     BackendUnavailableError,
@@ -28,7 +27,7 @@ from ojs_aws.transport.http.calls import Answer
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from ojs_aws.transport.http.answers import ErrorAnswer, ShownError
+    from ojs_aws.transport.http.models import ErrorAnswer, ShownError
 
 _SERVER_ERROR: Final = 500
 _TOO_LARGE: Final = 413

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from ojs_aws.domain.attributes import invalid
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error, invalid
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import Member, json_type

@@ -18,8 +18,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from ojs_aws._version import __version__
 from ojs_aws.domain.attributes import ID_PATTERN
-from ojs_aws.transport.http.answers import ErrorAnswer
 from ojs_aws.transport.http.calls import CREATED, JSON_TYPE, NO_CONTENT, OJS_TYPE
+from ojs_aws.transport.http.models import ErrorAnswer
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
 from ojs_aws.transport.http.route import scopes_of
 from ojs_aws.transport.http.routes import ROUTES, Route, handler_of
@@ -89,7 +89,7 @@ def _schemas() -> Schema:
 
 def body_schemas() -> Schema:
     """Return the schemas of the models that the routes name."""
-    models = _declared("bodies")
+    models = {**_declared("models"), **_declared("requests")}
     names = sorted({route.request for route in ROUTES if route.request})
     chosen: list[tuple[type[BaseModel], Any]] = [(models[name], "validation") for name in names]
     generated: Schema = models_json_schema(chosen, ref_template=_REF + "{model}")[1]["$defs"]
@@ -121,8 +121,8 @@ def answer_type(route: Route) -> Any:
     """Return the type of the answer that the handler of an operation declares."""
     handler = handler_of(route)
     module = sys.modules[handler.__module__]
-    own = importlib.import_module(f"{module.__package__}.answers")
-    names = {**vars(module), **_declared("answers"), "answers": own}
+    own = importlib.import_module(f"{module.__package__}.models")
+    names = {**vars(module), **_declared("models"), "models": own}
     return get_args(get_type_hints(handler, names)["return"])[0]
 
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.event_handler.api_gateway import Response
 
-from ojs_aws.domain.access import NOBODY, Caller
-from ojs_aws.domain.access_errors import PermissionDeniedError, UnauthenticatedError
+from ojs_aws.domain.access import NOBODY, Caller, PermissionDeniedError, UnauthenticatedError
 from ojs_aws.domain.errors import InvalidPayloadError, OjsError
 from ojs_aws.ports.request_scope import RequestScope, current_request
 from ojs_aws.transport.http.authorization import CALLER

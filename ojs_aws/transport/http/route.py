@@ -107,7 +107,8 @@ class Route:
     :ivar base: what the paths begin with.
     :ivar has_admin_path: whether the admin API has the operation too, at the same path.
     :ivar more_paths: its other aliases below ``base``; documents or clients name them.
-    :ivar request: name of the body's model in a module ``bodies``; empty where a body is ignored.
+    :ivar request: name of the body's model in ``models`` or ``requests``; empty where a
+        body is ignored.
     :ivar query: names of the query parameters, described in ``queries.py``.
     :ivar statuses: successful statuses, the usual one first.
     :ivar errors: statuses of the errors that are the operation's own, beside 404 for what the path

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from ojs_aws.domain.access_errors import PermissionDeniedError
+from ojs_aws.domain.access import PermissionDeniedError
 
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods that change nothing."""

@@ -16,10 +16,10 @@ from ojs_aws.services.jobs.render import render_job
 from ojs_aws.services.workers.heartbeat import HeartbeatResult
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs import worker_handlers as worker_api
-from ojs_aws.transport.http.jobs.wire import heartbeat_answer
+from ojs_aws.transport.http.jobs.serializers import heartbeat_answer
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.jobs.answers import HeartbeatAnswer
+    from ojs_aws.transport.http.jobs.models import HeartbeatAnswer
 
 DIRECTIVES: Final = ("running", "quiet", "terminate")
 

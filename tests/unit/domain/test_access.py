@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.domain.access import GRANTS, Caller, Permission, Scope, permissions_of, read_scopes
-from ojs_aws.domain.access_errors import PermissionDeniedError
+from ojs_aws.domain.access import (
+    GRANTS,
+    Caller,
+    Permission,
+    PermissionDeniedError,
+    Scope,
+    permissions_of,
+    read_scopes,
+)
 
 ENQUEUE, DEQUEUE, CANCEL = Permission.ENQUEUE, Permission.DEQUEUE, Permission.CANCEL
 INSPECT, ADMIN = Permission.INSPECT, Permission.ADMIN

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ojs_aws.domain import access_errors, errors
+from ojs_aws.domain import access, errors
 from ojs_aws.domain.errors import OjsError
 
 
@@ -34,10 +34,10 @@ CATALOGUE = {
     errors.MethodNotAllowedError: ("method_not_allowed", 405, False),
     errors.ConflictError: ("conflict", 409, False),
     errors.DuplicateError: ("duplicate", 409, False),
-    access_errors.UnauthenticatedError: ("unauthenticated", 401, False),
-    access_errors.InvalidTokenError: ("unauthenticated", 401, False),
-    access_errors.TokenExpiredError: ("token_expired", 401, False),
-    access_errors.PermissionDeniedError: ("permission_denied", 403, False),
+    access.UnauthenticatedError: ("unauthenticated", 401, False),
+    access.InvalidTokenError: ("unauthenticated", 401, False),
+    access.TokenExpiredError: ("token_expired", 401, False),
+    access.PermissionDeniedError: ("permission_denied", 403, False),
     errors.EnqueueRejectedError: ("x_enqueue_rejected", 422, False),
     errors.BulkRefusedError: ("x_bulk_refused", 422, False),
     errors.QueuePausedError: ("queue_paused", 422, True),
@@ -61,7 +61,7 @@ def test_every_error_has_its_code_status_and_verdict(
 
 def test_the_catalogue_is_complete_and_no_caller_s_mistake_is_retryable() -> None:
     """A client that repeats what cannot succeed only adds load."""
-    modules = {errors.__name__, access_errors.__name__}
+    modules = {errors.__name__, access.__name__}
     own = {kind for kind in family(OjsError) if kind.__module__ in modules}
     assert own - {OjsError} == set(CATALOGUE)
     later = {

@@ -18,7 +18,7 @@ from ojs_aws.adapters.dynamodb.events.chunks import (
     position_of,
 )
 from ojs_aws.adapters.dynamodb.table import InTable
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.events import Event
 from ojs_aws.ports import EventPage, EventQuery
 

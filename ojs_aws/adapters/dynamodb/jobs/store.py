@@ -26,8 +26,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
-from ojs_aws.domain.jobs.held_job import Extension, attempt_of
-from ojs_aws.domain.jobs.holder import Holder
+from ojs_aws.domain.jobs.held_job import Extension, Holder, attempt_of
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant

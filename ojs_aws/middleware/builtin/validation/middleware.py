@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import JsonValue, SchemaValidationError
 from ojs_aws.middleware.builtin.validation import Schema
 from ojs_aws.middleware.protocols import EnqueueNext

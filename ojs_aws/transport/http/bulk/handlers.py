@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.attributes import field_error, invalid
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import (
     JsonValue,
     OjsError,
@@ -23,7 +22,7 @@ from ojs_aws.services.bulk.idempotency import StoredAnswer
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.filter import JobFilter
 from ojs_aws.transport.http.authorization import bind_jobs, check_named
-from ojs_aws.transport.http.bulk.wire import (
+from ojs_aws.transport.http.bulk.serializers import (
     MARK,
     REFUSED,
     changed_answer,
@@ -34,11 +33,10 @@ from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.envelope import items_of, read_job
 from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import Values, check_known, instant_in, states_in, text_in
-from ojs_aws.transport.http.pages import read_mark
-from ojs_aws.transport.http.queries import instant_or_age
+from ojs_aws.transport.http.queries import instant_or_age, read_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.bulk.answers import BulkChangeAnswer, BulkEnqueueAnswer
+    from ojs_aws.transport.http.bulk.models import BulkChangeAnswer, BulkEnqueueAnswer
 
 _FILTER: Final = frozenset(
     {"queue", "type", "state", "enqueued_before", "enqueued_after", "priority", "meta"}

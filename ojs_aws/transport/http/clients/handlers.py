@@ -23,16 +23,16 @@ from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.workers.service import directive_of
 from ojs_aws.transport.http.authorization import found_cron
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.completion import publish_change
+from ojs_aws.transport.http.jobs.bulk_handlers import publish_change
 from ojs_aws.transport.http.queries import instant_or_age, number_of, text_of
 from ojs_aws.transport.http.queues.handlers import record_purge
-from ojs_aws.transport.http.queues.wire import purge_answer
+from ojs_aws.transport.http.queues.serializers import purge_answer
 from ojs_aws.transport.http.workers.handlers import direct_chosen
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.clients import answers
-    from ojs_aws.transport.http.queues.answers import PurgeAnswer
-    from ojs_aws.transport.http.workers.answers import DirectedAnswer
+    from ojs_aws.transport.http.clients import models
+    from ojs_aws.transport.http.queues.models import PurgeAnswer
+    from ojs_aws.transport.http.workers.models import DirectedAnswer
 
 MAX_ROUNDS: Final = 10
 """Pages of a hundred jobs that one request purges."""
@@ -46,13 +46,13 @@ Report = TypeVar("Report", PurgeReport, BulkReport)
 
 
 # ---------------------------------------------------------------------------------------- jobs
-def list_retries(call: Call) -> Answer[answers.RetriesAnswer]:
+def list_retries(call: Call) -> Answer[models.RetriesAnswer]:
     """Return the failed attempts of a job, and its retry policy."""
     job = call.backend.jobs.info(call.job_id)
     last = job.failures[-1].attempt if job.failures else None
-    retries: list[answers.FailedAttempt] = []
+    retries: list[models.FailedAttempt] = []
     for failure in job.failures:
-        entry: answers.FailedAttempt = {
+        entry: models.FailedAttempt = {
             "attempt": failure.attempt,
             "state": _state_after(job, is_last=failure.attempt == last),
             "error": f"{failure.type}: {failure.message}" if failure.type else failure.message,
@@ -64,7 +64,7 @@ def list_retries(call: Call) -> Answer[answers.RetriesAnswer]:
             if job.next_attempt_at is not None:
                 entry["next_retry_at"] = format_instant(job.next_attempt_at)
         retries.append(entry)
-    policy: answers.ShownRetryPolicy = {
+    policy: models.ShownRetryPolicy = {
         "max_attempts": job.retry.max_attempts,
         "initial_interval": format_duration(job.retry.initial_interval_ms),
         "backoff_strategy": job.retry.strategy,
@@ -80,7 +80,7 @@ def _state_after(job: JobRecord, *, is_last: bool) -> str:
 # -------------------------------------------------------------------------------------- queues
 def purge_jobs(call: Call) -> Answer[PurgeAnswer]:
     """Purge up to a thousand jobs of a queue: ended ones are deleted, others cancelled."""
-    from ojs_aws.transport.http.queues.bodies import QueuePurgeBody  # pydantic
+    from ojs_aws.transport.http.queues.models import QueuePurgeBody  # pydantic
 
     body = QueuePurgeBody.model_validate(call.values())
     now = call.backend.clock.now()
@@ -100,7 +100,7 @@ def _pages(purge: Callable[[str], Report]) -> list[Report]:
     return reports
 
 
-def purge_old_dead_letters(call: Call) -> Answer[answers.DeadLettersPurgedAnswer]:
+def purge_old_dead_letters(call: Call) -> Answer[models.DeadLettersPurgedAnswer]:
     """Remove up to a thousand dead letters for good: all, or only older ones."""
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
@@ -123,7 +123,7 @@ def direct_workers(call: Call) -> Answer[DirectedAnswer]:
 
 
 # ---------------------------------------------------------------------------------------- cron
-def list_cron_runs(call: Call) -> Answer[answers.CronRunsAnswer]:
+def list_cron_runs(call: Call) -> Answer[models.CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
     entry = found_cron(call)
     occurrences = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
@@ -173,7 +173,7 @@ def _place(data: Mapping[str, JsonValue]) -> tuple[str, str]:
     return str(data.get("scheduled_at", "")), str(data.get("job_id", ""))
 
 
-def _run(data: Members, jobs: Mapping[str, JobRecord]) -> answers.CronRun:
+def _run(data: Members, jobs: Mapping[str, JobRecord]) -> models.CronRun:
     due, job_id = cast("str", data.get("scheduled_at")), str(data.get("job_id") or "")
     if not job_id:
         reason = cast("str", data.get("reason"))
@@ -181,7 +181,7 @@ def _run(data: Members, jobs: Mapping[str, JobRecord]) -> answers.CronRun:
     job = jobs.get(job_id)
     if job is None:  # deleted since: its retention is over
         return {"scheduled_at": due, "job_id": job_id, "state": "deleted"}
-    run: answers.CronRun = {"scheduled_at": due, "job_id": job_id, "state": job.state}
+    run: models.CronRun = {"scheduled_at": due, "job_id": job_id, "state": job.state}
     ended = job.completed_at or job.discarded_at or job.cancelled_at
     if job.started_at is not None:
         run["started_at"] = format_instant(job.started_at)

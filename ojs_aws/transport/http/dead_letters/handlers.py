@@ -18,8 +18,8 @@ from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_named, check_override
 from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call
-from ojs_aws.transport.http.jobs.completion import publish_change
-from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.jobs.bulk_handlers import publish_change
+from ojs_aws.transport.http.jobs.serializers import changed_job, job_answer
 from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import (
     Values,
@@ -31,19 +31,18 @@ from ojs_aws.transport.http.members import (
     object_in,
     text_in,
 )
-from ojs_aws.transport.http.pages import further, requested_page
-from ojs_aws.transport.http.queries import members_of, text_of
+from ojs_aws.transport.http.queries import further, members_of, requested_page, text_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.dead_letters import answers
-    from ojs_aws.transport.http.jobs.answers import Job, JobAnswer
+    from ojs_aws.transport.http.dead_letters import models
+    from ojs_aws.transport.http.jobs.models import Job, JobAnswer
 
 
 _TEXTS: Final = ("queue", "type", "error_type")
 _ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}
 
 
-def list_dead_letters(call: Call) -> Answer[answers.DeadLettersAnswer]:
+def list_dead_letters(call: Call) -> Answer[models.DeadLettersAnswer]:
     """Return the discarded jobs that a policy keeps, newest first within a queue."""
     query = call.request.query
     wanted = requested_page(query)
@@ -68,11 +67,11 @@ def get_dead_letter(call: Call) -> Answer[JobAnswer]:
     return Answer(job_answer(render_job(call.backend.dead_letters.service.get(call.job_id))))
 
 
-def dead_letter_stats(call: Call) -> Answer[answers.DeadLetterStatsAnswer]:
+def dead_letter_stats(call: Call) -> Answer[models.DeadLetterStatsAnswer]:
     """Return how many dead letters there are, and of what kind."""
     settings = call.backend.settings
     stats = call.backend.dead_letters.service.stats(call.request.caller.view)
-    body: answers.DeadLetterStatsAnswer = {
+    body: models.DeadLetterStatsAnswer = {
         "total": stats.total,
         "total_is_exact": stats.is_exact,
         "by_queue": {**stats.by_queue},
@@ -100,7 +99,7 @@ def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
     return Answer(job_answer(job, more))
 
 
-def delete_dead_letter(call: Call) -> Answer[answers.DeletedJobAnswer]:
+def delete_dead_letter(call: Call) -> Answer[models.DeletedJobAnswer]:
     """Remove a discarded job for good."""
     call.backend.dead_letters.service.delete(call.job_id)
     if _is_admin(call):
@@ -108,12 +107,12 @@ def delete_dead_letter(call: Call) -> Answer[answers.DeletedJobAnswer]:
     return Answer({"deleted": True, "job_id": call.job_id, "id": call.job_id})
 
 
-def retry_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
+def retry_dead_letters(call: Call) -> Answer[models.BulkAnswer]:
     """Enqueue many dead letters again: those of a filter, or those named."""
     return Answer(_change(call, BulkAction.RETRY, _values(call), "retried"))
 
 
-def delete_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
+def delete_dead_letters(call: Call) -> Answer[models.BulkAnswer]:
     """Remove many dead letters; body or query say which."""
     values = members_of(call.request.query) | _values(call)
     return Answer(_change(call, BulkAction.DELETE, values, "deleted"))
@@ -121,7 +120,7 @@ def delete_dead_letters(call: Call) -> Answer[answers.BulkAnswer]:
 
 def _change(
     call: Call, action: BulkAction, values: Values, done: Literal["retried", "deleted"]
-) -> answers.BulkAnswer:
+) -> models.BulkAnswer:
     """Change dead letters, or say by a dry run which would be changed.
 
     What a dry run counted, the change with its ``as_of`` meets, and nothing that came later.
@@ -180,24 +179,24 @@ def _filter(call: Call, given: Mapping[str, JsonValue]) -> DeadLetterFilter:
     )
 
 
-def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> answers.BulkAnswer:
+def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> models.BulkAnswer:
     """Return the number of changed jobs, and the result of each."""
-    results: list[answers.BulkResult] = []
+    results: list[models.BulkResult] = []
     for outcome in report.outcomes:
         status = done if outcome.status == "done" else str(outcome.status)
-        result: answers.BulkResult = {"id": outcome.job_id, "status": status}
+        result: models.BulkResult = {"id": outcome.job_id, "status": status}
         if outcome.reason:
             result["reason"] = outcome.reason
         results.append(result)
     return {
-        **cast("answers.BulkDone", {done: report.done}),
+        **cast("models.BulkDone", {done: report.done}),
         "failed": len(results) - report.done,
         "results": results,
         **further(report.cursor),
     }
 
 
-def _previewed(report: BulkReport, done: Literal["retried", "deleted"]) -> answers.BulkAnswer:
+def _previewed(report: BulkReport, done: Literal["retried", "deleted"]) -> models.BulkAnswer:
     """Return what a dry run found: ``matched`` for each job that would be changed."""
     body = _described(report, done)
     for result in body["results"]:

@@ -11,12 +11,11 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.events.queries import latest_query, read_events
 from ojs_aws.transport.http.json_of import JsonOf, array_of
-from ojs_aws.transport.http.pages import requested_page
-from ojs_aws.transport.http.queries import text_of
+from ojs_aws.transport.http.queries import requested_page, text_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.events.answers import Event as ShownEvent
-    from ojs_aws.transport.http.events.answers import EventsAnswer
+    from ojs_aws.transport.http.events.models import Event as ShownEvent
+    from ojs_aws.transport.http.events.models import EventsAnswer
 
 
 def list_events(call: Call) -> Answer[EventsAnswer]:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.access import Caller
-from ojs_aws.domain.attributes import check_job_id, check_queue, check_type
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import check_job_id, check_queue, check_type, field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import REQUIRED_DATA, Event
 from ojs_aws.domain.timestamps import parse_timestamp

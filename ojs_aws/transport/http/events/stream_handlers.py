@@ -12,8 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.attributes import check_job_id, check_queue
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import check_job_id, check_queue, field_error
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.job import JobRecord
@@ -39,7 +38,7 @@ from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.queries import MAX_EVENT_LIMIT, names_of, text_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.events import answers
+    from ojs_aws.transport.http.events import models
 
 RETRY_MS: Final = 3_000
 """When clients come back, as the specification recommends."""
@@ -79,7 +78,7 @@ class Subscription:
     job_id: str = ""
 
 
-def stream_events(call: Call) -> Answer[answers.StreamedEvent]:
+def stream_events(call: Call) -> Answer[models.StreamedEvent]:
     """Return events of a channel as server-sent events, as the official SDKs ask for them."""
     channel = text_of(call.request.query, "channel") or "all"
     kind, _, name = channel.partition(":")
@@ -95,22 +94,22 @@ def stream_events(call: Call) -> Answer[answers.StreamedEvent]:
     return _answer(call, _subscription(call, channel, EventQuery()))
 
 
-def stream_job_events(call: Call) -> Answer[answers.StreamedEvent]:
+def stream_job_events(call: Call) -> Answer[models.StreamedEvent]:
     """Return what happens to a job as server-sent events (section 2.1)."""
     return _follow_job(call, call.job_id)
 
 
-def stream_queue_events(call: Call) -> Answer[answers.StreamedEvent]:
+def stream_queue_events(call: Call) -> Answer[models.StreamedEvent]:
     """Return what happens in a queue as server-sent events (section 2.2)."""
     return _follow_queue(call, call.named("queue"))
 
 
-def _follow_job(call: Call, job_id: str) -> Answer[answers.StreamedEvent]:
+def _follow_job(call: Call, job_id: str) -> Answer[models.StreamedEvent]:
     wanted = EventQuery(job_ids=frozenset({check_job_id(job_id)}))
     return _answer(call, replace(_subscription(call, f"job:{job_id}", wanted), job_id=job_id))
 
 
-def _follow_queue(call: Call, queue: str) -> Answer[answers.StreamedEvent]:
+def _follow_queue(call: Call, queue: str) -> Answer[models.StreamedEvent]:
     call.backend.queues.service.get(queue)
     return _answer(
         call, _subscription(call, f"queue:{queue}", EventQuery(queues=frozenset({queue})))
@@ -144,7 +143,7 @@ def _log_types(types: frozenset[str]) -> frozenset[str]:
     return types
 
 
-def _answer(call: Call, wanted: Subscription) -> Answer[answers.StreamedEvent]:
+def _answer(call: Call, wanted: Subscription) -> Answer[models.StreamedEvent]:
     """Return the frames that follow the last one that the client has; nothing is held back.
 
     Where the log ends is read before the job: so no event is missed between the two.
@@ -167,7 +166,7 @@ def _answer(call: Call, wanted: Subscription) -> Answer[answers.StreamedEvent]:
         frames.append(place_frame(behind))
     retry = f"retry: {MORE_MS if page.has_more else RETRY_MS}\n\n"
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    body: JsonOf[answers.StreamedEvent] = JsonOf(retry + ("".join(frames) or HEARTBEAT))
+    body: JsonOf[models.StreamedEvent] = JsonOf(retry + ("".join(frames) or HEARTBEAT))
     return Answer(body, headers=headers, media_type=EVENT_STREAM)
 
 

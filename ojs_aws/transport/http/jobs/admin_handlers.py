@@ -12,20 +12,73 @@ from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.jobs.reasons import Reason
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
-from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.domain.timestamps import format_duration, format_instant
 from ojs_aws.ports import EventQuery
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.details import detail_members
 from ojs_aws.transport.http.jobs.filters import filter_of
-from ojs_aws.transport.http.jobs.wire import changed_job, job_answer
+from ojs_aws.transport.http.jobs.serializers import changed_job, job_answer
 from ojs_aws.transport.http.json_of import JsonOf, json_of
-from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
-from ojs_aws.transport.http.queries import boolean_of, names_of, text_of
+from ojs_aws.transport.http.queries import (
+    boolean_of,
+    names_of,
+    read_mark,
+    requested_page,
+    text_of,
+    write_mark,
+)
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.jobs import answers
+    from ojs_aws.domain.errors import JsonValue
+    from ojs_aws.domain.retry import RetryPolicy
+    from ojs_aws.transport.http.jobs import models
+    from ojs_aws.transport.http.jobs.serializers import Rendered
+
+
+_INSTANTS: Final = (
+    "created_at",
+    "enqueued_at",
+    "started_at",
+    "scheduled_at",
+    "completed_at",
+    "cancelled_at",
+    "discarded_at",
+)
+
+
+def detail_members(job: JobRecord) -> Rendered:
+    """Return the members that each detail has.
+
+    A member of the same name that the client sent with the job takes precedence.
+    """
+    return {
+        "errors": RawJson("[]"),
+        "meta": RawJson("{}"),
+        "metadata": encode(_instants(job)),
+        "retry_policy": encode(_policy(job.retry)),
+    }
+
+
+def _instants(job: JobRecord) -> dict[str, JsonValue]:
+    """Return when the job entered each state; null if it did not."""
+    instants = {name: getattr(job, name) for name in _INSTANTS}
+    return {name: None if at is None else format_instant(at) for name, at in instants.items()}
+
+
+def _policy(retry: RetryPolicy) -> dict[str, JsonValue]:
+    """Return the whole policy, with defaults for what the client left out."""
+    return {
+        "max_attempts": retry.max_attempts,
+        "initial_interval": format_duration(retry.initial_interval_ms),
+        "backoff_coefficient": retry.backoff_coefficient,
+        "backoff_strategy": str(retry.strategy),
+        "max_interval": format_duration(retry.max_interval_ms),
+        "jitter": retry.jitter,
+        "non_retryable_errors": [*retry.non_retryable_errors],
+        "on_exhaustion": str(retry.on_exhaustion),
+    }
+
 
 _MARK: Final = "j:"
 
@@ -33,7 +86,7 @@ MAX_EVENTS: Final = 100
 
 
 # ------------------------------------------------------------------------------------ finding
-def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
+def list_jobs(call: Call) -> Answer[models.JobListAnswer]:
     """Return the jobs of a filter, queue by queue and list by list.
 
     Lists have an order of their own, which ``order`` can turn round; nothing is sorted beyond it.
@@ -63,8 +116,8 @@ def list_jobs(call: Call) -> Answer[answers.JobListAnswer]:
     now = call.backend.clock.now()
     shown = [summarise_job(deadlines.settle(job, now)) for job in found.jobs]
     pagination = wanted.pagination(total, write_mark(_MARK, found.cursor))
-    items: JsonOf[list[answers.JobSummary]] = JsonOf(json_of(shown))
-    body: answers.JobListAnswer = {
+    items: JsonOf[list[models.JobSummary]] = JsonOf(json_of(shown))
+    body: models.JobListAnswer = {
         "items": items,
         "jobs": items,
         "pagination": {**pagination, "examined": found.examined},
@@ -89,7 +142,7 @@ def _is_ascending(query: Mapping[str, str]) -> bool:
 
 
 # ---------------------------------------------------------------------------------- one by one
-def get_job_detail(call: Call) -> Answer[answers.JobDetailAnswer]:
+def get_job_detail(call: Call) -> Answer[models.JobDetailAnswer]:
     """Return the whole job with its history, and its events from the log if asked for."""
     with_events = boolean_of(call.request.query, "events")
     job = call.backend.jobs.info(call.job_id)
@@ -101,8 +154,8 @@ def get_job_detail(call: Call) -> Answer[answers.JobDetailAnswer]:
     return Answer(JsonOf(job_answer(detail_members(job) | render_job(job), more)))
 
 
-def _entry(entry: HistoryEntry) -> answers.JobHistoryEntry:
-    shown: answers.JobHistoryEntry = {"at": format_instant(entry.at), "what": entry.what}
+def _entry(entry: HistoryEntry) -> models.JobHistoryEntry:
+    shown: models.JobHistoryEntry = {"at": format_instant(entry.at), "what": entry.what}
     if entry.attempt is not None:
         shown["attempt"] = entry.attempt
     if entry.failure is not None:
@@ -112,7 +165,7 @@ def _entry(entry: HistoryEntry) -> answers.JobHistoryEntry:
     return shown
 
 
-def _events(call: Call, job: JobRecord) -> answers.JobEvents:
+def _events(call: Call, job: JobRecord) -> models.JobEvents:
     """Return one page of the log, from the job's creation on; not all of the log is read."""
     page = call.backend.events.read(
         EventQuery(job_ids=frozenset({job.id}), since=job.created_at, limit=MAX_EVENTS)
@@ -124,7 +177,7 @@ def _events(call: Call, job: JobRecord) -> answers.JobEvents:
     }
 
 
-def why(call: Call) -> Answer[answers.WhyAnswer]:
+def why(call: Call) -> Answer[models.WhyAnswer]:
     """Return what holds a job back, the most important reason first (an extension)."""
     found = call.backend.jobs.why(call.job_id, names_others=not call.request.caller.is_bound)
     return Answer(
@@ -138,8 +191,8 @@ def why(call: Call) -> Answer[answers.WhyAnswer]:
     )
 
 
-def _reason(reason: Reason) -> answers.WhyReason:
-    shown: answers.WhyReason = {"code": reason.code, "message": reason.message}
+def _reason(reason: Reason) -> models.WhyReason:
+    shown: models.WhyReason = {"code": reason.code, "message": reason.message}
     if reason.until is not None:
         shown["until"] = format_instant(reason.until)
     if reason.data:
@@ -149,7 +202,7 @@ def _reason(reason: Reason) -> answers.WhyReason:
     return shown
 
 
-def retry_job(call: Call) -> Answer[answers.JobAnswer]:
+def retry_job(call: Call) -> Answer[models.JobAnswer]:
     """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
     job = changed_job(call.backend.dead_letters.service.retry(call.job_id, by=call.actor))
     return Answer(job_answer(job, {"previous_state": encode("discarded")}))

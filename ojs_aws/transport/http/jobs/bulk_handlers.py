@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
@@ -12,7 +12,6 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport, BulkStatus
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.completion import publish_change
 from ojs_aws.transport.http.jobs.filters import filter_of
 from ojs_aws.transport.http.members import (
     check_confirmed,
@@ -23,10 +22,19 @@ from ojs_aws.transport.http.members import (
     object_in,
     text_in,
 )
-from ojs_aws.transport.http.pages import read_mark, write_mark
+from ojs_aws.transport.http.queries import read_mark, write_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.jobs import answers
+    from ojs_aws.transport.http.jobs import models
+
+
+def publish_change(call: Call, operation: str, reports: Sequence[BulkReport]) -> None:
+    """Publish one event for what a request changed: one write, and none if it met no job."""
+    total = sum(len(report.outcomes) for report in reports)
+    if total:
+        done = sum(report.done for report in reports)
+        call.backend.bulk.completion_events(operation, total, done, is_atomic=False, by=call.actor)
+
 
 _MARK: Final = "b:"
 _CONTROL: Final = frozenset({"confirm", "dry_run", "limit", "cursor", "as_of", "filter"})
@@ -35,22 +43,22 @@ MAX_ERRORS: Final = 100
 """Jobs that a bulk operation names of those that it could not change."""
 
 
-def bulk_retry_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
+def bulk_retry_jobs(call: Call) -> Answer[models.JobBulkAnswer]:
     """Retry the discarded jobs of a filter (section 8.1)."""
     return _bulk(call, BulkAction.RETRY)
 
 
-def bulk_cancel_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
+def bulk_cancel_jobs(call: Call) -> Answer[models.JobBulkAnswer]:
     """Cancel the jobs of a filter that have not ended (section 8.2)."""
     return _bulk(call, BulkAction.CANCEL)
 
 
-def bulk_delete_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
+def bulk_delete_jobs(call: Call) -> Answer[models.JobBulkAnswer]:
     """Delete the jobs of a filter that have ended, for good (section 8.3)."""
     return _bulk(call, BulkAction.DELETE)
 
 
-def bulk_reprioritise_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
+def bulk_reprioritise_jobs(call: Call) -> Answer[models.JobBulkAnswer]:
     """Give the jobs of a filter a priority (an extension); those that have it are left out."""
     given = call.values().get("priority")
     if given is None:
@@ -60,7 +68,7 @@ def bulk_reprioritise_jobs(call: Call) -> Answer[answers.JobBulkAnswer]:
     )
 
 
-def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
+def _bulk(call: Call, action: BulkAction) -> Answer[models.JobBulkAnswer]:
     if "job_ids" in call.values():
         return _changed_named(call, action)
     return _changed(call, action, partial(call.backend.bulk.by_filter, action))
@@ -68,7 +76,7 @@ def _bulk(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
 
 def _changed(
     call: Call, action: BulkAction | Literal["reprioritise"], change: Callable[..., BulkReport]
-) -> Answer[answers.JobBulkAnswer]:
+) -> Answer[models.JobBulkAnswer]:
     """Let a service change the jobs that the body's filter finds, and say what became of each."""
     values = call.values()
     if action == "reprioritise":
@@ -94,7 +102,7 @@ def _changed(
     return Answer(body)
 
 
-def _changed_named(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnswer]:
+def _changed_named(call: Call, action: BulkAction) -> Answer[models.JobBulkAnswer]:
     """Change the jobs that the body names: exactly those that a dry run counted."""
     values = call.values()
     check_known(values, ("job_ids", "confirm"), "A change of named jobs")
@@ -111,10 +119,10 @@ def _changed_named(call: Call, action: BulkAction) -> Answer[answers.JobBulkAnsw
 
 def _described(
     action: BulkAction | Literal["reprioritise"], report: BulkReport, *, is_dry: bool
-) -> answers.JobBulkAnswer:
+) -> models.JobBulkAnswer:
     """Return what became of each job."""
     failed = [each for each in report.outcomes if each.status is not BulkStatus.DONE]
-    body: answers.JobBulkAnswer = {
+    body: models.JobBulkAnswer = {
         "action": action,
         "dry_run": is_dry,
         "matched": len(report.outcomes),

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.envelope import OWN_ATTRIBUTES, SYSTEM_ATTRIBUTES, Job
-from ojs_aws.domain.error_details import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.attributes import PARAMETERS
 from ojs_aws.domain.jobs.versions import MARK, split_type

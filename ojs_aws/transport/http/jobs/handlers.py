@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from ojs_aws.domain.attributes import check_priority, invalid
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import check_priority, field_error, invalid
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import encode
 from ojs_aws.services.batches.outcomes import check_count
@@ -18,7 +17,7 @@ from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job, read_jobs
-from ojs_aws.transport.http.jobs.wire import (
+from ojs_aws.transport.http.jobs.serializers import (
     batch_answer,
     changed_job,
     job_answer,
@@ -28,10 +27,10 @@ from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.members import Members
-    from ojs_aws.transport.http.jobs import answers
+    from ojs_aws.transport.http.jobs import models
 
 
-def push(call: Call) -> Answer[answers.JobAnswer]:
+def push(call: Call) -> Answer[models.JobAnswer]:
     """Push one job: 201, or 200 if exactly the same envelope had been pushed before."""
     settings = call.backend.settings
     check_envelope_size(len(call.request.body), settings.max_envelope_bytes)
@@ -78,7 +77,7 @@ def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
     }
 
 
-def push_batch(call: Call) -> Answer[answers.BatchAnswer]:
+def push_batch(call: Call) -> Answer[models.BatchAnswer]:
     """Push several jobs, all or none."""
     settings = call.backend.settings
     members = call.members()
@@ -94,37 +93,37 @@ def push_batch(call: Call) -> Answer[answers.BatchAnswer]:
     return Answer(body, CREATED if is_new else OK, fill_headers(results))
 
 
-def show_middleware(call: Call) -> Answer[answers.MiddlewareAnswer]:
+def show_middleware(call: Call) -> Answer[models.MiddlewareAnswer]:
     """Return the middleware around PUSH in this backend."""
     enqueuing = call.backend.jobs.push.enqueuing
     return Answer({"enqueue": _described(enqueuing.chain), "hooks": _described(enqueuing.hooks)})
 
 
-def _described(members: Members) -> list[answers.MiddlewareMember]:
+def _described(members: Members) -> list[models.MiddlewareMember]:
     return [
         {"name": each.name, "kind": each.kind, "implements": [*each.implements]}
         for each in members.described()
     ]
 
 
-def info(call: Call) -> Answer[answers.JobAnswer]:
+def info(call: Call) -> Answer[models.JobAnswer]:
     """Return the whole job (INFO)."""
     job = call.backend.jobs.info(call.job_id)
     call.note_jobs([job])
     return Answer(job_answer(render_job(job)))
 
 
-def cancel(call: Call) -> Answer[answers.JobAnswer]:
+def cancel(call: Call) -> Answer[models.JobAnswer]:
     """Cancel a job in any non-terminal state (CANCEL)."""
     return _changed(call, call.backend.jobs.cancel(call.job_id, call.actor))
 
 
-def activate(call: Call) -> Answer[answers.JobAnswer]:
+def activate(call: Call) -> Answer[models.JobAnswer]:
     """Activate a pending job (ACTIVATE)."""
     return _changed(call, call.backend.jobs.activate(call.job_id))
 
 
-def change_job(call: Call) -> Answer[answers.JobAnswer]:
+def change_job(call: Call) -> Answer[models.JobAnswer]:
     """Change a job's priority (ojs-priority, section 10.2), the only attribute that can change."""
     members = call.values()
     others = sorted(members.keys() - {"priority"})
@@ -140,7 +139,7 @@ def change_job(call: Call) -> Answer[answers.JobAnswer]:
     return Answer(job_answer(changed_job(change.after), previous))
 
 
-def _changed(call: Call, change: JobChange) -> Answer[answers.JobAnswer]:
+def _changed(call: Call, change: JobChange) -> Answer[models.JobAnswer]:
     call.note_jobs([change.after])
     previous = {"previous_state": encode(str(change.before.state))}
     return Answer(job_answer(changed_job(change.after), previous))

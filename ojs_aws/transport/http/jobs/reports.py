@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, json_type, parse_object
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import encode
 from ojs_aws.ports import WorkerReport
 from ojs_aws.transport.http.authorization import check_fetched, check_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs import reports
-from ojs_aws.transport.http.jobs.wire import (
+from ojs_aws.transport.http.jobs.serializers import (
     fetch_answer,
     heartbeat_answer,
     outcome_answer,
@@ -19,8 +19,8 @@ from ojs_aws.transport.http.jobs.wire import (
 
 if TYPE_CHECKING:
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
-    from ojs_aws.transport.http.jobs import answers
-    from ojs_aws.transport.http.workers.bodies import AttemptBody, HeartbeatValues
+    from ojs_aws.transport.http.jobs import models
+    from ojs_aws.transport.http.workers.models import AttemptBody, HeartbeatValues
 
 ABOUT: Final = (
     "hostname",
@@ -37,10 +37,10 @@ ABOUT: Final = (
 MAX_ABOUT_BYTES: Final = 8192
 
 
-def fetch(call: Call) -> Answer[answers.FetchAnswer]:
+def fetch(call: Call) -> Answer[models.FetchAnswer]:
     """Claim jobs (FETCH); without jobs, return an empty list."""
     from ojs_aws.services.jobs.fetch.request import FetchRequest
-    from ojs_aws.transport.http.workers.bodies import FetchBody
+    from ojs_aws.transport.http.workers.models import FetchBody
 
     body = FetchBody.model_validate(reports.fetch_values(call.members()))
     check_fetched(call, body.queues)
@@ -58,18 +58,18 @@ def fetch(call: Call) -> Answer[answers.FetchAnswer]:
     return Answer(fetch_answer(records))
 
 
-def ack(call: Call) -> Answer[answers.OutcomeAnswer]:
+def ack(call: Call) -> Answer[models.OutcomeAnswer]:
     """Complete the job that the body names (ACK)."""
     return _ack(call, "", optional=False)
 
 
-def ack_job(call: Call) -> Answer[answers.OutcomeAnswer]:
+def ack_job(call: Call) -> Answer[models.OutcomeAnswer]:
     """Complete the job that the path names (ACK); the body may be empty."""
     return _ack(call, call.job_id, optional=True)
 
 
-def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[answers.OutcomeAnswer]:
-    from ojs_aws.transport.http.workers.bodies import ReportBody
+def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[models.OutcomeAnswer]:
+    from ojs_aws.transport.http.workers.models import ReportBody
 
     members = call.members(optional=optional)
     body = ReportBody.model_validate(reports.report_values(members, job_id))
@@ -87,18 +87,18 @@ def attempt_of(body: AttemptBody) -> AttemptRef:
     return AttemptRef(reservation_id=body.reservation_id, attempt=body.attempt)
 
 
-def fail(call: Call) -> Answer[answers.OutcomeAnswer]:
+def fail(call: Call) -> Answer[models.OutcomeAnswer]:
     """Fail the job that the body names (FAIL)."""
     return _fail(call, "")
 
 
-def fail_job(call: Call) -> Answer[answers.OutcomeAnswer]:
+def fail_job(call: Call) -> Answer[models.OutcomeAnswer]:
     """Fail the job that the path names (FAIL)."""
     return _fail(call, call.job_id)
 
 
-def _fail(call: Call, job_id: str) -> Answer[answers.OutcomeAnswer]:
-    from ojs_aws.transport.http.workers.bodies import FailValues
+def _fail(call: Call, job_id: str) -> Answer[models.OutcomeAnswer]:
+    from ojs_aws.transport.http.workers.models import FailValues
 
     members = call.members()
     body = FailValues.model_validate(reports.report_values(members, job_id))
@@ -119,7 +119,7 @@ def _fail(call: Call, job_id: str) -> Answer[answers.OutcomeAnswer]:
     return Answer(outcome_answer(record, is_acknowledged=False))
 
 
-def heartbeat(call: Call) -> Answer[answers.HeartbeatAnswer]:
+def heartbeat(call: Call) -> Answer[models.HeartbeatAnswer]:
     """Extend the reservations of a worker's jobs, and answer its directive (BEAT)."""
     worker_id, answered = beat(call)
     return Answer(heartbeat_answer(answered, worker_id))
@@ -127,7 +127,7 @@ def heartbeat(call: Call) -> Answer[answers.HeartbeatAnswer]:
 
 def beat(call: Call) -> tuple[str, HeartbeatResult]:
     """Carry out a heartbeat; return its worker and the answer to it."""
-    from ojs_aws.transport.http.workers.bodies import HeartbeatValues
+    from ojs_aws.transport.http.workers.models import HeartbeatValues
 
     body = HeartbeatValues.model_validate(reports.heartbeat_values(call.members()))
     count = body.active_count

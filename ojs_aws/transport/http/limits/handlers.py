@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.services.limits.admin import Counted
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.json_of import json_of
-from ojs_aws.transport.http.limits.wire import for_reader, read_policy
-from ojs_aws.transport.http.negotiation import reader_of
-from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.json_of import beside, json_of
+from ojs_aws.transport.http.negotiation import Reader, reader_of
+from ojs_aws.transport.http.queries import read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.limits import answers
+    from ojs_aws.transport.http.limits import models
+    from ojs_aws.transport.http.limits.models import RateLimitAnswer
+
 
 _MARK: Final = "l:"
 
 
-def list_rate_limits(call: Call) -> Answer[answers.RateLimitsAnswer]:
+def list_rate_limits(call: Call) -> Answer[models.RateLimitsAnswer]:
     """Return the limits by key; nobody counts them, so the total may be a lower bound."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
@@ -32,48 +34,48 @@ def list_rate_limits(call: Call) -> Answer[answers.RateLimitsAnswer]:
     return Answer({"items": items, "rate_limits": items, "pagination": pagination})
 
 
-def get_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:
+def get_rate_limit(call: Call) -> Answer[models.RateLimitAnswer]:
     """Return what one limit counts."""
     return Answer(
         _described(call, call.backend.limits.get(call.named("key"), call.request.caller.view))
     )
 
 
-def override_rate_limit(call: Call) -> Answer[answers.RateLimitAnswer]:
+def override_rate_limit(call: Call) -> Answer[models.RateLimitAnswer]:
     """Set the policy that applies to a key."""
     given = call.values()
     counted = call.backend.limits.override(call.named("key"), read_policy(given))
     return Answer(_described(call, counted))
 
 
-def lift_rate_limit(call: Call) -> Answer[answers.LiftedAnswer]:
+def lift_rate_limit(call: Call) -> Answer[models.LiftedAnswer]:
     """Remove the policy of a key, so that the jobs' own apply again."""
     key = call.named("key")
     call.backend.limits.lift(key)
     return Answer({"key": key, "deleted": True})
 
 
-def limit_queue(call: Call) -> Answer[answers.RateLimitAnswer]:
+def limit_queue(call: Call) -> Answer[models.RateLimitAnswer]:
     """Limit how the jobs of a queue begin."""
     policy: JsonValue = call.values()
     counted = call.backend.limits.limit_queue(call.named("queue"), policy)
     return Answer(_described(call, counted))
 
 
-def unlimit_queue(call: Call) -> Answer[answers.UnlimitedQueueAnswer]:
+def unlimit_queue(call: Call) -> Answer[models.UnlimitedQueueAnswer]:
     """Remove the limit of a queue."""
     queue = call.named("queue")
     call.backend.limits.unlimit_queue(queue)
     return Answer({"queue": queue, "deleted": True})
 
 
-def _described(call: Call, counted: Counted) -> answers.RateLimitAnswer:
+def _described(call: Call, counted: Counted) -> models.RateLimitAnswer:
     return for_reader(_members(counted), reader_of(call.request))
 
 
-def _members(counted: Counted) -> answers.RateLimitAnswer:
+def _members(counted: Counted) -> models.RateLimitAnswer:
     bucket, limit, now = counted.bucket, counted.limit, counted.now
-    use: answers.LimitUse = {}
+    use: models.LimitUse = {}
     if limit.concurrency is not None:
         use["concurrency"] = {
             "limit": limit.concurrency,
@@ -99,7 +101,48 @@ def _members(counted: Counted) -> answers.RateLimitAnswer:
         use["blocked_until"] = format_instant(bucket.blocked_until)
     if counted.override is not None:
         use["override"] = counted.override.render()
-    members: answers.RateLimitAnswer = {"key": bucket.key, **use, "waiting_count": counted.waiting}
+    members: models.RateLimitAnswer = {"key": bucket.key, **use, "waiting_count": counted.waiting}
     if not counted.is_exact:
         members["estimated"] = ["waiting_count"]
     return members
+
+
+Members = dict[str, JsonValue]
+
+
+def read_policy(given: Mapping[str, JsonValue]) -> Members:
+    """Return the policy of a body; the admin UI writes ``limit`` and ``period`` flat."""
+    policy = {**given}
+    if "rate" not in policy and {"limit", "period"} <= policy.keys():
+        policy["rate"] = {"limit": policy.pop("limit"), "period": policy.pop("period")}
+    return policy
+
+
+def for_reader(members: RateLimitAnswer, reader: Reader) -> RateLimitAnswer:
+    """Return a limit with flat members too; the command line reads ``concurrency`` as a number."""
+    flat: Members = {"waiting": members["waiting_count"], **_flat_rate(members)}
+    if "rate" in members:
+        flat["active"] = members["rate"]["current_count"]
+    if "override" in members:
+        flat["override"] = _flat_override(members["override"])
+    if "concurrency" in members:
+        concurrency = members["concurrency"]
+        flat |= {"active": concurrency["active"], "available": concurrency["available"]}
+        flat.setdefault("limit", concurrency["limit"])
+        if reader is Reader.CLI:
+            flat["concurrency"] = concurrency["limit"]
+    return beside(members, flat)
+
+
+def _flat_rate(policy: Mapping[str, object]) -> Members:
+    """Return the limit and the period of a rate, or of a throttle where there is no rate."""
+    rate = policy.get("rate") or policy.get("throttle")
+    return {name: rate[name] for name in ("limit", "period")} if isinstance(rate, dict) else {}
+
+
+def _flat_override(override: Mapping[str, JsonValue]) -> Members:
+    """Return an override with flat members too; ``limit`` may be the number of running jobs."""
+    flat = _flat_rate(override)
+    if not flat and "concurrency" in override:
+        flat["limit"] = override["concurrency"]
+    return {**override} | flat

@@ -17,20 +17,25 @@ from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.members import check_confirmed
 from ojs_aws.transport.http.negotiation import reader_of
-from ojs_aws.transport.http.pages import RequestedPage, read_mark, requested_page, write_mark
-from ojs_aws.transport.http.queries import members_of
-from ojs_aws.transport.http.queues import wire as shapes
-from ojs_aws.transport.http.queues.wire import read_new_queue, read_settings
+from ojs_aws.transport.http.queries import (
+    RequestedPage,
+    members_of,
+    read_mark,
+    requested_page,
+    write_mark,
+)
+from ojs_aws.transport.http.queues import serializers as shapes
+from ojs_aws.transport.http.queues.serializers import read_new_queue, read_settings
 from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.queues import answers
+    from ojs_aws.transport.http.queues import models
 
 _MARK: Final = "q:"
 _PURGED: Final = "p:"
 
 
-def list_queues(call: Call) -> Answer[answers.QueuesAnswer]:
+def list_queues(call: Call) -> Answer[models.QueuesAnswer]:
     """Return the queues by name; the cursor names the last one shown."""
     wanted = requested_page(call.request.query)
     shown, total, cursor = _page(call, wanted)
@@ -39,7 +44,7 @@ def list_queues(call: Call) -> Answer[answers.QueuesAnswer]:
     return Answer({"queues": queues, "pagination": pagination, "total": total})
 
 
-def list_queues_with_counts(call: Call) -> Answer[answers.CountedQueuesAnswer]:
+def list_queues_with_counts(call: Call) -> Answer[models.CountedQueuesAnswer]:
     """Return the queues by name, with the number of each one's jobs."""
     wanted = requested_page(call.request.query)
     shown, total, cursor = _page(call, wanted)
@@ -61,7 +66,7 @@ def _page(
     return shown, len(queues), mark
 
 
-def get_queue(call: Call) -> Answer[answers.QueueAnswer | answers.ConfiguredQueueAnswer]:
+def get_queue(call: Call) -> Answer[models.QueueAnswer | models.ConfiguredQueueAnswer]:
     """Return one queue, with the number of its jobs."""
     name = call.named("queue")
     if name == DEFAULT_POLICY:
@@ -74,18 +79,18 @@ def get_queue(call: Call) -> Answer[answers.QueueAnswer | answers.ConfiguredQueu
     return Answer(shapes.queue_answer(info, stats, configured, today, oldest))
 
 
-def queue_stats(call: Call) -> Answer[answers.QueueStatsAnswer]:
+def queue_stats(call: Call) -> Answer[models.QueueStatsAnswer]:
     """Return what a queue holds, and what it did in the last hour."""
     info = call.backend.queues.service.get(call.named("queue"))
     stats = call.backend.queues.statistics(info.name)
     return Answer(shapes.stats_answer(info, stats, reader_of(call.request)))
 
 
-def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
+def priority_stats(call: Call) -> Answer[models.PriorityStatsAnswer]:
     """Count the available jobs of a queue by priority (ojs-priority, section 10.3)."""
     info = call.backend.queues.service.get(call.named("queue"))
     counts, is_exact = call.backend.queues.statistics.priorities(info.name)
-    body: answers.PriorityStatsAnswer = {
+    body: models.PriorityStatsAnswer = {
         "queue": info.name,
         "counts_by_priority": {str(at): counts[at] for at in sorted(counts, reverse=True)},
         "distribution": [{"priority": at, "count": counts[at]} for at in sorted(counts)],
@@ -95,13 +100,13 @@ def priority_stats(call: Call) -> Answer[answers.PriorityStatsAnswer]:
     return Answer(body)
 
 
-def pause_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
+def pause_queue(call: Call) -> Answer[models.ChangedQueueAnswer]:
     """Stop fetches from a queue."""
     info = call.backend.queues.service.pause(call.named("queue"), call.actor)
     return Answer(shapes.changed_queue(info, reader=reader_of(call.request)))
 
 
-def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
+def resume_queue(call: Call) -> Answer[models.ChangedQueueAnswer]:
     """Let workers fetch from a queue again."""
     name = call.named("queue")
     at = call.backend.queues.config.resume(name, call.actor)
@@ -109,9 +114,9 @@ def resume_queue(call: Call) -> Answer[answers.ChangedQueueAnswer]:
     return Answer(shapes.changed_queue(info, at, reader))
 
 
-def purge_queue(call: Call) -> Answer[answers.PurgeAnswer]:
+def purge_queue(call: Call) -> Answer[models.PurgeAnswer]:
     """Purge the next jobs of a queue; ``next_cursor`` says that there may be more."""
-    from ojs_aws.transport.http.queues.bodies import PurgeBody  # pydantic
+    from ojs_aws.transport.http.queues.models import PurgeBody  # pydantic
 
     body = PurgeBody.model_validate(call.values())
     check_confirmed("A purge", is_confirmed=body.confirm or body.dry_run, has_dry_run=True)
@@ -153,7 +158,7 @@ def _queues(call: Call) -> tuple[list[QueueInfo], dict[str, QueueSettings]]:
     return [each for each in infos if each.name not in gone and caller.may_touch(each.name)], states
 
 
-def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
+def create_queue(call: Call) -> Answer[models.ConfiguredQueueAnswer]:
     """Create a queue; 409 if it exists."""
     name, config = read_new_queue(call.values())
     configured = call.backend.queues.config.create(name, config, call.actor)
@@ -161,12 +166,12 @@ def create_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     return Answer(shapes.configured_queue(configured), 201, location)
 
 
-def get_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
+def get_queue_config(call: Call) -> Answer[models.ConfiguredQueueAnswer]:
     """Return the settings that apply, and those that were set."""
     return Answer(shapes.configured_queue(call.backend.queues.config.get(call.named("queue"))))
 
 
-def change_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
+def change_queue_config(call: Call) -> Answer[models.ConfiguredQueueAnswer]:
     """Set what the body names: all of it, or nothing."""
     configured = call.backend.queues.config.change(
         call.named("queue"), read_settings(call.values()), call.actor
@@ -174,14 +179,14 @@ def change_queue_config(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
     return Answer(shapes.configured_queue(configured))
 
 
-def drain_queue(call: Call) -> Answer[answers.ConfiguredQueueAnswer]:
+def drain_queue(call: Call) -> Answer[models.ConfiguredQueueAnswer]:
     """Let a queue take no new jobs."""
     drained = call.backend.queues.config.drain(call.named("queue"), call.actor)
     return Answer(shapes.configured_queue(drained))
 
 
-def delete_queue(call: Call) -> Answer[answers.QueueDeletionAnswer]:
+def delete_queue(call: Call) -> Answer[models.QueueDeletionAnswer]:
     """Delete an empty queue; body or query name the strategy."""
     given = members_of(call.request.query) | call.values(optional=True)
     done = call.backend.queues.config.delete(call.named("queue"), given, call.actor)
-    return Answer(cast("answers.QueueDeletionAnswer", done))
+    return Answer(cast("models.QueueDeletionAnswer", done))

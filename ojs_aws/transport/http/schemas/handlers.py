@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from ojs_aws.domain.error_details import not_found
+from ojs_aws.domain.attributes import invalid, not_found
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.list_total import ListTotal
-from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, version_in_path
-from ojs_aws.services.schemas.registry import unknown_schema
+from ojs_aws.domain.schemas.schema import (
+    SchemaEntry,
+    SchemaName,
+    SchemaVersion,
+    check_schema_version,
+    version_in_path,
+)
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.services.schemas.registry import SchemaRegistration, unknown_schema
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
-from ojs_aws.transport.http.pages import read_mark, requested_page, write_mark
+from ojs_aws.transport.http.json_of import JsonOf, json_of
+from ojs_aws.transport.http.queries import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE, canonical_path
-from ojs_aws.transport.http.schemas import wire as shapes
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.schemas import answers
+    from ojs_aws.transport.http.models import Pagination
+    from ojs_aws.transport.http.schemas import models
+    from ojs_aws.transport.http.schemas.models import SchemaName as ShownName
 
 
 _ADMIN: Final = f"{BASE}/admin/"
 _MARK: Final = "s:"
 
 
-def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
+def list_schemas(call: Call) -> Answer[models.SchemasAnswer]:
     """Return all versions of all types, newest first within a type."""
     wanted = requested_page(call.request.query)
     there, view = call.backend.schemas.registry.everything(), call.request.caller.view
@@ -33,23 +45,23 @@ def list_schemas(call: Call) -> Answer[answers.SchemasAnswer]:
     shown = names[start + wanted.offset :][: wanted.limit]
     is_last = start + wanted.offset + len(shown) >= len(names)
     mark = write_mark(_MARK, "" if is_last or not shown else shown[-1].uri)
-    return Answer(shapes.schemas_answer(shown, wanted.pagination(ListTotal(len(names)), mark)))
+    return Answer(schemas_answer(shown, wanted.pagination(ListTotal(len(names)), mark)))
 
 
-def register_schema(call: Call) -> Answer[answers.SchemaAnswer]:
+def register_schema(call: Call) -> Answer[models.SchemaAnswer]:
     """Register a schema; an existing version cannot be registered again."""
-    entry = call.backend.schemas.registry.register(shapes.read_schema(call.members()), call.actor)
+    entry = call.backend.schemas.registry.register(read_schema(call.members()), call.actor)
     return Answer(_shown(call, entry), CREATED, _location(entry))
 
 
-def put_schema(call: Call) -> Answer[answers.SchemaAnswer]:
+def put_schema(call: Call) -> Answer[models.SchemaAnswer]:
     """Register the schema of a version (201); exactly the same again changes nothing (200)."""
-    wanted = shapes.read_put_schema(call.members(), call.named("type"), _version(call))
+    wanted = read_put_schema(call.members(), call.named("type"), _version(call))
     entry, is_new = call.backend.schemas.registry.put(wanted, call.actor)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
 
 
-def get_schema(call: Call) -> Answer[answers.SchemaAnswer]:
+def get_schema(call: Call) -> Answer[models.SchemaAnswer]:
     """Return the schema of a URI, or of a type's latest version."""
     name = call.named("name")
     registry = call.backend.schemas.registry
@@ -62,36 +74,32 @@ def get_schema(call: Call) -> Answer[answers.SchemaAnswer]:
     return Answer(_shown(call, entry))
 
 
-def get_schema_version(call: Call) -> Answer[answers.SchemaAnswer]:
+def get_schema_version(call: Call) -> Answer[models.SchemaAnswer]:
     """Return the schema of one version."""
     _check_type(call, call.named("type"))
     entry = call.backend.schemas.registry.version(call.named("type"), _version(call))
     return Answer(_shown(call, entry))
 
 
-def list_schema_versions(call: Call) -> Answer[answers.SchemaVersionsAnswer]:
+def list_schema_versions(call: Call) -> Answer[models.SchemaVersionsAnswer]:
     """Return the versions of a type, the newest first."""
     _check_type(call, call.named("type"))
-    return Answer(
-        shapes.versions_answer(call.backend.schemas.registry.versions(call.named("type")))
-    )
+    return Answer(versions_answer(call.backend.schemas.registry.versions(call.named("type"))))
 
 
-def delete_schema(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
+def delete_schema(call: Call) -> Answer[models.SchemaDeletedAnswer]:
     """Remove the schema of a URI."""
     name = call.named("name")
     if ":" not in name:
         hint = "DELETE /ojs/v1/schemas/<type>/<version> removes one version of a type."
         raise not_found("schema", name[:255], f"'{name[:200]}' is no URI of a schema.", hint)
-    return Answer(shapes.deleted_answer(call.backend.schemas.registry.delete_uri(name)))
+    return Answer(deleted_answer(call.backend.schemas.registry.delete_uri(name)))
 
 
-def delete_schema_version(call: Call) -> Answer[answers.SchemaDeletedAnswer]:
+def delete_schema_version(call: Call) -> Answer[models.SchemaDeletedAnswer]:
     """Remove one version."""
     return Answer(
-        shapes.deleted_answer(
-            call.backend.schemas.registry.delete(call.named("type"), _version(call))
-        )
+        deleted_answer(call.backend.schemas.registry.delete(call.named("type"), _version(call)))
     )
 
 
@@ -100,9 +108,9 @@ def _check_type(call: Call, job_type: str) -> None:
     call.request.caller.check_type(job_type)
 
 
-def _shown(call: Call, entry: SchemaEntry) -> answers.SchemaAnswer:
+def _shown(call: Call, entry: SchemaEntry) -> models.SchemaAnswer:
     is_admin = canonical_path(call.request.path).startswith(_ADMIN)
-    return shapes.schema_answer(entry, is_admin=is_admin)
+    return schema_answer(entry, is_admin=is_admin)
 
 
 def _location(entry: SchemaEntry) -> dict[str, str]:
@@ -111,3 +119,86 @@ def _location(entry: SchemaEntry) -> dict[str, str]:
 
 def _version(call: Call) -> SchemaVersion:
     return version_in_path(call.named("version"))
+
+
+def read_schema(members: Mapping[str, Member]) -> SchemaRegistration:
+    """Return the registration in a body."""
+    schema = _given(members, "schema", "args_schema")
+    return SchemaRegistration(
+        type=_value(members, "type", "job_type"),
+        version=_value(members, "version"),
+        uri=_value(members, "uri"),
+        schema=None if schema is None else schema.value,
+        text=RawJson("null") if schema is None else schema.raw,
+    )
+
+
+def read_put_schema(
+    members: Mapping[str, Member], job_type: str, version: SchemaVersion
+) -> SchemaRegistration:
+    """Return the registration in a body whose path names the type and the version.
+
+    :raises InvalidRequestError: the body names others.
+    """
+    wanted = read_schema(members)
+    if wanted.type not in (None, job_type):
+        raise invalid("type", f"'{job_type}', as the path says", wanted.type)
+    if wanted.version is not None:
+        same = str(check_schema_version(wanted.version)) == str(version)
+        if not same:
+            raise invalid("version", f"'{version}', as the path says", wanted.version)
+    return SchemaRegistration(
+        type=job_type,
+        version=version if wanted.version is None else wanted.version,
+        uri=wanted.uri,
+        schema=wanted.schema,
+        text=wanted.text,
+    )
+
+
+def _given(members: Mapping[str, Member], *names: str) -> Member | None:
+    found = (members[name] for name in names if name in members)
+    return next((member for member in found if member.value is not None), None)
+
+
+def _value(members: Mapping[str, Member], *names: str) -> JsonValue:
+    member = _given(members, *names)
+    return None if member is None else member.value
+
+
+def described(name: SchemaName) -> ShownName:
+    """Return a version without its schema."""
+    return {
+        "uri": name.uri,
+        "type": name.type,
+        "job_type": name.type,
+        "version": name.version,
+        "created_at": format_instant(name.created_at),
+    }
+
+
+def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> models.SchemaAnswer:
+    """Return one schema: in the wrapper of the binding, or as the admin API shows it."""
+    named = described(entry)
+    record: models.SchemaRecord = {**named, "schema": JsonOf(entry.schema)}
+    return {**named, "schema": record["schema"] if is_admin else json_of(record)}
+
+
+def versions_answer(names: Sequence[SchemaName]) -> models.SchemaVersionsAnswer:
+    """Return the versions of a type, the newest first."""
+    versions = [described(name) for name in names]
+    for position, version in enumerate(versions):
+        version["is_latest"] = position == 0
+    job_type = names[0].type
+    return {"type": job_type, "job_type": job_type, "versions": versions, "count": len(versions)}
+
+
+def schemas_answer(names: Sequence[SchemaName], pagination: Pagination) -> models.SchemasAnswer:
+    """Return a page of all versions."""
+    items = json_of([described(name) for name in names])
+    return {"schemas": items, "items": items, "pagination": pagination}
+
+
+def deleted_answer(name: SchemaName) -> models.SchemaDeletedAnswer:
+    """Return what was removed."""
+    return {"deleted": True, **described(name)}

@@ -16,10 +16,17 @@ from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
 from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.members import flag_in
 from ojs_aws.transport.http.negotiation import Reader, reader_of
-from ojs_aws.transport.http.pages import further, read_mark, write_mark
-from ojs_aws.transport.http.queries import boolean_of, instant_or_age, number_of, text_of
-from ojs_aws.transport.http.queues.wire import times_members
-from ojs_aws.transport.http.system.wire import (
+from ojs_aws.transport.http.queries import (
+    boolean_of,
+    further,
+    instant_or_age,
+    number_of,
+    read_mark,
+    text_of,
+    write_mark,
+)
+from ojs_aws.transport.http.queues.serializers import times_members
+from ojs_aws.transport.http.system.serializers import (
     MAX_QUEUES,
     bottlenecks,
     for_reader,
@@ -31,7 +38,7 @@ from ojs_aws.transport.http.system.wire import (
 )
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.system import answers
+    from ojs_aws.transport.http.system import models
 
 SHOWN: Final = frozenset(
     {
@@ -67,7 +74,7 @@ SHOWN: Final = frozenset(
 here, are not shown."""
 
 
-def show_stats(call: Call) -> Answer[answers.TotalsAnswer]:
+def show_stats(call: Call) -> Answer[models.TotalsAnswer]:
     """Return what all queues hold together (section 10.1), or what one holds."""
     query, reader = call.request.query, reader_of(call.request)
     caller = call.request.caller
@@ -78,7 +85,7 @@ def show_stats(call: Call) -> Answer[answers.TotalsAnswer]:
     return Answer(for_reader(stats_members(call, totals), reader))
 
 
-def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
+def stats_members(call: Call, totals: Totals) -> models.TotalsAnswer:
     """Return statistics under the names of the documents."""
     workers = call.backend.workers.service.list(1, view=call.request.caller.view)
     now = call.backend.clock.now()
@@ -98,12 +105,12 @@ def stats_members(call: Call, totals: Totals) -> answers.TotalsAnswer:
     }
 
 
-def show_overview(call: Call) -> Answer[answers.OverviewAnswer]:
+def show_overview(call: Call) -> Answer[models.OverviewAnswer]:
     """Return what a page of operators shows first (an extension), in a few calls for any queues."""
     totals = call.backend.statistics.totals(sees=call.request.caller.may_touch)
     last = call.backend.ports.queues.last_tick()
     oldest = {} if last is None else still_waiting(totals, last.oldest)
-    body: answers.OverviewAnswer = {
+    body: models.OverviewAnswer = {
         "totals": stats_members(call, totals),
         "queues": overview_queues(totals, oldest),
         "has_more": len(totals.by_queue) > MAX_QUEUES,
@@ -119,11 +126,11 @@ def show_overview(call: Call) -> Answer[answers.OverviewAnswer]:
     return Answer(body)
 
 
-def show_findings(call: Call) -> Answer[answers.FindingsAnswer]:
+def show_findings(call: Call) -> Answer[models.FindingsAnswer]:
     """Return what needs attention (an extension); a bound caller sees that of its own queues."""
     caller = call.request.caller
     report = call.backend.findings(caller.may_touch if caller.is_bound else None)
-    found: list[answers.FoundProblem] = [
+    found: list[models.FoundProblem] = [
         {
             "code": each.code,
             "severity": each.severity,
@@ -134,13 +141,13 @@ def show_findings(call: Call) -> Answer[answers.FindingsAnswer]:
         }
         for each in report.findings
     ]
-    checks: list[answers.Check] = [
+    checks: list[models.Check] = [
         {"name": name, "message": message} for name, message in report.checks.items()
     ]
     return Answer({"as_of": format_instant(report.at), "findings": found, "checks": checks})
 
 
-def show_errors(call: Call) -> Answer[answers.ErrorsAnswer]:
+def show_errors(call: Call) -> Answer[models.ErrorsAnswer]:
     """Return failures by error (an extension); a caller bound to queues sees those of its own."""
     query, now = call.request.query, call.backend.clock.now()
     queue, since = text_of(query, "queue"), text_of(query, "since_time")
@@ -150,7 +157,7 @@ def show_errors(call: Call) -> Answer[answers.ErrorsAnswer]:
         call.request.caller.may_touch,
     )
     limit = number_of(query, "limit")
-    groups: list[answers.ErrorGroup] = [
+    groups: list[models.ErrorGroup] = [
         {
             "type": each.group.type,
             "message": each.group.message,
@@ -163,7 +170,7 @@ def show_errors(call: Call) -> Answer[answers.ErrorsAnswer]:
         }
         for each in report.groups[:limit]
     ]
-    body: answers.ErrorsAnswer = {
+    body: models.ErrorsAnswer = {
         "since": format_instant(report.since),
         "until": format_instant(report.until),
         "groups": groups,
@@ -188,7 +195,7 @@ def show_gauges(call: Call) -> Answer[str]:
     return Answer(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def show_stats_history(call: Call) -> Answer[answers.HistoryAnswer]:
+def show_stats_history(call: Call) -> Answer[models.HistoryAnswer]:
     """Return what was done in each period (section 10.2) of the last month."""
     query = call.request.query
     period = text_of(query, "period") or "5m"
@@ -205,7 +212,7 @@ def show_stats_history(call: Call) -> Answer[answers.HistoryAnswer]:
     return Answer({"period": period, "data": data, "data_points": data})
 
 
-def _point(point: Point) -> answers.HistoryPoint:
+def _point(point: Point) -> models.HistoryPoint:
     tally = point.tally
     completed, failed = tally.counts[TallyKind.COMPLETED], tally.counts[TallyKind.FAILED]
     return {
@@ -225,7 +232,7 @@ def _point(point: Point) -> answers.HistoryPoint:
     }
 
 
-def show_config(call: Call) -> Answer[answers.ConfigAnswer]:
+def show_config(call: Call) -> Answer[models.ConfigAnswer]:
     """Return the backend's settings (section 12.2): no names of resources, no secrets."""
     settings = call.backend.settings
     shown: dict[str, JsonValue] = {
@@ -233,7 +240,7 @@ def show_config(call: Call) -> Answer[answers.ConfigAnswer]:
         for each in fields(Settings)
         if each.name in SHOWN
     }
-    body: answers.ConfigAnswer = {
+    body: models.ConfigAnswer = {
         "implementation": {"name": "ojs-aws", "version": __version__},
         "specversion": OJS_VERSION,
         "settings": shown,
@@ -253,7 +260,7 @@ def _plain(value: object) -> JsonValue:
 _MARK: Final = "r:"
 
 
-def repair(call: Call) -> Answer[answers.RepairAnswer]:
+def repair(call: Call) -> Answer[models.RepairAnswer]:
     """Do the next part of a repair, or only count what it would do."""
     values = call.values(optional=True)
     is_dry, cursor = flag_in(values, "dry_run"), values.get("cursor") or ""
@@ -262,7 +269,7 @@ def repair(call: Call) -> Answer[answers.RepairAnswer]:
     report = call.backend.upkeep.repair(read_mark(_MARK, cursor), is_dry=is_dry)
     if not is_dry:
         call.backend.audit("repair", {"queues": [*report.queues]}, call.actor)
-    body: answers.RepairAnswer = {
+    body: models.RepairAnswer = {
         "dry_run": is_dry,
         "queues": [*report.queues],
         "ready": report.ready,

@@ -13,24 +13,24 @@ from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.answers import JsonObject
-    from ojs_aws.transport.http.system import answers
+    from ojs_aws.transport.http.models import JsonObject
+    from ojs_aws.transport.http.system import models
 
 
-def manifest(call: Call) -> Answer[answers.ManifestAnswer]:
+def manifest(call: Call) -> Answer[models.ManifestAnswer]:
     """Return the conformance manifest (HTTP binding, section 21)."""
     from ojs_aws.transport.http.system.manifest import manifest_of  # rarely asked for
 
     return Answer(manifest_of(call.backend.settings, call.request))
 
 
-def health(call: Call) -> Answer[answers.HealthAnswer]:
+def health(call: Call) -> Answer[models.HealthAnswer]:
     """Return whether the table answers: 200, or 503 when it does not (section 8.1).
 
     What is read is the end of the last sweep, which is shown too.
     """
     begun = time.perf_counter()
-    table: answers.TableHealth = {"status": "ok"}
+    table: models.TableHealth = {"status": "ok"}
     last = None
     try:
         last = call.backend.ports.queues.last_tick()
@@ -38,14 +38,14 @@ def health(call: Call) -> Answer[answers.HealthAnswer]:
         table = {"status": "unhealthy", "error": problem.message}
     latency_ms = round((time.perf_counter() - begun) * 1000)
     is_well = table["status"] == "ok"
-    answer: answers.HealthAnswer = {
+    answer: models.HealthAnswer = {
         "status": "ok" if is_well else "degraded",
         "version": OJS_VERSION,
         "uptime_seconds": _uptime_s(call),
         "backend": {"type": "dynamodb", **table, "latency_ms": latency_ms},
     }
     if last is not None:
-        from ojs_aws.transport.http.system.wire import sweep_health
+        from ojs_aws.transport.http.system.serializers import sweep_health
 
         answer["sweep"] = sweep_health(last, call.backend.clock.now())
     return Answer(answer, 200 if is_well else UNAVAILABLE)
@@ -55,7 +55,7 @@ def _uptime_s(call: Call) -> int:
     return max(0, (call.backend.clock.now() - call.server.started_at) // 1000)
 
 
-def whoami(call: Call) -> Answer[answers.CallerAnswer]:
+def whoami(call: Call) -> Answer[models.CallerAnswer]:
     """Return what the server knows of the caller (an extension)."""
     caller = call.request.caller
     return Answer(
@@ -92,7 +92,7 @@ def show_metrics(call: Call) -> Answer[str]:
     caller.check(Permission.INSPECT, "show_metrics")
     caller.check_untyped("show_metrics")
     from ojs_aws.transport.http.system.admin_handlers import stats_members  # rare
-    from ojs_aws.transport.http.system.wire import metrics_answer  # rare
+    from ojs_aws.transport.http.system.serializers import metrics_answer  # rare
 
     totals = call.backend.statistics.totals(sees=caller.may_touch)
     body = stats_members(call, totals)

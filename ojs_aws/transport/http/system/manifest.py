@@ -14,7 +14,7 @@ from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.transport.http.system.answers import ManifestAnswer
+    from ojs_aws.transport.http.system.models import ManifestAnswer
 
 CONFORMANCE_LEVEL: Final = 4
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.actor import change_number, read_actor
-from ojs_aws.domain.attributes import check_queue, invalid
-from ojs_aws.domain.error_details import field_error
+from ojs_aws.domain.attributes import check_queue, field_error, invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant, format_instant
@@ -25,16 +24,16 @@ from ojs_aws.services.workers.service import (
 from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call
 from ojs_aws.transport.http.json_of import beside, json_of
 from ojs_aws.transport.http.negotiation import is_browser
-from ojs_aws.transport.http.pages import further, read_mark, requested_page, write_mark
+from ojs_aws.transport.http.queries import further, read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.workers import answers
+    from ojs_aws.transport.http.workers import models
 
 MAX_WORKER_ID: Final = 256
 _MARK: Final = "w:"
 
 
-def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
+def list_workers(call: Call) -> Answer[models.WorkersAnswer]:
     """Return the workers by id, and how many are in each state."""
     wanted = requested_page(call.request.query)
     now = call.backend.clock.now()
@@ -48,19 +47,17 @@ def list_workers(call: Call) -> Answer[answers.WorkersAnswer]:
     cursor = write_mark(_MARK, page.cursor)
     total = page.summary["total"]
     kind = TotalKind.EXACT if page.is_exact else TotalKind.AT_LEAST
-    body: answers.WorkersAnswer = {
+    body: models.WorkersAnswer = {
         "items": items,
         "workers": items,
-        "summary": {**cast("answers.WorkerSummary", page.summary), "is_exact": page.is_exact},
+        "summary": {**cast("models.WorkerSummary", page.summary), "is_exact": page.is_exact},
         "pagination": wanted.pagination(ListTotal(total, kind), cursor),
         "total": total,
     }
     return Answer(body)
 
 
-def _rendered(
-    call: Call, worker: WorkerInfo, now: Instant, *, names_others: bool
-) -> answers.Worker:
+def _rendered(call: Call, worker: WorkerInfo, now: Instant, *, names_others: bool) -> models.Worker:
     """Return a worker with what it last reported of itself (section 9.1).
 
     Its state and its queues fit the schema of the worker's information: the state is what it
@@ -69,12 +66,12 @@ def _rendered(
 
     :param names_others: also who directed it last, and when.
     """
-    shown: answers.Worker = {
+    shown: models.Worker = {
         "id": worker.id,
         "worker_id": worker.id,
-        "state": cast("answers.DirectiveName", worker.state),
+        "state": cast("models.DirectiveName", worker.state),
         "stale": state_of(worker, now) == STALE,
-        "directive": cast("answers.DirectiveName", worker.directive),
+        "directive": cast("models.DirectiveName", worker.directive),
         "active_jobs": worker.active_jobs,
         "active_job_ids": [*worker.job_ids],
         "last_heartbeat_at": format_instant(worker.last_seen),
@@ -95,7 +92,7 @@ def _rendered(
     return beside(shown, about)
 
 
-def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
+def get_worker(call: Call) -> Answer[models.WorkerAnswer]:
     """Return one worker, with the jobs that it last reported."""
     found = call.backend.workers.service.get(_worker_id(call), call.request.caller.view)
     names_others = not call.request.caller.is_bound
@@ -103,7 +100,7 @@ def get_worker(call: Call) -> Answer[answers.WorkerAnswer]:
     return Answer({"worker": worker, **worker})
 
 
-def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
+def get_worker_health(call: Call) -> Answer[models.WorkerHealthAnswer]:
     """Return whether a worker takes jobs: 200, or 503 while it drains or is silent.
 
     Its state is shown as it said it: ``drain``, ``draining`` or ``shutting_down`` for ``quiet``.
@@ -116,11 +113,11 @@ def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
     now = call.backend.clock.now()
     is_stale = state_of(worker, now) == STALE
     state = STALE if is_stale else worker.drain_word or worker.state
-    body: answers.WorkerHealthAnswer = {
+    body: models.WorkerHealthAnswer = {
         "status": "stale" if is_stale else "draining" if worker.is_draining else "ok",
         "worker_id": worker.id,
-        "state": cast("answers.WorkerState", state),
-        "directive": cast("answers.DirectiveName", worker.directive),
+        "state": cast("models.WorkerState", state),
+        "directive": cast("models.DirectiveName", worker.directive),
         "draining": worker.is_draining,
         "active_jobs": worker.active_jobs,
         "last_heartbeat_at": format_instant(worker.last_seen),
@@ -128,22 +125,22 @@ def get_worker_health(call: Call) -> Answer[answers.WorkerHealthAnswer]:
     return Answer(body, 200 if body["status"] == "ok" else UNAVAILABLE)
 
 
-def quiet_worker(call: Call) -> Answer[answers.WorkerAnswer]:
+def quiet_worker(call: Call) -> Answer[models.WorkerAnswer]:
     """Let a worker finish its jobs and fetch no more."""
     return _direct(call, Directive.QUIET)
 
 
-def terminate_worker(call: Call) -> Answer[answers.WorkerAnswer]:
+def terminate_worker(call: Call) -> Answer[models.WorkerAnswer]:
     """Ask a worker to end within its grace period."""
     return _direct(call, Directive.TERMINATE)
 
 
-def resume_worker(call: Call) -> Answer[answers.WorkerAnswer]:
+def resume_worker(call: Call) -> Answer[models.WorkerAnswer]:
     """Let a quiet worker fetch again."""
     return _direct(call, Directive.RUNNING)
 
 
-def _direct(call: Call, directive: Directive) -> Answer[answers.WorkerAnswer]:
+def _direct(call: Call, directive: Directive) -> Answer[models.WorkerAnswer]:
     worker = call.backend.workers.service.direct(_worker_id(call), directive, call.actor)
     # The item of before the change: who directed it then is not who does it now.
     shown = _rendered(call, worker, call.backend.clock.now(), names_others=False)
@@ -152,29 +149,29 @@ def _direct(call: Call, directive: Directive) -> Answer[answers.WorkerAnswer]:
     return Answer({"worker": shown, **shown})
 
 
-def quiet_workers(call: Call) -> Answer[answers.DirectedAnswer]:
+def quiet_workers(call: Call) -> Answer[models.DirectedAnswer]:
     """Quiet the selected workers."""
     return _direct_all(call, Directive.QUIET)
 
 
-def terminate_workers(call: Call) -> Answer[answers.DirectedAnswer]:
+def terminate_workers(call: Call) -> Answer[models.DirectedAnswer]:
     """Terminate the selected workers."""
     return _direct_all(call, Directive.TERMINATE)
 
 
-def resume_workers(call: Call) -> Answer[answers.DirectedAnswer]:
+def resume_workers(call: Call) -> Answer[models.DirectedAnswer]:
     """Resume the selected workers."""
     return _direct_all(call, Directive.RUNNING)
 
 
-def _direct_all(call: Call, directive: Directive) -> Answer[answers.DirectedAnswer]:
+def _direct_all(call: Call, directive: Directive) -> Answer[models.DirectedAnswer]:
     values = call.values(optional=True)
     return direct_chosen(call, directive, values)
 
 
 def direct_chosen(
     call: Call, directive: Directive, values: Mapping[str, JsonValue]
-) -> Answer[answers.DirectedAnswer]:
+) -> Answer[models.DirectedAnswer]:
     """Direct the workers of a queue, with a label, or all of them; one must be given."""
     queue, label = values.get("queue"), values.get("label")
     cursor = values.get("cursor") or ""
@@ -191,7 +188,7 @@ def direct_chosen(
     done = call.backend.workers.service.direct_all(
         selection, directive, read_mark(_MARK, cursor), call.actor
     )
-    body: answers.DirectedAnswer = {
+    body: models.DirectedAnswer = {
         "directive": directive.value,
         "updated": len(done.directed),
         "workers": [*done.directed],
@@ -201,7 +198,7 @@ def direct_chosen(
     return Answer(body)
 
 
-def deregister_worker(call: Call) -> Answer[answers.WorkerDeletedAnswer]:
+def deregister_worker(call: Call) -> Answer[models.WorkerDeletedAnswer]:
     """Remove a worker that missed its heartbeats."""
     worker_id = _worker_id(call)
     jobs = call.backend.workers.service.deregister(worker_id)

@@ -9,13 +9,12 @@ from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.transport.http.authorization import bind_jobs, check_workflow
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job
-from ojs_aws.transport.http.pages import requested_page
-from ojs_aws.transport.http.queries import number_of, text_of
+from ojs_aws.transport.http.queries import number_of, requested_page, text_of
 from ojs_aws.transport.http.routes import BASE
-from ojs_aws.transport.http.workflows.wire import workflow_answer, workflows_answer
+from ojs_aws.transport.http.workflows.serializers import workflow_answer, workflows_answer
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.workflows.answers import WorkflowAnswer, WorkflowsAnswer
+    from ojs_aws.transport.http.workflows.models import WorkflowAnswer, WorkflowsAnswer
 
 
 def create_workflow(call: Call) -> Answer[WorkflowAnswer]:

@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.client import ApiKey, Client, SigV4, SyncClient
 from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.requests import RouteRequest
-from ojs_aws.domain.access_errors import (
+from ojs_aws.domain.access import (
     PermissionDeniedError,
     TokenExpiredError,
     UnauthenticatedError,

@@ -8,7 +8,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.config_changes import changed_members
 from ojs_aws.domain.queues.setting_rows import RETENTION, SETTINGS, SettingRow
-from ojs_aws.transport.http.queues.bodies import QueueConfigBody
+from ojs_aws.transport.http.queues.models import QueueConfigBody
 
 BOUNDED = [row for row in SETTINGS.values() if row.doc and row.kind is int and row.most]
 

@@ -16,13 +16,14 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.job_metrics import (
+    MAX_NAMES,
     JobMetrics,
     MeasuredByQueue,
     MeasuredByType,
+    MetricNames,
     measure_in_log,
     measured,
 )
-from ojs_aws.transport.events.metric_names import MAX_NAMES, MetricNames
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import measure_ages
 from tests.api import Api

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain import access_errors, errors
+from ojs_aws.domain import access, errors
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.transport.http.routes import ROUTES, Route
 from tests.api import Api
@@ -21,7 +21,7 @@ def kinds(kind: type[OjsError] = OjsError) -> Iterator[type[OjsError]]:
     """All errors of the catalogue."""
     yield kind
     for child in kind.__subclasses__():
-        if child.__module__ in {errors.__name__, access_errors.__name__}:
+        if child.__module__ in {errors.__name__, access.__name__}:
             yield from kinds(child)
 
 

@@ -11,8 +11,8 @@ from typing_extensions import is_typeddict
 
 from ojs_aws.domain import attributes as rules
 from ojs_aws.domain.retry import MAX_ATTEMPTS
-from ojs_aws.transport.http.answers import JsonObject
-from ojs_aws.transport.http.jobs.bodies import PushBody
+from ojs_aws.transport.http.jobs.requests import PushBody
+from ojs_aws.transport.http.models import JsonObject
 from ojs_aws.transport.http.openapi import (
     answer_schemas,
     answer_type,
@@ -114,8 +114,8 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
         "from ojs_aws.transport.http.routes import Group, import_main_handlers\n"
         "[import_main_handlers(group) for group in Group]\n"
         "print([n for n in ('pydantic', 'isodate', 'boto3', 'httpx', 'email.parser', "
-        "'ojs_aws.transport.http.answers', 'ojs_aws.transport.http.bodies', "
-        "'ojs_aws.transport.http.jobs.answers', 'ojs_aws.transport.http.openapi', "
+        "'ojs_aws.transport.http.models', 'ojs_aws.transport.http.models', "
+        "'ojs_aws.transport.http.jobs.models', 'ojs_aws.transport.http.openapi', "
         "'ojs_aws.transport.http.test_aids') if n in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

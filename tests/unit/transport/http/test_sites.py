@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.access_errors import PermissionDeniedError
+from ojs_aws.domain.access import PermissionDeniedError
 from ojs_aws.transport.http.routes import ROUTES
 from ojs_aws.transport.http.sites import check_host
 from tests.api import Api
