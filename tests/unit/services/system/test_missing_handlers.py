@@ -14,14 +14,16 @@ from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 
 
-def discard(world: World, kind: str, error_type: str = "NoHandlerRegistered") -> str:
+def discard(
+    world: World, kind: str, error_type: str = "NoHandlerRegistered", lacks: str = "handler"
+) -> str:
     """Push a job, whose worker discards it."""
     pushed(world.backend, kind)
     (before,) = fetched(world.backend, worker_id="w")
     error: dict[str, JsonValue] = {
         "type": error_type,
         "code": "handler_error",
-        "message": f"No handler is registered for '{kind}'.",
+        "message": f"No {lacks} is registered for '{kind}'.",
         "retryable": False,
     }
     after = world.backend.jobs.fail(before.id, "w", parse_object(encode(error)))
@@ -57,8 +59,8 @@ def test_jobs_that_failed_otherwise_are_no_such_finding(world: World, kind: str)
 
 
 def test_the_newest_of_several_failures_says_how_long_ago_that_was(world: World) -> None:
-    """Types that fail are groups of their own."""
-    discard(world, "report.new")
+    """Workers of two releases have other messages, which are groups of their own."""
+    discard(world, "report.new", lacks="function")
     world.clock.advance(s=600)
     discard(world, "report.newer")
     world.clock.advance(s=60)

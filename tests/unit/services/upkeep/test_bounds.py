@@ -330,6 +330,26 @@ def test_an_export_writes_what_there_is_time_for(
     assert len(files) == written
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_job_is_exported_without_documents_that_went_with_it(*, is_there: bool) -> None:
+    """As long as it is there, the export fails and comes again."""
+    (job,) = ended_jobs("a")
+    files: list[str] = []
+
+    def fail(_: JobRecord) -> JobRecord:
+        raise BackendError("down")
+
+    store = SimpleNamespace(fill=fail, load=lambda _: job if is_there else None)
+    export = Export(lambda _, text: files.append(text), cast("Any", store))
+    if is_there:
+        with pytest.raises(BackendError):
+            export([job])
+        assert files == []
+    else:
+        assert export([job]) == Exported(1, 1)
+        assert job.id in files[0]
+
+
 @pytest.mark.parametrize("goes_with_stack", [True, False])
 def test_only_a_bucket_that_goes_with_its_stack_is_emptied(goes_with_stack: bool) -> None:
     buckets = SimpleNamespace(
