@@ -21,7 +21,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
     "sphinx_design",
-    "sphinxcontrib.mermaid",
     "_extensions.search_index",
     "_extensions.tables",
 ]
@@ -60,7 +59,6 @@ copybutton_prompt_text = "$ "
 copybutton_exclude = ".linenos, .gp"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
-myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "signature"
