@@ -42,7 +42,7 @@ from benchmarks.capacity_model import (
     running,
 )
 from benchmarks.hot_keys import Life, Writes, observe
-from benchmarks.pages import CAPACITY, PageTable
+from benchmarks.pages import PageTable
 from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.queues.totals import totals_key
 from ojs_aws.local.aws import REGION
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--server", type=float, action="append", help="$ a month of a server; repeatable"
     )
-    parser.add_argument("--docs", action="store_true", help="write the tables of docs/capacity.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/capacity*.md")
     given = parser.parse_args(arguments)
     os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "ERROR")
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for table in tables(counted, loads, given.server or SERVERS):
         show_table(f"capacity-{table.name}", title, table.columns, table.rows, console)
         if given.docs:
-            CAPACITY.write_text(table.put_into(CAPACITY.read_text("utf-8")), "utf-8")
+            table.write()
     return 0
 
 

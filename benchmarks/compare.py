@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from benchmarks.local_server import ROOT
-from benchmarks.pages import COSTS, PageTable
+from benchmarks.pages import PLOTS, PageTable
 from benchmarks.plots import logarithmic, reproducible
 from benchmarks.results import FOLDER, draw, show_table
 from ojs_aws.pricing import (
@@ -32,7 +31,6 @@ from ojs_aws.pricing import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PLOTS: Final = ROOT / "docs" / "plots"
 NAME: Final = "cost-comparison"
 JOB_MS: Final = 100.0
 MONTHLY: Final = (0, 100_000, 1_000_000, 10_000_000, 100_000_000)
@@ -100,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for table in tables():
         show_table(table.name, title, table.columns, table.rows, console)
         if is_for_docs:
-            COSTS.write_text(table.put_into(COSTS.read_text("utf-8")), "utf-8")
+            table.write()
     draw(NAME, figure(), console, PLOTS if is_for_docs else FOLDER)
     console.print("Assumed: " + "; ".join(COMPARED) + ".")
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from benchmarks.local_server import ROOT
 
-COSTS: Final = ROOT / "docs" / "costs.md"
-CAPACITY: Final = ROOT / "docs" / "capacity.md"
+DOCS: Final = ROOT / "docs"
+PLOTS: Final = DOCS / "plots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +36,14 @@ class PageTable:
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
         table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
         return f"{before}{mark}\n{table}\n\n{closing}{after}"
+
+    def write(self) -> None:
+        """Put this table into the page of docs that has its marks.
+
+        :raises ValueError: no page has them, or more than one.
+        """
+        begin = f"<!-- table: {self.name} -->\n"
+        found = [page for page in DOCS.glob("*.md") if begin in page.read_text("utf-8")]
+        if len(found) != 1:
+            raise ValueError(f"{len(found)} pages of docs have {begin.strip()}; one must.")
+        found[0].write_text(self.put_into(found[0].read_text("utf-8")), "utf-8")

@@ -16,7 +16,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks.pages import COSTS, PageTable
+from benchmarks.pages import PageTable
 from benchmarks.results import show_table
 from ojs_aws.pricing import (
     ASSUMPTIONS,
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         title = TITLES[table.name]
         show_table(f"paths-{table.name}", title, table.columns, table.rows, console)
         if is_for_docs:
-            COSTS.write_text(table.put_into(COSTS.read_text("utf-8")), "utf-8")
+            table.write()
     console.print("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
 
 

@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
     "sphinx_design",
+    "_extensions.moved_pages",
     "_extensions.search_index",
     "_extensions.tables",
 ]
@@ -55,6 +56,8 @@ html_use_index = False
 html_domain_indices = False
 # Where a page is edited, such as `https://host/owner/ojs-aws/edit/main/docs/{}`.
 html_context = {"source_edit_template": os.environ.get("OJS_DOCS_EDIT_URL")}
+# Pages that are gone, and what replaces them. Sections that moved are in _static/moved.js.
+moved_pages = {"reference/scope": "not-there#parts-of-the-specification"}
 copybutton_prompt_text = "$ "
 copybutton_exclude = ".linenos, .gp"
 

@@ -79,7 +79,7 @@ class ChangeStream(Construct):
             self,
             "Alarm",
             "Changes were given up: their events are missing.",
-            "events-were-given-up",
+            "operations-platform.md#events-were-given-up",
             self.failures.metric_approximate_number_of_messages_visible(
                 period=minute, statistic="Maximum"
             ),
@@ -88,14 +88,14 @@ class ChangeStream(Construct):
             self,
             "SetAside",
             "Changes were set aside: their events are not published.",
-            "events-were-set-aside",
+            "operations-platform.md#events-were-set-aside",
             own_metric(SET_ASIDE_METRIC, props.function, "Sum", minute),
         )
         self.late = alarm(
             self,
             "Late",
             "Events come late: the stream function fails, or cannot keep up.",
-            "events-come-late",
+            "operations-platform.md#events-come-late",
             props.function.metric("IteratorAge", statistic="Maximum", period=minute),
             props.late_minutes * 60_000,
         )

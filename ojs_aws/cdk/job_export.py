@@ -115,7 +115,7 @@ class JobExport(Construct):
             self,
             "Late",
             "The export is behind.",
-            "the-export-is-late",
+            "operations-platform.md#the-export-is-late",
             props.function.metric("IteratorAge", statistic="Maximum", period=Duration.minutes(5)),
             30 * 60_000,
         )
@@ -123,7 +123,7 @@ class JobExport(Construct):
             self,
             "LeftOut",
             "Jobs were left out of the export.",
-            "jobs-were-left-out-of-the-export",
+            "operations-platform.md#jobs-were-left-out-of-the-export",
             own_metric(LEFT_OUT_METRIC, props.function, "Sum", Duration.minutes(5)),
         )
 

@@ -92,7 +92,7 @@ class TickSchedule(Construct):
             self,
             "Late",
             "Due jobs had no message in time, or the sweep does not run.",
-            "the-sweep-is-late",
+            "operations.md#the-sweep-is-late",
             metric(LAG_METRIC),
             props.late_minutes * 60_000,
             periods=LATE_TICKS,
@@ -103,7 +103,7 @@ class TickSchedule(Construct):
             self,
             "Left",
             "Sweeps leave queues undone: for errors, or for want of time.",
-            "the-sweep-leaves-queues-undone",
+            "operations.md#the-sweep-leaves-queues-undone",
             metric(LEFT_METRIC),
             periods=LEFT_TICKS,
         )
@@ -111,7 +111,7 @@ class TickSchedule(Construct):
             self,
             "Unread",
             "Changes of the table are not read, or very late: there are no events.",
-            "events-come-late",
+            "operations-platform.md#events-come-late",
             metric(EVENTS_LAG_METRIC),
             props.unread_minutes * 60_000,
             periods=LATE_TICKS,
@@ -121,7 +121,7 @@ class TickSchedule(Construct):
             self,
             "Lost",
             "A large batch was given up: some of its jobs are lost.",
-            "a-batch-was-given-up",
+            "operations.md#a-batch-was-given-up",
             metric(LOST_METRIC),
         )
         self.many_queues = (
@@ -131,7 +131,7 @@ class TickSchedule(Construct):
                 self,
                 "ManyQueues",
                 "Nearly as many undeclared queues were made as there may be.",
-                "too-many-queues",
+                "operations.md#too-many-queues",
                 metric(UNDECLARED_METRIC),
                 max(1, props.most_undeclared * 8 // 10),
             )
@@ -182,7 +182,7 @@ class CronWakeUps(Construct):
             self,
             "Unheard",
             "Alarms of cron jobs do not reach the tick function.",
-            "cron-alarms-are-not-heard",
+            "operations.md#cron-alarms-are-not-heard",
             self.dead_letters.metric_approximate_number_of_messages_visible(
                 period=Duration.minutes(5), statistic="Maximum"
             ),

@@ -42,7 +42,10 @@ from ojs_aws.pricing import MONTH_S, PRICES
 
 pytestmark = pytest.mark.moto
 
-PAGE: Final = (Path(__file__).resolve().parents[2] / "docs" / "capacity.md").read_text("utf-8")
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+PAGE: Final = "\n".join(
+    (DOCS / name).read_text("utf-8") for name in ("capacity.md", "capacity-large.md")
+)
 SENTENCES: Final = re.sub(r"\s+", " ", PAGE)
 TOTALS = totals_key("default")["pk"]["S"]
 COMPLETED = "completed#default"

@@ -17,28 +17,28 @@ from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
 from tests.infra.conftest import NO_BUNDLING
 from tests.infra.templates import of_backend, of_stack
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+JOBS, PLATFORM = (DOCS / name for name in ("operations.md", "operations-platform.md"))
 
 
-def sections() -> set[str]:
-    """The anchors of the page's headings."""
-    headings = re.findall(r"^#+ (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^a-z0-9 -]", "", each.lower()).replace(" ", "-") for each in headings}
+def runbooks() -> set[str]:
+    """Return the address of each runbook of the two pages."""
+    jobs = JOBS.read_text("utf-8").partition("## When an alarm rings")[2]
+    platform = PLATFORM.read_text("utf-8")
+    named = [(JOBS, title) for title in re.findall(r"^### (.+)$", jobs, re.MULTILINE)]
+    named += [(PLATFORM, title) for title in re.findall(r"^## (.+)$", platform, re.MULTILINE)]
+    return {f"{page.name}#{title.lower().replace(' ', '-')}" for page, title in named}
 
 
 def test_every_alarm_has_a_runbook() -> None:
-    """Its description names a section of docs/operations.md that is there; none is left over."""
+    """Its description names page and section; no runbook is left over."""
     named = set()
     whole = of_backend(queues=["default", "email"], export=ExportOptions(), job_endpoint=True)
     for alarm in whole.of("AWS::CloudWatch::Alarm"):
-        found = re.search(r"Runbook: docs/operations\.md#([a-z-]+)$", alarm["AlarmDescription"])
+        found = re.search(r"Runbook: docs/([a-z.#-]+)$", alarm["AlarmDescription"])
         assert found, alarm["AlarmDescription"]
         named.add(found[1])
-    assert named <= sections()
-    text = PAGE.read_text(encoding="utf-8")
-    runbooks = text.partition("## When an alarm rings")[2]
-    headings = re.findall(r"^### (.+)$", runbooks, re.MULTILINE)
-    assert {each.lower().replace(" ", "-") for each in headings} == named
+    assert named == runbooks()
 
 
 def test_what_the_issue_names_is_watched() -> None:

@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutations")
     parser.add_argument("--steps", type=int, default=STEPS, help="calls to make at most, for each")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", action="store_true", help="the table of docs/simulation.md")
+    parser.add_argument("--markdown", action="store_true", help="print the table of the docs")
     parser.add_argument("names", nargs="*", help="only these")
     given = parser.parse_args(arguments)
     console = Console()

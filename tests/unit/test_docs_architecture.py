@@ -1,4 +1,4 @@
-"""The code map of docs/architecture.md names files that are there, and its recipes are short."""
+"""The code map of docs/code-map.md names files that are there, and its recipes are short."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from tests.simulation.world import World
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-RECIPES: Final = re.findall(r"^### (Add .+?)\n(.*?)(?=^##)", PAGE, re.DOTALL | re.MULTILINE)
+STORAGE: Final = (ROOT / "docs" / "job-storage.md").read_text("utf-8")
+MAP: Final = (ROOT / "docs" / "code-map.md").read_text("utf-8")
+RECIPES: Final = re.findall(r"^## (Add .+?)\n(.*?)(?=^##|\Z)", MAP, re.DOTALL | re.MULTILINE)
 MOST_FILES: Final = 6
 
 
 def test_every_file_that_the_page_names_is_there() -> None:
     """Paths with a folder; they start in the repository or in the package."""
-    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", PAGE))
+    text = PAGE + STORAGE + MAP
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", text))
     assert "adapters/dynamodb/names.py" in named
     assert not {
         path
@@ -51,6 +54,6 @@ def test_the_steps_of_a_request_are_the_middleware_in_their_order() -> None:
     push = next(route for route in routes if route.func.__name__ == "push")
     around = [*resolver._router_middlewares, *push.middlewares]
     makers = [each.__qualname__.partition(".")[0] for each in around]
-    section = re.search(r"^## A request\n(.*?)^## ", PAGE, re.DOTALL | re.MULTILINE)
+    section = re.search(r"^## A request\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
     assert section is not None
     assert re.findall(r"^\d+\. `([a-z_]+)`", section[1], re.MULTILINE) == makers

@@ -1,4 +1,4 @@
-"""docs/events.md says what is so."""
+"""docs/events.md and docs/reference/events.md say what is so."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ojs_aws.transport.http.routes import ROUTES
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "events.md").read_text()
+TYPES = (ROOT / "docs" / "reference" / "events.md").read_text()
 
 
 def test_every_published_type_is_in_the_table_with_its_data() -> None:
     """In the order of the code, with what ojs-events, section 4, requires."""
-    found = re.search(r"<!-- types -->\n(.*?)<!-- /types -->", TEXT, re.DOTALL)
+    found = re.search(r"<!-- types -->\n(.*?)<!-- /types -->", TYPES, re.DOTALL)
     assert found is not None
     rows = [line.split(" | ") for line in found[1].splitlines()[2:]]
     shown = {row[0].strip("|` "): tuple(re.findall(r"`(\w+)`", row[-1])) for row in rows}

@@ -31,7 +31,7 @@ def test_the_code_of_the_first_page_is_that_of_the_readme() -> None:
 
 
 def test_the_prices_are_those_of_the_costs() -> None:
-    idle = float(row("costs", "ojs-aws, Lambda workers")[0])
+    idle = float(row("costs-compared", "ojs-aws, Lambda workers")[0])
     busy = float(row("costs", "Lambda worker, 0.5 KB")[-2])
     rare = float(row("costs", "HTTP worker, 0.5 KB")[-1])
     assert f"| **${idle:.0f}** | a month without a job |" in HOME
@@ -40,8 +40,8 @@ def test_the_prices_are_those_of_the_costs() -> None:
 
 def test_the_share_of_sqs_and_lambda_is_a_sixth_or_less() -> None:
     """At each number of jobs of the table."""
-    ours = row("costs", "ojs-aws, Lambda workers")[1:5]
-    theirs = row("costs", "SQS and Lambda")[1:5]
+    ours = row("costs-compared", "ojs-aws, Lambda workers")[1:5]
+    theirs = row("costs-compared", "SQS and Lambda")[1:5]
     shares = [
         float(cheap.replace(",", "")) / float(all_of_it.replace(",", ""))
         for cheap, all_of_it in zip(theirs, ours, strict=True)
@@ -51,8 +51,8 @@ def test_the_share_of_sqs_and_lambda_is_a_sixth_or_less() -> None:
 
 
 def test_servers_are_cheaper_from_where_the_costs_say() -> None:
-    celery = row("costs", "Celery on SQS and Fargate")[-1]
-    sidekiq = row("costs", "Sidekiq or BullMQ on ElastiCache and Fargate")[-1]
+    celery = row("costs-compared", "Celery on SQS and Fargate")[-1]
+    sidekiq = row("costs-compared", "Sidekiq or BullMQ on ElastiCache and Fargate")[-1]
     for cell in (celery, sidekiq):
         found = re.fullmatch(r"above ([\d,]+) jobs", cell)
         assert found is not None
@@ -65,7 +65,9 @@ def test_servers_are_cheaper_from_where_the_costs_say() -> None:
 def test_the_proofs_have_the_numbers_of_their_pages() -> None:
     assert "some 7,500 faults" in page("faults")
     assert "**7,500** faults" in HOME
-    broken = page("simulation").partition("<!-- mutations -->")[2].partition("<!-- /mut")[0]
+    broken = (
+        page("simulation-mutations").partition("<!-- mutations -->")[2].partition("<!-- /mut")[0]
+    )
     assert f"**{len(re.findall(r'[|] [0-9]+ [|]', broken))}** errors" in HOME
     _, removed, noticed, explained, left = row("mutation", "all")
     assert left == "0"

@@ -15,6 +15,7 @@ from ojs_aws.services.jobs.fetch.queue_line import MAX_PAGES_BEYOND, PAGE_BEYOND
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "limits.md").read_text("utf-8")
+INSIDE = (ROOT / "docs" / "limits-inside.md").read_text("utf-8")
 
 
 def test_the_example_is_a_policy_that_can_be_followed() -> None:
@@ -32,11 +33,11 @@ def test_a_limit_adds_to_a_job_what_the_model_of_costs_says() -> None:
     job = Workload()
     life = life_units(job.size_bytes, job.compression)
     limited = life + place_units(job.size_bytes, job.compression)
-    for page in (TEXT, (ROOT / "docs" / "costs.md").read_text("utf-8")):
+    for page in (TEXT, (ROOT / "docs" / "costs-per-job.md").read_text("utf-8")):
         assert f"{limited:g} instead of {life:g}" in re.sub(r"\s+", " ", page)
     assert OURS.counted.startswith(f"{life:g} write units,")
 
 
 def test_the_numbers_are_those_of_the_code() -> None:
     """How far is looked."""
-    assert f"up to {PAGE_BEYOND * MAX_PAGES_BEYOND} jobs behind the head" in TEXT
+    assert f"up to {PAGE_BEYOND * MAX_PAGES_BEYOND} jobs behind the head" in INSIDE

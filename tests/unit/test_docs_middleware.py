@@ -16,8 +16,8 @@ import pytest
 from tests.unit.client.doubles import FakeServer
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-LISTS: Final = {DOCS / "middleware" / name for name in ("conformance.md", "built-in.md")}
-"""A list of tests and one of pages, which have no examples."""
+LISTS: Final = {DOCS / "middleware" / f"{name}.md" for name in ("conformance", "proof", "built-in")}
+"""Two lists of tests and one of pages, which have no examples."""
 PAGES: Final = [DOCS / "middleware.md", *sorted({*(DOCS / "middleware").glob("*.md")} - LISTS)]
 _FENCE: Final = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ojs_aws.config import Settings, settings_table
+from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.domain.jobs.failures import (
     HISTORY_LIMIT,
     MAX_BACKTRACE_CHARACTERS,
@@ -32,3 +33,12 @@ def test_the_limits_are_the_limits() -> None:
     assert f"| {Settings().max_batch_jobs:,} jobs, all or nothing |" in page
     assert f"| {HISTORY_LIMIT}, the latest with its backtrace" in page
     assert f"({MAX_FRAMES} frames, {MAX_BACKTRACE_CHARACTERS:,} characters)" in page
+
+
+def test_the_table_of_options_has_every_attribute_of_a_job() -> None:
+    """By the names that a declaration and a call take."""
+    page = (REFERENCE / "job-options.md").read_text()
+    table = page.partition("<!-- options -->")[2].partition("<!-- /options -->")[0]
+    cells = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
+    shown = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert shown == set(JobAttributes.__annotations__)

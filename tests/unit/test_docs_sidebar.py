@@ -9,8 +9,13 @@ from typing import Final
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 TREE: Final = re.compile(r"```\{toctree\}\n((?::[^\n]*\n)*)\n(.*?)```", re.DOTALL)
+CODE: Final = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
 MOST_GROUPS: Final = 7
 MOST_ENTRIES: Final = 9
+MOST_WORDS: Final = 1500
+"""Of a page that is read from its beginning, without blocks of code."""
+LOOKED_UP: Final = {"cli", "upgrades", "glossary"}
+"""Pages of the reference outside of its folder."""
 
 
 def trees(page: str) -> list[tuple[str, list[str]]]:
@@ -47,6 +52,19 @@ def test_every_page_is_in_the_tree_once() -> None:
         reached += [name for _, names in trees(page) for name in names]
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
     assert sorted(reached) == sorted(pages)
+
+
+def test_no_page_is_long_but_of_reference_and_decisions() -> None:
+    """Nobody reads those from their beginning."""
+    long = {}
+    for path in DOCS.rglob("*.md"):
+        name = path.relative_to(DOCS).with_suffix("").as_posix()
+        text = CODE.sub("", path.read_text("utf-8"))
+        words = sum(1 for word in text.split() if re.search(r"\w", word))
+        is_looked_up = name in LOOKED_UP or name.startswith(("reference/", "decisions/"))
+        if words > MOST_WORDS and not is_looked_up:
+            long[name] = words
+    assert not long
 
 
 def test_words_of_the_search_belong_to_pages() -> None:

@@ -81,7 +81,7 @@ class JobEndpoint(Construct):
             self,
             "Fails",
             "The job endpoint answers with errors of its own.",
-            "the-api-fails",
+            "operations-platform.md#the-api-fails",
             cloudwatch.Metric(
                 namespace="AWS/Lambda",
                 metric_name="Url5xxCount",

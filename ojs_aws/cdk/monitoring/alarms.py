@@ -18,7 +18,6 @@ from constructs import Construct, IConstruct
 
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS, QUEUE_DIMENSION, TABLE
 
-RUNBOOKS: Final = "docs/operations.md"
 _FIVE: Final = Duration.minutes(5)
 
 
@@ -26,7 +25,7 @@ def alarm(
     scope: Construct,
     id_: str,
     text: str,
-    section: str,
+    runbook: str,
     metric: cloudwatch.Metric,
     threshold: float = 1,
     *,
@@ -36,14 +35,14 @@ def alarm(
     """Define an alarm that rings from its threshold on; missing data is no reason.
 
     :param text: what is wrong.
-    :param section: of the runbooks, where it says what to do.
+    :param runbook: page of docs and section that say what to do, as in ``operations.md#old-jobs``.
     :param options: of the alarm where it differs.
     """
     usual = {"treat_missing_data": cloudwatch.TreatMissingData.NOT_BREACHING}
     return cloudwatch.Alarm(
         scope,
         id_,
-        alarm_description=f"{text} Runbook: {RUNBOOKS}#{section}",
+        alarm_description=f"{text} Runbook: docs/{runbook}",
         metric=metric,
         threshold=threshold,
         evaluation_periods=periods,
@@ -109,7 +108,7 @@ class BackendAlarms(Construct):
             self,
             "Unreadable",
             "SQS messages that no worker could read.",
-            "unreadable-messages",
+            "operations.md#unreadable-messages",
             props.unreadable.metric_approximate_number_of_messages_visible(
                 period=_FIVE, statistic="Maximum"
             ),
@@ -119,7 +118,7 @@ class BackendAlarms(Construct):
                 self,
                 f"{id_part}Fails",
                 f"The {id_part.lower()} function fails.",
-                "a-function-fails",
+                "operations-platform.md#a-function-fails",
                 function.metric_errors(period=_FIVE, statistic="Sum"),
                 threshold=3,
             )
@@ -127,7 +126,7 @@ class BackendAlarms(Construct):
             self,
             "ApiFails",
             "The API answers with errors of its own.",
-            "the-api-fails",
+            "operations-platform.md#the-api-fails",
             props.api.metric_server_error(period=_FIVE, statistic="Sum"),
             threshold=5,
         )
@@ -142,7 +141,7 @@ class BackendAlarms(Construct):
             self,
             f"Old{suffix}",
             f"Jobs{of_which} wait for long.",
-            "old-jobs",
+            "operations.md#old-jobs",
             own_metric(AGE_METRIC, props.tick, "Maximum", Duration.minutes(1), of_queue),
             threshold=props.old_minutes * 60_000,
             periods=5,
@@ -151,7 +150,7 @@ class BackendAlarms(Construct):
             self,
             f"DeadLetters{suffix}",
             f"Jobs{of_which} became dead letters.",
-            "dead-letters",
+            "operations.md#dead-letters",
             own_metric(DEAD_LETTERED_METRIC, props.stream, "Sum", _FIVE, of_queue),
         )
 
@@ -165,7 +164,7 @@ class BackendAlarms(Construct):
                 self,
                 f"{id_}Throttled",
                 f"{what} takes fewer writes than come.",
-                "the-table-is-throttled",
+                "operations-platform.md#the-table-is-throttled",
                 cloudwatch.Metric(
                     namespace="AWS/DynamoDB",
                     metric_name="WriteThrottleEvents",
@@ -187,7 +186,15 @@ class BackendAlarms(Construct):
                 namespace="AWS/Lambda", metric_name=name, statistic=statistic, period=_FIVE
             )
             text = f"The account's functions {what}."
-            alarm(self, id_, text, "lambda-is-at-its-limit", metric, threshold, periods=2)
+            alarm(
+                self,
+                id_,
+                text,
+                "operations-platform.md#lambda-is-at-its-limit",
+                metric,
+                threshold,
+                periods=2,
+            )
 
 
 def alarms_in(scope: IConstruct) -> list[cloudwatch.Alarm]:

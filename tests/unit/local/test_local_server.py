@@ -224,11 +224,11 @@ def test_getting_started_gets_somewhere(
         assert "next_attempt_at" in failed
 
 
-@pytest.mark.parametrize("page", ["getting-started", "migrating-from-sqs"])
+@pytest.mark.parametrize("page", ["first-deployment", "migrating-from-sqs"])
 def test_the_lambda_workers_of_the_pages_are_handlers(
     page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of getting started, and of the page for those who come from SQS."""
+    """Of the first deployment, and of the page for those who come from SQS."""
     monkeypatch.setitem(sys.modules, "jobs", SimpleNamespace(jobs=Jobs()))
     text = (ROOT / f"docs/{page}.md").read_text()
     blocks: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

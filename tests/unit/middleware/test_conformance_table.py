@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import pytest
 
 ROOT: Final = Path(__file__).parents[3]
-PAGE: Final = ROOT / "docs" / "middleware.md"
-"""Appendix A and River, beside what they are about."""
+PAGE: Final = ROOT / "docs" / "middleware" / "proof.md"
+"""Appendix A and River."""
 TABLE: Final = ROOT / "docs" / "middleware" / "conformance.md"
 """The text of the specification."""
 LEVELS: Final = {"MUST", "SHOULD", "MAY"}

@@ -1,4 +1,4 @@
-"""What the specification wants documented, and where docs/middleware.md says it."""
+"""What the specification wants documented, and where the pages about middleware say it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Final
 
 from ojs_aws.middleware import EnqueueChain, ExecutionChain
 
-PAGE: Final = (Path(__file__).parents[3] / "docs" / "middleware.md").read_text()
+DOCS: Final = Path(__file__).parents[3] / "docs"
+PAGE: Final = "\n".join(
+    (DOCS / name).read_text() for name in ("middleware.md", "middleware/chains.md")
+)
 
 
 def section(title: str) -> str:

@@ -21,7 +21,8 @@ from ojs_aws.pricing import (
 )
 from ojs_aws.pricing.fleet import worker_tasks
 
-PAGE: Final = (Path(__file__).resolve().parents[3] / "docs" / "costs.md").read_text("utf-8")
+DOCS: Final = Path(__file__).resolve().parents[3] / "docs"
+PAGE: Final = (DOCS / "costs-compared.md").read_text("utf-8")
 NAMED: Final = {each.name: each for each in ALTERNATIVES}
 
 
