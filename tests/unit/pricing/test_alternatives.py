@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from benchmarks import compare
+from benchmarks.pages import PLOTS
 from ojs_aws.pricing import (
     ALTERNATIVES,
     OURS,
@@ -108,7 +109,7 @@ def test_curves_cross_at_the_break_even() -> None:
 
 def test_the_plot_of_the_page_is_that_of_the_comparison() -> None:
     """``python -m benchmarks.compare --docs`` draws it; each system has its curve."""
-    drawn = (compare.PLOTS / f"{compare.NAME}.svg").read_text("utf-8")
+    drawn = (PLOTS / f"{compare.NAME}.svg").read_text("utf-8")
     assert f"plots/{compare.NAME}.svg" in PAGE
     for each in ALTERNATIVES:
         assert each.name in drawn
