@@ -16,9 +16,9 @@ import pytest
 from botocore import UNSIGNED
 from botocore.config import Config
 
-from ojs_aws.adapters.attempts import watch_attempts
 from ojs_aws.adapters.dynamodb.columns import string
 from ojs_aws.adapters.dynamodb.table import InTable
+from ojs_aws.adapters.errors import watch_attempts
 from ojs_aws.bootstrap import AwsClients
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import create_bucket, create_queues, create_table, embedded_aws

@@ -76,7 +76,7 @@ def _maker(endpoint_url: str | None, region: str | None) -> Callable[[str], obje
     import botocore.config  # tests bring clients of their own
     import botocore.session
 
-    from ojs_aws.adapters.attempts import watch_attempts
+    from ojs_aws.adapters.errors import watch_attempts
 
     session = botocore.session.get_session()
     config = botocore.config.Config(

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
-from ojs_aws.cdk.bundle_store import stored_once
+from ojs_aws.cdk.bundle_store import slim, stored_once
 
 Machine = Literal["arm64", "x86_64"]
 
@@ -235,7 +235,7 @@ def _installed(bundle: Bundle, lock: Path, store: Path, requirements: Path | Non
                 constraints.write("\n".join(_versions(lock.read_text())))
                 constraints.flush()
                 _pip(bundle.target, folder, "-c", constraints.name, "-r", str(requirements))
-        _slim(folder, bundle.botocore_services)
+        slim(folder, bundle.botocore_services)
 
     return stored_once(store / "packages" / digest, install)
 
@@ -260,16 +260,6 @@ def _pip(target: Target, folder: Path, *arguments: str) -> None:
             f"pip could not install the packages for Python {target.python} on {target.machine}:\n"
             f"{done.stderr.strip()}"
         )
-
-
-def _slim(folder: Path, services: tuple[str, ...] | None) -> None:
-    """Remove what no function reads."""
-    shutil.rmtree(folder / "bin", ignore_errors=True)
-    data = folder / "botocore" / "data"
-    if services is not None and data.is_dir():
-        for entry in data.iterdir():
-            if entry.is_dir() and entry.name not in services:
-                shutil.rmtree(entry)
 
 
 def _precompile(target: Target, folder: Path) -> None:

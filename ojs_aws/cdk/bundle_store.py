@@ -41,3 +41,16 @@ def _forget_old(parent: Path) -> None:
     for entry in kept[_KEPT_BUNDLES:]:
         if time.time() - entry.stat().st_mtime > _KEPT_S:
             shutil.rmtree(entry, ignore_errors=True)
+
+
+def slim(folder: Path, services: tuple[str, ...] | None) -> None:
+    """Remove from a folder of packages what no function reads.
+
+    :param services: whose data of botocore stays; None for all.
+    """
+    shutil.rmtree(folder / "bin", ignore_errors=True)
+    data = folder / "botocore" / "data"
+    if services is not None and data.is_dir():
+        for entry in data.iterdir():
+            if entry.is_dir() and entry.name not in services:
+                shutil.rmtree(entry)

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from ojs_aws.memory_aws.items import ORDERED, Item, Value, is_equal, order_of
+from ojs_aws.memory_aws.items import (
+    Item,
+    Value,
+    begins_with,
+    comparable,
+    contains,
+    is_equal,
+    measured,
+    order_of,
+)
 
 _TOKEN: Final = re.compile(r"\s*([#:]?\w+|<=|>=|<>|[=<>(),+-])")
 COMPARISONS: Final[Mapping[str, Callable[[int], bool]]] = {
@@ -228,7 +237,7 @@ class _ConditionParser(Parser):
         self.expect(",")
         value = self._operand()
         self.expect(")")
-        test = _begins_with if name == "begins_with" else _contains
+        test = begins_with if name == "begins_with" else contains
         return lambda item, given: test(item.get(given.name(attribute)), value(item, given))
 
     def _comparison(self) -> Condition:
@@ -252,7 +261,7 @@ class _ConditionParser(Parser):
             self.expect("(")
             attribute = self.placeholder("#")
             self.expect(")")
-            return lambda item, given: _size(item.get(given.name(attribute)))
+            return lambda item, given: measured(item.get(given.name(attribute)))
         token = self.take()
         if token.startswith("#"):
             return lambda item, given: item.get(given.name(token))
@@ -263,7 +272,7 @@ class _ConditionParser(Parser):
 
 def _ordered(left: Operand, holds: Callable[[int], bool], right: Operand) -> Condition:
     def test(item: Item, given: Placeholders) -> bool:
-        order = order_of(_comparable(left(item, given)), _comparable(right(item, given)))
+        order = order_of(comparable(left(item, given)), comparable(right(item, given)))
         return order is not None and holds(order)
 
     return test
@@ -271,7 +280,7 @@ def _ordered(left: Operand, holds: Callable[[int], bool], right: Operand) -> Con
 
 def _between(operand: Operand, low: Operand, high: Operand) -> Condition:
     def test(item: Item, given: Placeholders) -> bool:
-        least, most = _comparable(low(item, given)), _comparable(high(item, given))
+        least, most = comparable(low(item, given)), comparable(high(item, given))
         if (order_of(least, most) or 0) > 0:
             raise InvalidExpressionError(
                 "The BETWEEN operator requires upper bound to be greater than or equal to lower"
@@ -281,38 +290,3 @@ def _between(operand: Operand, low: Operand, high: Operand) -> Condition:
         return below is not None and above is not None and below >= 0 >= above
 
     return test
-
-
-def _comparable(value: Value | None) -> Value | None:
-    """Return a value that may stand beside an operator of order, or that is absent."""
-    return value if value is None or next(iter(value)) in ORDERED else None
-
-
-def _begins_with(value: Value | None, prefix: Value | None) -> bool:
-    if value is None or prefix is None:
-        return False
-    ((kind, content),) = value.items()
-    if kind not in prefix or kind not in {"S", "B"}:
-        return False
-    return bool(content.startswith(prefix[kind]))
-
-
-def _contains(value: Value | None, part: Value | None) -> bool:
-    if value is None or part is None:
-        return False
-    ((kind, content),) = value.items()
-    ((part_kind, wanted),) = part.items()
-    if kind == part_kind and kind in {"S", "B"}:
-        return wanted in content
-    if kind == "L":
-        return any(is_equal(each, part) for each in content)
-    return kind == f"{part_kind}S" and wanted in content
-
-
-def _size(value: Value | None) -> Value | None:
-    if value is None:
-        return None
-    ((kind, content),) = value.items()
-    if kind == "S":
-        return {"N": str(len(content.encode()))}
-    return {"N": str(len(content))} if kind in {"B", "SS", "NS", "BS", "L", "M"} else None

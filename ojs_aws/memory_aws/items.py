@@ -157,3 +157,41 @@ _SIZES: Final[Mapping[str, Callable[[Any], int]]] = {
     "L": _list_size,
     "M": _map_size,
 }
+
+
+def comparable(value: Value | None) -> Value | None:
+    """Return a value that may stand beside an operator of order, or that is absent."""
+    return value if value is None or next(iter(value)) in ORDERED else None
+
+
+def begins_with(value: Value | None, prefix: Value | None) -> bool:
+    """Return whether a text or bytes begin with others; False for other types."""
+    if value is None or prefix is None:
+        return False
+    ((kind, content),) = value.items()
+    if kind not in prefix or kind not in {"S", "B"}:
+        return False
+    return bool(content.startswith(prefix[kind]))
+
+
+def contains(value: Value | None, part: Value | None) -> bool:
+    """Return whether a text, a list or a set contains a value."""
+    if value is None or part is None:
+        return False
+    ((kind, content),) = value.items()
+    ((part_kind, wanted),) = part.items()
+    if kind == part_kind and kind in {"S", "B"}:
+        return wanted in content
+    if kind == "L":
+        return any(is_equal(each, part) for each in content)
+    return kind == f"{part_kind}S" and wanted in content
+
+
+def measured(value: Value | None) -> Value | None:
+    """Return the size of a value as DynamoDB's ``size`` counts it; None where it has none."""
+    if value is None:
+        return None
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return {"N": str(len(content.encode()))}
+    return {"N": str(len(content))} if kind in {"B", "SS", "NS", "BS", "L", "M"} else None

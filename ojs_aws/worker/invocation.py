@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ojs_aws.adapters.sqs.codec import UnreadableMessageError
+from ojs_aws.adapters.sqs.messages import UnreadableMessageError
 from ojs_aws.client.timer import Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
@@ -46,10 +46,7 @@ CLAIMED_TOGETHER: Final = 10
 """Messages of a queue for which jobs are claimed before the first of these jobs is executed."""
 
 EXECUTE_SPAN: Final = "ojs.job.execute"
-
 _logger = logging.getLogger(__name__)
-
-
 _STATUS: Final = {Succeeded: "completed", Failed: "failed", Snoozed: "snoozed"}
 
 

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.sqs.codec import UnreadableMessageError, decode_message, encode_message
-from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.adapters.sqs.messages import (
+    SqsMessageQueue,
+    UnreadableMessageError,
+    decode_message,
+    encode_message,
+)
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws.calls import Calls

@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError
 
 from ojs_aws.adapters.aws_errors import AwsError
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.s3.export import S3Files
-from ojs_aws.adapters.sqs.codec import decode_message
+from ojs_aws.adapters.s3.documents import S3Files
+from ojs_aws.adapters.sqs.messages import decode_message
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import BackendError, OjsError

@@ -17,7 +17,7 @@ from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import OJS, Api
 from tests.aws import EmbeddedAws

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from ojs_aws.adapters.s3.orphans import Swept, UnreferencedDocuments
+from ojs_aws.adapters.s3.removal import Swept, UnreferencedDocuments
 from ojs_aws.bootstrap import SystemClock, build_backend, job_store
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.s3.export import S3Files
+from ojs_aws.adapters.s3.documents import S3Files
 from ojs_aws.bootstrap import record_tries
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job

@@ -6,8 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.adapters.sqs.codec import decode_message
-from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.adapters.sqs.messages import SqsMessageQueue, decode_message
 from ojs_aws.memory_aws.calls import Answer, Calls, Request
 from ojs_aws.memory_aws.queues import MemoryQueue, StoredMessage
 from ojs_aws.memory_aws.sqs import MemorySqs

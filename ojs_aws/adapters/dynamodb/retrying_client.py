@@ -13,11 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ojs_aws.adapters.attempts import had_no_effect, note_effect
 from ojs_aws.adapters.aws_errors import failures
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item
-from ojs_aws.adapters.errors import is_contended
+from ojs_aws.adapters.errors import had_no_effect, is_contended, note_effect
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.ports.request_scope import current_request
 from ojs_aws.topology import PRESSURE_PARTITION, QUEUE_PARTITION

@@ -15,8 +15,7 @@ from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, number, read_str
 from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
-from ojs_aws.adapters.dynamodb.jobs.inserts import MAX_TRANSACTION_BYTES, check_new
-from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead
+from ojs_aws.adapters.dynamodb.jobs.inserts import MAX_TRANSACTION_BYTES, Ahead, check_new
 from ojs_aws.adapters.dynamodb.jobs.store import places_left
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing

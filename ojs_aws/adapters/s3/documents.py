@@ -1,7 +1,8 @@
-"""Stores large documents in S3, and restores deleted ones in a bucket with versions."""
+"""Stores large documents in S3, restores deleted ones, and writes the files of an export."""
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from ojs_aws.topology import DOCUMENT_PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
 
 MISSING: Final = "NoSuchKey"
 """S3 answers so only to those who may list the bucket; to others AccessDenied, as for a document
@@ -104,4 +106,26 @@ class DeletedDocuments:
             raise BackendError(
                 f"{len(failed)} documents could not be brought back: {failed[0].get('Code')}.",
                 hint="The role needs s3:ListBucketVersions and s3:DeleteObjectVersion.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class S3Files:
+    """Writes compressed texts to one bucket."""
+
+    client: S3Client
+    bucket: str
+
+    def put(self, key: str, text: str) -> None:
+        """Write a file; the same text again writes the same bytes under the same name.
+
+        :raises BackendError: it may not be there; again is no error.
+        """
+        with translated("PutObject"):
+            self.client.put_object(
+                Bucket=self.bucket,
+                Key=key,
+                Body=gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0),
+                ContentType="application/x-ndjson",
+                ContentEncoding="gzip",
             )

@@ -245,7 +245,7 @@ def sweep(
     age = _age(out, older_than)
 
     def look(clients: AwsClients) -> dict[str, int]:
-        from ojs_aws.adapters.s3.orphans import UnreferencedDocuments
+        from ojs_aws.adapters.s3.removal import UnreferencedDocuments
         from ojs_aws.bootstrap import SystemClock, job_store
         from ojs_aws.config import Settings
         from ojs_aws.domain.timestamps import Instant
@@ -281,7 +281,7 @@ def _age(out: Output, text: str) -> int:
 
     :raises typer.Exit: it is no duration, or too short.
     """
-    from ojs_aws.adapters.s3.orphans import MIN_AGE_MS
+    from ojs_aws.adapters.s3.removal import MIN_AGE_MS
     from ojs_aws.domain.errors import InvalidRequestError
     from ojs_aws.domain.timestamps import parse_duration
 

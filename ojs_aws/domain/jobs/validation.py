@@ -52,22 +52,17 @@ MAX_VISIBILITY_MS: Final = 43_200_000
 MAX_TAGS: Final = 100
 MAX_PORT: Final = 65_535
 SUPPORTED_MAJOR: Final = "1"
-
 Values: TypeAlias = Mapping[str, JsonValue]
-
 _SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
 _URI: Final = re.compile(URI_PATTERN, re.ASCII)
 _AUTHORITY: Final = re.compile(
     r"(?:[^@\[\]]*@)?(?P<host>\[[^\[\]]*\]|[^@:\[\]]*)(?::(?P<port>[0-9]{0,6}))?", re.ASCII
 )
 _FUTURE_ADDRESS: Final = re.compile(r"v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+", re.ASCII)
-
 PERMANENT: Final = -1
 """The ``result_ttl`` of an outcome that is never pruned (ojs-results, section 7.1)."""
-
 MAX_RESULT_TTL_S: Final = 315_360_000
 """The longest ``result_ttl`` in seconds: ten years."""
-
 LARGEST_INTEGER: Final = 2**53
 READ: Final = frozenset(
     {

@@ -90,8 +90,7 @@ class Backend(Foundation):
         """Return the service that finds what needs attention."""
         from ojs_aws.services.system.findings import Findings
         from ojs_aws.services.system.job_findings import MissingHandlers
-        from ojs_aws.services.system.worker_deaths import WorkerDeaths
-        from ojs_aws.services.system.worker_findings import WorkerFindings
+        from ojs_aws.services.system.worker_findings import WorkerDeaths, WorkerFindings
 
         ports = self.ports
         return Findings(

@@ -32,7 +32,7 @@ from ojs_aws.services.bulk.engine import (
     checked_ids,
     require_since,
 )
-from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.jobs.search import JobSearch
 
 MAX_DRY: Final = 1000

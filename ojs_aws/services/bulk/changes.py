@@ -32,7 +32,7 @@ from ojs_aws.services.jobs.change import found
 
 if TYPE_CHECKING:
     from ojs_aws.ports import UniqueJobs
-    from ojs_aws.services.jobs.filter import JobFilter
+    from ojs_aws.services.jobs.job_lists import JobFilter
     from ojs_aws.services.jobs.search import JobSearch
 
 MAX_ATOMIC: Final = 100

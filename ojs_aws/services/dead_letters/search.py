@@ -13,8 +13,7 @@ from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.list_total import ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList, JobStore, ListedJob, QueueRegistry
-from ojs_aws.services.jobs.filter import END, Part, check_range
-from ojs_aws.services.jobs.job_lists import PAGE, ListCounts, ListStop
+from ojs_aws.services.jobs.job_lists import END, PAGE, ListCounts, ListStop, Part, check_range
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
 
 MAX_BYTES: Final = 3_000_000

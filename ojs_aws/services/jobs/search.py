@@ -16,8 +16,7 @@ from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.list_total import ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Clock, JobStore, ListedJob, QueueRegistry
-from ojs_aws.services.jobs.filter import JobFilter
-from ojs_aws.services.jobs.job_lists import NOBODY_COUNTED, ListCounts, ListStop
+from ojs_aws.services.jobs.job_lists import NOBODY_COUNTED, JobFilter, ListCounts, ListStop
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
 
 MAX_READ_BYTES: Final = 8_000_000

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.job_findings import MissingHandlers
     from ojs_aws.services.system.statistics import Statistics
-    from ojs_aws.services.system.worker_deaths import WorkerDeaths
-    from ojs_aws.services.system.worker_findings import WorkerFindings
+    from ojs_aws.services.system.worker_findings import WorkerDeaths, WorkerFindings
 
 OLD_MS: Final = 300_000
 """A job that has been ready for longer waits too long."""

@@ -8,9 +8,8 @@ import botocore.session
 import pytest
 from botocore.config import Config
 
-from ojs_aws.adapters.attempts import watch_attempts
 from ojs_aws.adapters.dynamodb.retrying_client import TRIES, Pauses, RetryingClient
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import translated, watch_attempts
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.ports.request_scope import RequestScope, current_request
 from tests.attempts import BROKEN, LOST, OK, TIMES_OUT, UNREACHABLE, Attempts, answered

@@ -18,7 +18,7 @@ from ojs_aws.ports import WorkerReport
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.limits import admin as limits
 from ojs_aws.services.queues.purge import Purge
 from tests.job_steps import pushed

@@ -1,24 +1,26 @@
-"""Converts between a job and its item."""
+"""Converts between a job, its failed attempts and its row of the index, and its item."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import (
     Item,
+    Value,
     number,
     packed,
     read_number,
     read_string,
+    stored_bytes,
     string,
     unpacked,
 )
 from ojs_aws.adapters.dynamodb.jobs.blobs import document_value, read_document
-from ojs_aws.adapters.dynamodb.jobs.history import history_value, read_history
-from ojs_aws.adapters.dynamodb.jobs.index_rows import listing
 from ojs_aws.adapters.dynamodb.jobs.reservations import (
     OUTCOME,
     read_reservation,
@@ -26,15 +28,118 @@ from ojs_aws.adapters.dynamodb.jobs.reservations import (
 )
 from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.job import JobRecord, JobState, Replay
+from ojs_aws.domain.job import Failure, JobRecord, JobState, Replay
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.job_policies import Retention as Kept
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.outcomes import kept_s
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList
+from ojs_aws.ports import JobList, ListedJob
+from ojs_aws.topology import MAX_DELAY_S
+
+MAX_HISTORY_BYTES: Final = 32_768
+"""Each history of failures, compressed: every transition pays for it."""
+
+SHORT_MESSAGE: Final = 500
+"""Characters that are left of the message of a failure that was shortened."""
+
+_LETTERS: Final = {
+    "t": "type",
+    "m": "message",
+    "a": "attempt",
+    "o": "occurred_at",
+    "c": "code",
+    "r": "retryable",
+    "b": "backtrace",
+    "e": "error_class",
+}
+"""Members of a failure; items of earlier versions have fewer."""
+
+
+def history_value(failures: tuple[Failure, ...]) -> Value:
+    """Return the failures as text; if they are too large, the oldest lose details first."""
+    value = packed(_text(failures))
+    for count in range(1, len(failures) + 1):
+        if stored_bytes(value) <= MAX_HISTORY_BYTES:
+            break
+        short = tuple(_shortened(failure) for failure in failures[:count])
+        value = packed(_text(short + failures[count:]))
+    return value
+
+
+def _shortened(failure: Failure) -> Failure:
+    return replace(failure, message=failure.message[:SHORT_MESSAGE], backtrace=(), extra={})
+
+
+def _text(failures: tuple[Failure, ...]) -> str:
+    rows = [
+        {letter: getattr(failure, name) for letter, name in _LETTERS.items()}
+        | {"x": dict(failure.extra)}
+        for failure in failures
+    ]
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def read_history(value: Value) -> tuple[Failure, ...]:
+    """Read what :func:`history_value` wrote."""
+    return tuple(
+        Failure(
+            **{name: entry[letter] for letter, name in _LETTERS.items() if letter in entry}
+            | {
+                "backtrace": tuple(entry.get("b", ())),
+                "extra": {key: RawJson(raw) for key, raw in entry.get("x", {}).items()},
+            }
+        )
+        for entry in json.loads(unpacked(value))
+    )
+
+
+def listing(job: JobRecord) -> tuple[str, str]:
+    """Return the job's keys in the index."""
+    name, key = _listing(job)
+    return n.list_key(job.queue, name), key
+
+
+def _listing(job: JobRecord) -> tuple[JobList, str]:
+    match job.state:
+        case JobState.AVAILABLE:
+            return JobList.READY, job.ready_key
+        case JobState.SCHEDULED | JobState.RETRYABLE | JobState.ACTIVE:
+            held = job.reservation
+            due = (held.row_at if held else deadlines.next_due(job)) or 0
+            is_far = deadlines.wait_ms(job) > MAX_DELAY_S * 1000
+            return JobList.WAITING, n.due_key(due, is_far=is_far, priority=job.priority)
+        case JobState.PENDING:
+            return JobList.PENDING, n.instant_key(job.created_at)
+        case JobState.COMPLETED:
+            return JobList.COMPLETED, n.instant_key(job.completed_at or 0)
+        case JobState.CANCELLED:
+            return JobList.CANCELLED, n.instant_key(job.cancelled_at or 0)
+        case JobState.DISCARDED:
+            name = JobList.DEAD_LETTER if job.is_dead_letter else JobList.DISCARDED
+            return name, n.instant_key(job.discarded_at or 0)
+
+
+def from_row(row: Item) -> ListedJob:
+    """Return the job that a row of the index describes."""
+    key = read_string(row, n.GSK)
+    queue, _, name = read_string(row, n.GPK).rpartition("|")
+    waits = name == JobList.WAITING
+    return ListedJob(
+        id=n.job_id_of(read_string(row, n.PK)),
+        queue=queue,
+        sort_key=key.partition(n.RANK)[0].removesuffix(n.FAR) if waits else key,
+        is_far=waits and key.endswith(n.FAR),
+        priority=n.priority_of(key) if waits else None,
+        state=JobState(read_string(row, n.STATE)),
+        type=read_string(row, n.TYPE),
+        timeout_ms=read_number(row, n.TIMEOUT),
+        visibility_timeout_ms=read_number(row, n.VISIBILITY),
+    )
+
 
 Retention = Callable[[JobState, bool], int]
 """Seconds that a job in a terminal state is kept, by the state and whether it is a dead letter; 0

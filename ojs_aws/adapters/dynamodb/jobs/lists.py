@@ -9,13 +9,13 @@ from typing import Any, Final
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, read_number, read_string, string
 from ojs_aws.adapters.dynamodb.cursors import encode_cursor, row_at, row_cursor
+from ojs_aws.adapters.dynamodb.jobs.codec import from_row
 from ojs_aws.adapters.dynamodb.jobs.completed_list import (
     CompletedList,
     Wanted,
     cursor_behind,
     page_of_both,
 )
-from ojs_aws.adapters.dynamodb.jobs.index_rows import from_row
 from ojs_aws.adapters.dynamodb.table import InTable, in_index
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.ready_keys import READY_BASE, after_priority, ready_since

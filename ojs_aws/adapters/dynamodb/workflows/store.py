@@ -42,7 +42,7 @@ from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
 
 if TYPE_CHECKING:
-    from ojs_aws.adapters.dynamodb.jobs.staged_documents import Ahead
+    from ojs_aws.adapters.dynamodb.jobs.inserts import Ahead
 
 MAX_ACTIONS: Final = 100
 MAX_TRANSACTION_BYTES: Final = 3_900_000

@@ -20,7 +20,7 @@ from ojs_aws.services.bulk.engine import BulkAction, BulkReport
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS, reading
 from ojs_aws.services.bulk.idempotency import StoredAnswer
 from ojs_aws.services.jobs.build import check_envelope_size
-from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.transport.http.authorization import bind_jobs, check_named
 from ojs_aws.transport.http.bulk.serializers import (
     MARK,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.transport.http.authorization import check_named
 from ojs_aws.transport.http.calls import Call
 from ojs_aws.transport.http.members import check_known, instant_in, states_in, text_in

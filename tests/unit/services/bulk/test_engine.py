@@ -9,7 +9,7 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.services.bulk import engine, enqueue
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
-from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.queues.purge import Purge
 from tests.simulation.faults import Fault
 from tests.simulation.world import World

@@ -22,7 +22,7 @@ from ojs_aws.services.dead_letters.replay_rules import (
 )
 from ojs_aws.services.dead_letters.search import MAX_ERROR_TYPE, DeadLetterFilter
 from ojs_aws.services.dead_letters.service import MAX_OFFSET
-from ojs_aws.services.jobs.filter import END
+from ojs_aws.services.jobs.job_lists import END
 from tests.contract.test_job_store import NOW, a_job
 from tests.simulation.world import World
 

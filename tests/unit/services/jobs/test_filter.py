@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Between, JobList
-from ojs_aws.services.jobs.filter import END, MAX_TEXT, JobFilter, Part
+from ojs_aws.services.jobs.job_lists import END, MAX_TEXT, JobFilter, Part
 from tests.contract.test_job_store import NOW, a_job
 
 AT = Instant(5)

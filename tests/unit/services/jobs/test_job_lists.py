@@ -9,8 +9,7 @@ from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.domain.queues.tallies import QueueTotals
 from ojs_aws.ports import Count, JobList
 from ojs_aws.services.jobs import job_lists
-from ojs_aws.services.jobs.filter import JobFilter
-from ojs_aws.services.jobs.job_lists import ListCounts
+from ojs_aws.services.jobs.job_lists import JobFilter, ListCounts
 from tests.simulation.world import World
 from tests.unit.services.jobs.test_search import die, push
 

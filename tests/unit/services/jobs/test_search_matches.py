@@ -23,7 +23,7 @@ from ojs_aws.ports import JobList
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs import list_walk, search
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.filter import JobFilter
+from ojs_aws.services.jobs.job_lists import JobFilter
 from tests.simulation.world import World
 
 FAILED: dict[str, JsonValue] = {"type": "SmtpError", "message": "Mailbox 4711 of 'ann' is FULL"}
