@@ -23,6 +23,7 @@ from ojs_aws.cli import (
     keys,
     limits,
     monitor,
+    outbox,
     queues,
     run,
     workers,
@@ -43,7 +44,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 enqueue.register(app)
-for _group in (jobs, queues, limits, workers, cron, workflows, dead_letters, keys, restore):
+_groups = (jobs, queues, limits, workers, cron, workflows, dead_letters, outbox, keys, restore)
+for _group in _groups:
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
 job_views.register(app)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Self, Unpack
 from ojs_aws.client.bound import using
 from ojs_aws.client.insertion import AsJob, Insertion
 from ojs_aws.client.keywords import checks_keywords
-from ojs_aws.client.results import NEEDS_URL, EnqueueResult, Stored, TransactItems
+from ojs_aws.client.results import (
+    NEEDS_URL,
+    EnqueueResult,
+    PreparedJob,
+    Stored,
+    TransactItems,
+)
 from ojs_aws.client.single_jobs import SingleJobs
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7
 from ojs_aws.client.transports.connection import HttpConnection, HttpTransport, Resends
@@ -248,6 +254,26 @@ class Client(SingleJobs):
 
         result = await self._insertion.one(prepared, store)
         return TransactItems(result.job, items, result.dropped_by)
+
+    async def prepare(
+        self,
+        job: Job | AsJob | str,
+        args: Sequence[JsonValue] = (),
+        **attributes: Unpack[JobAttributes],
+    ) -> PreparedJob:
+        """Bring one job through the enqueue middleware and the hooks, and send nothing.
+
+        An outbox keeps such a job, and sends it later as it is, past the middleware.
+
+        :raises Exception: as :meth:`enqueue`, but for what the backend refuses.
+        """
+
+        async def keep(final: Job) -> Stored:
+            return Stored(final)
+
+        prepared = self._insertion.prepared(job, args, attributes)
+        result = await self._insertion.one(prepared, keep)
+        return PreparedJob(result.job, result.dropped_by)
 
     async def workflow(
         self,

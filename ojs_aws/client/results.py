@@ -31,6 +31,7 @@ __all__ = [
     "JobCancelledError",
     "JobExpiredError",
     "JobFailedError",
+    "PreparedJob",
     "Stored",
     "TransactItems",
     "WaitTimeoutError",
@@ -57,6 +58,18 @@ class TransactItems:
     def id(self) -> str:
         """Return the id of the job."""
         return self.job.id
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedJob:
+    """A job that came through the enqueue middleware, and was not sent.
+
+    :ivar job: the job as it is to be sent, past the middleware.
+    :ivar dropped_by: name of the middleware that dropped the job, or empty.
+    """
+
+    job: Job
+    dropped_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

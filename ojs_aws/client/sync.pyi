@@ -43,6 +43,7 @@ from ojs_aws.client.client import Client
 from ojs_aws.client.insertion import AsJob
 from ojs_aws.client.results import DeadLetters
 from ojs_aws.client.results import EnqueueResult
+from ojs_aws.client.results import PreparedJob
 from ojs_aws.client.results import TransactItems
 from ojs_aws.client.transports.connection import Resends
 from ojs_aws.client.transports.credentials import Credentials
@@ -704,6 +705,14 @@ class SyncClient:
         :raises RuntimeError: the client goes over HTTP; transactions need :meth:`direct`.
         :raises PayloadTooLargeError: the job does not fit into the table.
         :raises OjsError: as :meth:`enqueue`.
+        """
+
+    def prepare(self, job: Job | AsJob | str, args: Sequence[JsonValue]=(), **attributes: Unpack[JobAttributes]) -> PreparedJob:
+        """Bring one job through the enqueue middleware and the hooks, and send nothing.
+
+        An outbox keeps such a job, and sends it later as it is, past the middleware.
+
+        :raises Exception: as :meth:`enqueue`, but for what the backend refuses.
         """
 
     def workflow(self, parts: WorkflowParts | AsWorkflow, *, id: str | None=None) -> WorkflowStatus:

@@ -141,6 +141,7 @@ class Guard:
         """
         self.is_active = False
         self.outer: Substitute | None = None
+        self.waiting: set[str] = set()
         self._test = test
 
     @property

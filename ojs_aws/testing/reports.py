@@ -65,6 +65,16 @@ def jobs_of(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
+def held_back(count: int) -> str:
+    """Return what to say of jobs in an outbox, whose transaction has not committed."""
+    wait = "waits" if count == 1 else "wait"
+    return (
+        f"\n\n{jobs_of(count).capitalize()} {wait} for a commit: the transaction that enqueued it "
+        "is open. Django's TestCase never commits: use TransactionTestCase, or run the block in "
+        "self.captureOnCommitCallbacks(execute=True)."
+    )
+
+
 def headline(job: EnqueuedJob[Any]) -> str:
     """Return one line about a job."""
     attempt = f", attempt {job.attempt}" if job.attempt else ""

@@ -14,6 +14,7 @@ from ojs_aws.client.timer import UuidV7
 from ojs_aws.client.transports.substitute import acting
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.retry import RetryPolicy
+from ojs_aws.testing import reports
 from ojs_aws.testing.drain import DEFAULT_TIMEOUT, Drain, DrainReport, timeout_of
 from ojs_aws.testing.executions import open_resources
 from ojs_aws.testing.jobs import Captured, capturing
@@ -165,7 +166,9 @@ class Runs(Kit):
             )
 
     def _hint(self) -> str:
-        return hint_of(self._unawaited)
+        waiting = len(self._place.waiting)
+        held = reports.held_back(waiting) if waiting else ""
+        return hint_of(self._unawaited) + held
 
     def capture(self) -> AbstractContextManager[Captured]:
         """Collect the jobs that a block enqueues.

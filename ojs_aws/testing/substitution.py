@@ -29,6 +29,7 @@ class Place:
 
     :ivar is_active: false once the test has ended.
     :ivar outer: the substitute in whose scope it began.
+    :ivar waiting: ids of jobs in an outbox, whose transaction has not committed.
     :ivar has_block: whether the end of a ``with`` block ends it.
     :ivar begun_at: the file and line of the test that began it.
     :ivar thread: the thread that began it.
@@ -40,6 +41,7 @@ class Place:
         """Lead to a transport, by clients that are made like this."""
         self.is_active = False
         self.outer: Substitute | None = None
+        self.waiting: set[str] = set()
         self.has_block = False
         self.begun_at = ""
         self.thread = 0

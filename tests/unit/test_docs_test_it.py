@@ -28,6 +28,7 @@ GUIDES: Final = {
     "limits": 0,
     "middleware": 1,
     "operations-dead-letters": 0,
+    "outbox": 1,
     "payload-limits": 1,
     "personal-data": 1,
     "priority": 1,

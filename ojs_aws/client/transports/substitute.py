@@ -21,10 +21,12 @@ class Substitute(Protocol):
 
     :ivar is_active: false once its test has ended.
     :ivar outer: the one in whose scope it began.
+    :ivar waiting: ids of jobs in an outbox, whose transaction has not committed.
     """
 
     is_active: bool
     outer: Substitute | None
+    waiting: set[str]
 
     @property
     def transport(self) -> Transport:

@@ -1,0 +1,66 @@
+"""Run a relay inside the application's own process (framework adapters, 12.1)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from ojs_aws.contrib.outbox.relay import Relay
+
+logger: Final = logging.getLogger("ojs_aws.outbox")
+_IN_LAMBDA: Final = "AWS_LAMBDA_FUNCTION_NAME"
+
+
+class BuiltInRelay:
+    """Runs a relay in a thread, which starts when this process first commits a job.
+
+    Each process of a prefork server so has one after its fork; the database lets one of them lead.
+    In a Lambda function, which freezes between requests, nothing starts: run a relay elsewhere.
+    """
+
+    def __init__(self, make_relay: Callable[[], Relay]) -> None:
+        """Describe it; the relay and its connections are made in the thread's process."""
+        self._make_relay = make_relay
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._relay: Relay | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the thread runs in this process."""
+        thread = self._thread
+        return self._pid == os.getpid() and thread is not None and thread.is_alive()
+
+    def wake(self) -> None:
+        """Let the relay look for rows at once; start it in this process, unless it runs.
+
+        In a Lambda function this does nothing.
+        """
+        if self.is_running and self._relay is not None:
+            self._relay.wake()
+            return
+        if os.environ.get(_IN_LAMBDA):
+            logger.warning("A Lambda function freezes between requests: run `ojs-aws outbox relay`")
+            return
+        if self._pid != os.getpid():
+            self._lock = threading.Lock()  # the one of a parent may have been held at the fork
+            self._relay = self._thread = None
+        with self._lock:
+            if self.is_running:
+                return
+            self._pid = os.getpid()
+            self._relay = self._make_relay()
+            self._thread = threading.Thread(
+                target=self._relay.run, name="ojs-outbox-relay", daemon=True
+            )
+            self._thread.start()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Let the relay finish its batch, and wait so many seconds for it."""
+        if self.is_running and self._relay is not None and self._thread is not None:
+            self._relay.stop()
+            self._thread.join(timeout_s)

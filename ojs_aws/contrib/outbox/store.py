@@ -1,0 +1,183 @@
+"""Read and change the rows of an outbox: one statement each, by status and never by watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from ojs_aws.contrib.outbox.database import (
+    POSTGRESQL,
+    Database,
+    Row,
+    Value,
+    as_moment,
+    as_parameter,
+)
+from ojs_aws.contrib.outbox.rows import NewRow, WaitingRow, checked_table
+from ojs_aws.contrib.outbox.staging import system_clock
+
+WAITING: Final = "status IN ('pending', 'failed')"
+"""The condition of the partial index that the relay reads by."""
+PRUNED_AT_ONCE: Final = 1000
+_MAX_ERROR: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Says what an outbox holds.
+
+    :ivar counts: rows by status.
+    :ivar oldest_at: when the oldest row that waits was inserted; None if none waits.
+    """
+
+    counts: Mapping[str, int]
+    oldest_at: datetime | None
+
+    @property
+    def waiting(self) -> int:
+        """Return how many rows are to be sent."""
+        return self.counts.get("pending", 0) + self.counts.get("failed", 0)
+
+    @property
+    def parked(self) -> int:
+        """Return how many rows an operator has to decide on."""
+        return self.counts.get("parked", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedRow:
+    """Describes a row that the relay has given up."""
+
+    job_id: str
+    job_type: str
+    error: str
+    parked_at: datetime | None
+
+
+class OutboxStore:
+    """Holds the rows of one outbox in one database."""
+
+    def __init__(self, database: Database, table: str) -> None:
+        """Use a table, which exists."""
+        self._database = database
+        self._table = checked_table(table)
+
+    def now(self) -> datetime:
+        """Return the time by the database's clock, which all relays share."""
+        if self._database.dialect == POSTGRESQL:
+            [[now]] = self._run("SELECT clock_timestamp()")
+            if isinstance(now, datetime):
+                return now
+        return system_clock()
+
+    def waiting(self, limit: int, now: datetime) -> list[WaitingRow]:
+        """Return the first rows that are due, in the order of insertion."""
+        columns = "CAST(job_args AS TEXT), CAST(job_options AS TEXT), attempts, first_try_at"
+        is_due = f"{WAITING} AND (next_try_at IS NULL OR next_try_at <= :now)"
+        rows = self._run(
+            f"SELECT id, job_id, job_type, {columns} FROM {self._table}"  # noqa: S608 - checked
+            f" WHERE {is_due} ORDER BY id LIMIT :limit",
+            now=now,
+            limit=limit,
+        )
+        return [_waiting_row(row) for row in rows]
+
+    def note_first_try(self, rows: Sequence[WaitingRow], now: datetime) -> None:
+        """Write that rows are about to be sent, before they are: a process may die in between."""
+        self._change(
+            [row.id for row in rows if row.first_try_at is None],
+            "first_try_at = :now",
+            now=now,
+        )
+
+    def sent(self, ids: Sequence[int], now: datetime, note: str = "") -> None:
+        """Write that the backend has these jobs.
+
+        :param note: why there is no job, where another one stands for it.
+        """
+        values = "status = 'sent', sent_at = :now, next_try_at = NULL, error = :note"
+        self._change(ids, values, now=now, note=note[:_MAX_ERROR] or None)
+
+    def refused(self, row: WaitingRow, error: str, again_at: datetime) -> None:
+        """Write that the backend refused a row by itself, which is tried again."""
+        values = "status = 'failed', attempts = :attempts, next_try_at = :again, error = :error"
+        attempts = row.attempts + 1
+        self._change([row.id], values, attempts=attempts, again=again_at, error=error[:_MAX_ERROR])
+
+    def parked(self, row: WaitingRow, error: str, now: datetime) -> None:
+        """Write that a row is given up, and why."""
+        values = "status = 'parked', parked_at = :now, attempts = :attempts, error = :error"
+        self._change([row.id], values, now=now, attempts=row.attempts + 1, error=error[:_MAX_ERROR])
+
+    def prune(self, before: datetime) -> int:
+        """Delete rows that were sent before a time, at most a thousand; return how many."""
+        rows = self._run(
+            f"DELETE FROM {self._table} WHERE id IN (SELECT id FROM {self._table}"  # noqa: S608
+            " WHERE status = 'sent' AND sent_at < :before ORDER BY sent_at LIMIT :limit)"
+            " RETURNING id",
+            before=before,
+            limit=PRUNED_AT_ONCE,
+        )
+        return len(rows)
+
+    def overview(self) -> Overview:
+        """Return how many rows there are of each status, and since when the oldest waits."""
+        rows = self._run(
+            f"SELECT status, count(*), min(created_at) FROM {self._table} GROUP BY status"  # noqa: S608
+        )
+        oldest = [as_moment(row[2]) for row in rows if row[0] in {"pending", "failed"}]
+        return Overview(
+            {str(row[0]): int(row[1]) for row in rows},
+            min((each for each in oldest if each), default=None),
+        )
+
+    def parked_rows(self, limit: int) -> list[ParkedRow]:
+        """Return the rows that were given up, the oldest first."""
+        rows = self._run(
+            f"SELECT job_id, job_type, error, parked_at FROM {self._table}"  # noqa: S608
+            " WHERE status = 'parked' ORDER BY id LIMIT :limit",
+            limit=limit,
+        )
+        return [ParkedRow(row[0], row[1], row[2] or "", as_moment(row[3])) for row in rows]
+
+    def try_again(self, job_ids: Sequence[str] | None) -> int:
+        """Let the relay send parked rows again, as if for the first time; None for all of them."""
+        statement = (
+            f"UPDATE {self._table} SET status = 'pending', attempts = 0, first_try_at = NULL,"  # noqa: S608
+            " next_try_at = NULL, parked_at = NULL, error = NULL WHERE status = 'parked'"
+        )
+        if job_ids is None:
+            return len(self._run(f"{statement} RETURNING id"))
+        return sum(
+            len(self._run(f"{statement} AND job_id = :job_id RETURNING id", job_id=job_id))
+            for job_id in job_ids
+        )
+
+    def _change(self, ids: Sequence[int], values: str, **parameters: Value) -> None:
+        """Change rows that wait; what another relay has sent meanwhile stays sent."""
+        if not ids:
+            return
+        names = {f"id{place}": each for place, each in enumerate(ids)}
+        listed = ", ".join(f":{name}" for name in names)
+        self._run(
+            f"UPDATE {self._table} SET {values} WHERE id IN ({listed}) AND {WAITING}",  # noqa: S608
+            **parameters,
+            **names,
+        )
+
+    def _run(self, statement: str, **parameters: Value) -> list[Row]:
+        database = self._database
+        return database.run(
+            statement, {name: as_parameter(database, value) for name, value in parameters.items()}
+        )
+
+
+def _waiting_row(row: Row) -> WaitingRow:
+    return WaitingRow(
+        id=row[0],
+        written=NewRow(row[1], row[2], row[3], row[4]),
+        attempts=row[5],
+        first_try_at=as_moment(row[6]),
+    )

@@ -1,0 +1,85 @@
+"""Give the relay a connection of an SQLAlchemy engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.engine import URL, make_url
+
+from ojs_aws.contrib.outbox.database import POSTGRESQL, SQLITE, Row, Value
+
+_SYNCHRONOUS: Final[Mapping[str, str]] = {
+    "postgresql+asyncpg": "postgresql+psycopg",
+    "postgresql+psycopg_async": "postgresql+psycopg",
+    "sqlite+aiosqlite": "sqlite",
+}
+"""The drivers that a relay uses in the place of asynchronous ones."""
+
+
+class EngineDatabase:
+    """Is the database of an engine, for a relay; each statement commits by itself.
+
+    :ivar dialect: ``postgresql`` or ``sqlite``.
+    :ivar path: of the file of SQLite; empty in memory, and for PostgreSQL.
+    :ivar connections: how many were opened so far.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Use one connection of an engine, opened with the first statement.
+
+        :raises ValueError: neither PostgreSQL nor SQLite.
+        """
+        self.dialect = engine.dialect.name
+        if self.dialect not in {POSTGRESQL, SQLITE}:
+            raise ValueError(
+                f"The outbox works in PostgreSQL and SQLite, and not in {self.dialect}."
+            )
+        database = engine.url.database or ""
+        is_file = self.dialect == SQLITE and database not in {"", ":memory:"}
+        self.path = database if is_file and not database.startswith("file:") else ""
+        self.connections = 0
+        self._engine = engine
+        self._connection: Connection | None = None
+
+    @classmethod
+    def of_url(cls, url: str | URL) -> EngineDatabase:
+        """Return the database of a URL; an asynchronous driver is replaced.
+
+        :raises ValueError: neither PostgreSQL nor SQLite.
+        """
+        named = make_url(url)
+        driver = _SYNCHRONOUS.get(named.drivername, named.drivername)
+        return cls(create_engine(named.set(drivername=driver), pool_pre_ping=True))
+
+    def run(self, statement: str, parameters: Mapping[str, Value]) -> list[Row]:
+        """Run a statement, and return its rows."""
+        try:
+            result = self._opened().execute(text(statement), dict(parameters))
+            rows: Sequence[Row] = result.all() if result.returns_rows else []
+        except BaseException:
+            self.close()
+            raise
+        return [*rows]
+
+    def driver_connection(self) -> object:
+        """Return the driver's own connection."""
+        return self._opened().connection.driver_connection
+
+    def close(self) -> None:
+        """Close the connection itself: one that goes back to a pool would keep its locks."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # it may be broken
+                connection.invalidate()
+            with suppress(Exception):
+                connection.close()
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            made = self._engine.connect()
+            self._connection = made.execution_options(isolation_level="AUTOCOMMIT")
+            self.connections += 1
+        return self._connection

@@ -1,0 +1,68 @@
+"""A backend for tests of the relay, which can be down, full, or refuse single jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ojs_aws import Client
+from ojs_aws.client.results import Stored
+from ojs_aws.client.transports.in_process import InProcessTransport
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.services.jobs.render import render_job
+from tests.simulation.world import World
+
+Fault = Callable[[Sequence[Job]], OjsError | None]
+
+
+@dataclass
+class Backend:
+    """The services over the model, behind a transport that counts and fails.
+
+    :ivar batches: the ids of each batch that was asked for, taken or not.
+    :ivar fault: returns the error for a batch; None lets it pass.
+    :ivar late_fault: the same, after the batch took effect: the answer is lost.
+    """
+
+    world: World = field(default_factory=World)
+    batches: list[list[str]] = field(default_factory=list)
+    fault: Fault | None = None
+    late_fault: Fault | None = None
+
+    def client(self) -> Client:
+        """Return a client of it, as a relay has one."""
+        return Client(transport=_Transport(self), middleware=[])
+
+    @property
+    def jobs(self) -> list[JobRecord]:
+        """Return the jobs that it has."""
+        return list(self.world.store.jobs.values())
+
+    @property
+    def ids(self) -> list[str]:
+        """Return the ids of the jobs that it has, in the order in which they were stored."""
+        return [job.id for job in self.jobs]
+
+    def get(self, job_id: str) -> Job:
+        """Return a job as callers see it."""
+        return Job.from_members(render_job(self.world.backend.jobs.info(job_id)))
+
+
+class _Transport(InProcessTransport):
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend.world.backend)
+        self._of = backend
+
+    async def push_all(self, jobs: Sequence[Job]) -> list[Stored]:
+        self._of.batches.append([job.id for job in jobs])
+        _raise(self._of.fault, jobs)
+        stored = await super().push_all(jobs)
+        _raise(self._of.late_fault, jobs)
+        return stored
+
+
+def _raise(fault: Fault | None, jobs: Sequence[Job]) -> None:
+    if fault is not None and (problem := fault(jobs)) is not None:
+        raise problem
