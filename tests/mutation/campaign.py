@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from tests.mutation.enumeration import all_mutants, mutants_of
@@ -136,6 +137,9 @@ class Campaign:
         chosen = {
             name: [test] for name, test in hints.items() if (CHECKOUT / file_of(test)).exists()
         }
+        for each in left:
+            if each.id not in chosen:
+                self.say(f"  no test noticed it before: {each.id}")
         if chosen:
             self.say(f"{len(chosen)} removals by the test that noticed them before")
             self._try({each.id: each for each in left}, chosen)
@@ -211,6 +215,8 @@ class Campaign:
         def work(session: Session) -> None:
             prepare([*mutants.values()])
             tasks = []
+            for gone in sorted({*chain(*chosen.values())} - session.items.keys()):
+                self.say(f"  there is no such test any more: {gone}")
             for name, tests in chosen.items():
                 limit = 30 + SLOWNESS * sum(map(self.tests.seconds, tests))
                 tasks.append(Task(name, partial(kill, session, mutants[name], tests), limit))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of
+from ojs_aws.domain.jobs.held_job import AttemptRef, Holder, attempt_of
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.progress import ProgressReport
 from ojs_aws.ports import WorkerReport
+from tests.contract.test_job_store import a_job, a_reservation
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 from tests.unit.services.test_flow import ERROR, fail
@@ -138,3 +140,25 @@ def test_a_report_that_says_nothing_of_its_attempt_is_not_checked(world: World) 
     """As official clients send it: the worker and the job's state decide."""
     first, _ = twice_claimed(world, by_retry)
     assert world.backend.jobs.ack(first.id, WORKER, None).state is JobState.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("reserved_for", "reporting", "holds"),
+    [("w1", "w1", True), ("w1", "w2", False), ("w1", None, True), ("", "w2", True)],
+)
+def test_a_worker_holds_what_is_reserved_for_it_or_for_nobody(
+    reserved_for: str, reporting: str | None, holds: bool
+) -> None:
+    """A report without a name is judged by the job alone."""
+    job = a_job(state=JobState.ACTIVE, attempt=1, reservation=a_reservation(reserved_for))
+    holder = Holder(reporting)
+    assert holder.holds(job) is holds
+    assert not replace(holder, which=AttemptRef(attempt=2)).holds(job)
+
+
+def test_a_refusal_says_whether_worker_or_attempt_is_another_one() -> None:
+    job = a_job(state=JobState.ACTIVE, attempt=1, reservation=a_reservation("w1"))
+    other = Holder("w2", AttemptRef(attempt=1)).refusal(job, "fail")
+    assert "reserved by another worker" in other.message
+    late = Holder("w1", AttemptRef(attempt=9)).refusal(job, "fail")
+    assert "an attempt that is over" in late.message
