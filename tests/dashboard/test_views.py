@@ -54,7 +54,7 @@ def test_queues_say_how_fast_they_move(tab: Tab, api: httpx.Client) -> None:
     page = tab.open("queues", "Queues")
     row = page.get_by_role("region", name="Queues").locator("tr", has_text="pace")
     row.get_by_text("never").wait_for()
-    assert row.get_by_text("0.4", exact=True).count() == 1  # came in, of five minutes
+    assert row.get_by_text("0.4 / 0", exact=True).count() == 1  # in and out, of five minutes
     row.get_by_role("link", name="pace", exact=True).click()
     page.get_by_role("heading", name="Queue pace").wait_for()
     page.get_by_role("link", name="w-pace").wait_for()

@@ -141,6 +141,11 @@ class Tally:
         elif kind is TallyKind.COMPLETED and after.completed_at is not None:
             self.runs.add(after.completed_at - after.started_at)
 
+    @property
+    def growth(self) -> int:
+        """Return how many more jobs came than ended."""
+        return self.counts[TallyKind.ENQUEUED] - sum(self.counts[kind] for kind in _ENDS)
+
     def __bool__(self) -> bool:
         """Return whether anything was counted."""
         return bool(self.counts) or any(self.held.values())
@@ -152,6 +157,7 @@ _KINDS: Final = {
     JobState.DISCARDED: TallyKind.FAILED,
     JobState.CANCELLED: TallyKind.CANCELLED,
 }
+_ENDS: Final = (TallyKind.COMPLETED, TallyKind.FAILED, TallyKind.CANCELLED)
 _AGAIN: Final = frozenset({JobState.AVAILABLE, JobState.RETRYABLE})
 
 

@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import FAILED, Event
-from ojs_aws.domain.jobs.failure_groups import FailureGroup, failure_group, window_of
+from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup, failure_group, window_of
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, FailureGroups
+from ojs_aws.ports import Clock, FailureGroups, QueueFailures
 
 USUAL_MS: Final = 3_600_000
 """Since when failures are shown where nothing is said."""
 
 LONGEST_MS: Final = 7 * 86_400_000
+
+FEW_HOURS: Final = 25
+"""Up to so many, each hour is counted apart; of a longer time, six hours at once."""
 
 _logger = logging.getLogger(__name__)
 
@@ -34,10 +38,12 @@ class QueuesGroup:
     """Holds a group over hours and queues.
 
     :ivar queues: those in which it occurred, by name.
+    :ivar counts: how often it occurred in each window of the report, the oldest first.
     """
 
     group: FailureGroup
     queues: tuple[str, ...]
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +51,14 @@ class FailureReport:
     """Says how jobs failed since an instant, the largest group first.
 
     :ivar since: when the first hour began that is counted.
+    :ivar window_ms: how long each window is that groups have a count of.
     :ivar ungrouped: failures that belong to none of the groups.
     :ivar is_cut: older failures were left out, since there are too many groups.
     """
 
     since: Instant
     until: Instant
+    window_ms: int
     groups: tuple[QueuesGroup, ...]
     ungrouped: int
     is_cut: bool
@@ -109,23 +117,39 @@ class FailureStatistics:
             message = "The 'since' parameter leads beyond the 7 days for which failures are kept."
             raise InvalidRequestError(message, details={"field": "since"})
         rows, is_cut = self.store().read(begin, now, queue)
-        merged: dict[tuple[str, str], tuple[FailureGroup, set[str]]] = {}
-        for row in rows:
-            if not sees(row.queue):
-                continue
-            for group in row.groups:
-                known = merged.get(group.name)
-                whole = group if known is None else known[0].plus(group)
-                merged[group.name] = (whole, {row.queue, *(known[1] if known else ())})
-        groups = [
-            QueuesGroup(group=group, queues=tuple(sorted(queues)))
-            for group, queues in merged.values()
-        ]
-        groups.sort(key=lambda each: (-each.group.count, each.group.name))
-        ungrouped = sum(row.ungrouped for row in rows if sees(row.queue))
+        seen = [row for row in rows if sees(row.queue)]
+        hours = (now - begin) // WINDOW_MS + 1
+        window_ms = WINDOW_MS if hours <= FEW_HOURS else 6 * WINDOW_MS
         return FailureReport(
-            since=begin, until=now, groups=tuple(groups), ungrouped=ungrouped, is_cut=is_cut
+            since=begin,
+            until=now,
+            window_ms=window_ms,
+            groups=tuple(_merged(seen, begin, now, window_ms)),
+            ungrouped=sum(row.ungrouped for row in seen),
+            is_cut=is_cut,
         )
+
+
+def _merged(
+    rows: Sequence[QueueFailures], begin: Instant, now: Instant, window_ms: int
+) -> list[QueuesGroup]:
+    """Return the groups over hours and queues, the largest first."""
+    groups: dict[tuple[str, str], FailureGroup] = {}
+    queues: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    counts: defaultdict[tuple[str, str], list[int]] = defaultdict(
+        lambda: [0] * ((now - begin) // window_ms + 1)
+    )
+    for row in rows:
+        for group in row.groups:
+            known = groups.get(group.name)
+            groups[group.name] = group if known is None else known.plus(group)
+            queues[group.name].add(row.queue)
+            counts[group.name][(row.window - begin) // window_ms] += group.count
+    found = [
+        QueuesGroup(group=group, queues=tuple(sorted(queues[name])), counts=tuple(counts[name]))
+        for name, group in groups.items()
+    ]
+    return sorted(found, key=lambda each: (-each.group.count, each.group.name))
 
 
 def _group_of(event: Event) -> FailureGroup:

@@ -8,7 +8,7 @@ counters of each minute, which are kept for a month.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -80,6 +80,19 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """Holds what was done in each period of a time range.
+
+    :ivar points: of all queues together, the oldest first.
+    :ivar growth: by how many jobs each queue grew in each period: what came less what ended. A
+        queue that did nothing is left out.
+    """
+
+    points: Sequence[Point]
+    growth: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Counts over queues."""
 
@@ -139,8 +152,8 @@ class Statistics:
         until: Instant | None = None,
         queue: str = "",
         sees: Callable[[str], bool] = lambda _: True,
-    ) -> list[Point]:
-        """Return what was done in each period of a time range, oldest first.
+    ) -> History:
+        """Return what was done in each period of a time range.
 
         :param period: one of :data:`PERIODS`; points begin at its multiples.
         :param since: an hour ago by default.
@@ -167,10 +180,13 @@ class Statistics:
                 hint="Name one queue, a longer period, or a shorter time.",
             )
         found = [Point(Instant(begin + i * step), Tally()) for i in range(points)]
+        growth: dict[str, list[int]] = {}
         for name in names if found else ():
             for minute, tally in self.of.minutes(name, begin, begin + points * step - 1):
-                found[(minute - begin) // step].tally.merge(tally)
-        return found
+                index = (minute - begin) // step
+                found[index].tally.merge(tally)
+                growth.setdefault(name, [0] * points)[index] += tally.growth
+        return History(found, growth)
 
 
 def _lag(found: Iterable[QueueTotals], now: Instant) -> StreamLag | None:

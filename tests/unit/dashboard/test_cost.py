@@ -30,6 +30,9 @@ BUSY: Final = 4
 SPREAD: Final = 20
 """Powers of two over which times are spread: from a millisecond to some minutes."""
 HOUR_S: Final = 3600
+MENU: Final = ("/workflows", "/cron", "/rate-limits", "/admin/schemas")
+"""What is counted for the menu alone."""
+
 MOST: Final = 0.02
 """Dollars an hour."""
 
@@ -81,13 +84,14 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
             return meter.reads
 
         def read_all() -> dict[str, float]:
-            history = reads_of("/admin/stats/history", period="5m")
+            history = reads_of("/admin/stats/history", period="1m", growth="true")
             overview, findings = reads_of("/admin/overview"), reads_of("/admin/findings")
             return {"overview": overview, "findings": findings, "history": history}
 
         idle = read_all()
         queues = reads_of("/admin/queues", limit="100")
         list_reads = reads_of("/queues", limit="100")
+        few = max(reads_of(path, limit="1") for path in MENU)
         keep_busy(aws, (f"queue-{index}" for index in range(BUSY)))
         some = read_all()
         # Each further busy queue reads as much more; moto takes long to make a hundred.
@@ -100,11 +104,16 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
     polled = rounds * request_price(reads["overview"], 50)
     polled += rounds / history_every * request_price(reads["history"], 1500)
     polled += rounds / findings_every * request_price(reads["findings"], 300)
+    menu = HOUR_S * 1000 / number("../totals.ts", "COUNTED_MS") * len(MENU) * request_price(few, 50)
+    polled += menu
     assert polled < MOST
     counted = HOUR_S / shortest_s * request_price(0, 3000)
     counted += number("queue_counts.ts", "UNITS_AN_HOUR") * PRICES["read unit"]
     counted += HOUR_S / 15 * request_price(reads["overview"], 50)
-    # The menu's counts and alarms, once a minute.
+    growth_every = number("queue_counts.ts", "GROWTH_EVERY")
+    counted += HOUR_S / 15 / growth_every * request_price(reads["history"], 1500)
+    # The menu's counts and alarms, once a minute; four small lists, seldom.
+    counted += menu
     counted += HOUR_S / 60 * request_price(reads["overview"], 50)
     counted += HOUR_S / 60 * request_price(reads["findings"], 300)
     assert counted < MOST

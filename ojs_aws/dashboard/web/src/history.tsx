@@ -15,21 +15,27 @@ export const RANGES = [
 
 export type Range = (typeof RANGES)[number];
 
-/** Return the address of the history of a range, of all queues or of one. */
+/** What was done in each period; by how many jobs each queue grew in it. */
+export interface History {
+  readonly data: readonly Period[];
+  readonly growth?: Readonly<Record<string, readonly number[]>>;
+}
+
+/** Return the address of the history of a range, of one queue, or of all with the growth of each. */
 export function historyPath(range: Range, queue = ""): string {
   const since = new Date(Math.floor(serverNow() / 60_000) * 60_000 - range.hours * 3_600_000).toISOString();
-  return `admin/stats/history?period=${range.period}${range.hours > 1 ? `&since_time=${since}` : ""}${queue && `&queue=${encodeURIComponent(queue)}`}`;
+  return `admin/stats/history?period=${range.period}${range.hours > 1 ? `&since_time=${since}` : ""}${queue ? `&queue=${encodeURIComponent(queue)}` : "&growth=true"}`;
 }
 
 const UNFINISHED = ["available", "active", "scheduled", "retryable", "pending"] as const;
 
 /** Return how many jobs had not ended at the end of each period, from how many have not now. */
-export function backlogOf(periods: readonly Period[], counts: Counts): number[] {
+export function backlogOf(growth: readonly number[], counts: Counts): number[] {
   let left = UNFINISHED.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
   const found: number[] = [];
-  for (const each of [...periods].reverse()) {
+  for (const more of [...growth].reverse()) {
     found.unshift(Math.max(0, left));
-    left -= each.enqueued - each.completed - each.failed - each.cancelled;
+    left -= more;
   }
   return found;
 }
@@ -70,7 +76,7 @@ export function HistoryCharts({ periods, counts, range, choose }: ChartsOptions)
         />
       </Card>
       <Card title="Backlog" note="jobs that have not ended">
-        <Chart label={`Backlog, ${range.name}`} times={times} series={[{ label: "Backlog", look: "available", kind: "area", values: backlogOf(periods, counts) }]} />
+        <Chart label={`Backlog, ${range.name}`} times={times} series={[{ label: "Backlog", look: "available", kind: "area", values: backlogOf(periods.map((each) => each.enqueued - each.completed - each.failed - each.cancelled), counts) }]} />
       </Card>
     </div>
   );

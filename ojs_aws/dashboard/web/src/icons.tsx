@@ -50,6 +50,7 @@ export const LOOKS: Readonly<Record<string, readonly [IconName, string]>> = {
   expired: ["discarded", "discarded"],
   failed: ["discarded", "discarded"],
   late: ["warning", "retryable"],
+  new: ["grows", "discarded"],
   note: ["note", "note"],
   open: ["active", "active"],
   paused: ["paused", "retryable"],

@@ -2,13 +2,15 @@
 
 import { signal } from "@preact/signals";
 import { readIfAllowed } from "./api";
-import type { Counts, QueuePace } from "./shapes";
+import type { Counts, Pagination, QueuePace } from "./shapes";
 
 export interface Menu {
   /** Counts by the path of a view. */
   readonly counts: Counts;
   /** Views that a finding is about. */
   readonly alarms: ReadonlySet<string>;
+  /** Queues whose jobs cannot run. */
+  readonly alarmed: ReadonlySet<string>;
   /** Jobs by state, of all queues. */
   readonly jobs: Counts;
   readonly queues: readonly QueuePace[];
@@ -20,7 +22,7 @@ interface Overview {
 }
 
 interface Found {
-  readonly findings: readonly { readonly code: string; readonly severity: string }[];
+  readonly findings: readonly { readonly code: string; readonly severity: string; readonly data: { readonly queue?: string; readonly queues?: readonly string[] } }[];
 }
 
 const EVERY_MS = 60_000;
@@ -37,9 +39,17 @@ const VIEWS: Readonly<Record<string, string>> = {
   workers_silent: "workers",
 };
 
-export const menu = signal<Menu>({ counts: {}, alarms: new Set(), jobs: {}, queues: [] });
+/** What says that a queue has nobody who takes its jobs. */
+const STOPPED: ReadonlySet<string> = new Set(["workers_silent", "jobs_hang"]);
+
+/** The lists that are counted for the menu alone: seldom, and each by an answer of one item. */
+const COUNTED = { workflows: "workflows?state=running", cron: "cron?", limits: "rate-limits?", schemas: "admin/schemas?" } as const;
+const COUNTED_MS = 300_000;
+
+export const menu = signal<Menu>({ counts: {}, alarms: new Set(), alarmed: new Set(), jobs: {}, queues: [] });
 
 let readAt = -Infinity;
+let countedAt = -Infinity;
 let isRefused = false;
 
 /** Keep what the overview says for the menu. */
@@ -53,7 +63,8 @@ export function noteOverview({ totals, queues }: Overview): void {
 /** Keep what was found for the menu. */
 export function noteFindings({ findings }: Found): void {
   readAt = Date.now();
-  menu.value = { ...menu.value, alarms: new Set(findings.flatMap(({ code }) => VIEWS[code] ?? [])) };
+  const alarmed = findings.flatMap(({ code, data: { queue = [], queues = [] } }) => (STOPPED.has(code) ? [...queues, ...[queue].flat()] : []));
+  menu.value = { ...menu.value, alarms: new Set(findings.flatMap(({ code }) => VIEWS[code] ?? [])), alarmed: new Set(alarmed) };
 }
 
 /** Keep how many things a view has. */
@@ -61,17 +72,33 @@ export function noteCount(view: string, count: number): void {
   if (menu.value.counts[view] !== count) menu.value = { ...menu.value, counts: { ...menu.value.counts, [view]: count } };
 }
 
-/** Read what the menu says, at most once a minute, and only if no view did; a credential that may not is not asked again. */
+/** Count what the menu names and no view reads, every five minutes. */
+async function readCounts(): Promise<void> {
+  if (Date.now() - countedAt < COUNTED_MS) return;
+  countedAt = Date.now();
+  for (const [view, path] of Object.entries(COUNTED)) {
+    const total = (await readIfAllowed<{ pagination: Pagination }>(`${path}&limit=1`))?.pagination.total;
+    if (total !== undefined) noteCount(view, total);
+  }
+}
+
+/** Read what the menu says. */
 export async function readMenu(): Promise<void> {
-  if (isRefused || Date.now() - readAt < EVERY_MS) return;
-  readAt = Date.now();
   try {
-    const overview = await readIfAllowed<Overview>("admin/overview");
-    if (overview) noteOverview(overview);
-    const found = overview && (await readIfAllowed<Found>("admin/findings"));
-    if (found) noteFindings(found);
-    else isRefused = true;
+    await readFindings();
+    await readCounts();
   } catch {
     // The view says what is wrong; the menu keeps what it had.
   }
+}
+
+/** Read counts and alarms at most once a minute, and only if no view did; a credential that may not is not asked again. */
+async function readFindings(): Promise<void> {
+  if (isRefused || Date.now() - readAt < EVERY_MS) return;
+  readAt = Date.now();
+  const overview = await readIfAllowed<Overview>("admin/overview");
+  if (overview) noteOverview(overview);
+  const found = overview && (await readIfAllowed<Found>("admin/findings"));
+  if (found) noteFindings(found);
+  else isRefused = true;
 }

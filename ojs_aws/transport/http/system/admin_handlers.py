@@ -167,12 +167,14 @@ def show_errors(call: Call) -> Answer[models.ErrorsAnswer]:
             "last_seen": format_instant(each.group.last_seen),
             "queues": [*each.queues],
             "job_ids": [*each.group.job_ids],
+            "counts": [*each.counts],
         }
         for each in report.groups[:limit]
     ]
     body: models.ErrorsAnswer = {
         "since": format_instant(report.since),
         "until": format_instant(report.until),
+        "window_ms": report.window_ms,
         "groups": groups,
         "ungrouped": report.ungrouped,
         "has_more": report.is_cut or len(report.groups) > limit,
@@ -201,15 +203,19 @@ def show_stats_history(call: Call) -> Answer[models.HistoryAnswer]:
     period = text_of(query, "period") or "5m"
     since, until = text_of(query, "since_time"), text_of(query, "until")
     now = call.backend.clock.now()
-    points = call.backend.statistics.history(
+    history = call.backend.statistics.history(
         period,
         instant_or_age(since, "since", now) if since else None,
         instant_or_age(until, "until", now) if until else None,
         text_of(query, "queue"),
         call.request.caller.may_touch,
     )
-    data = [_point(point) for point in points]
-    return Answer({"period": period, "data": data, "data_points": data})
+    data = [_point(point) for point in history.points]
+    body: answers.HistoryAnswer = {"period": period, "data": data, "data_points": data}
+    if boolean_of(query, "growth"):
+        most = sorted(history.growth.items(), key=lambda each: (-sum(map(abs, each[1])), each[0]))
+        body["growth"] = {name: [*changes] for name, changes in most[:MAX_QUEUES]}
+    return Answer(body)
 
 
 def _point(point: Point) -> models.HistoryPoint:

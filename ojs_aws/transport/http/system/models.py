@@ -201,13 +201,18 @@ class ErrorGroup(TypedDict):
     last_seen: Timestamp
     queues: list[str]
     job_ids: list[str]
+    counts: list[int]
 
 
 class ErrorsAnswer(TypedDict):
-    """Says how jobs failed, the largest group first; all counts are lower bounds."""
+    """Says how jobs failed, the largest group first; all counts are lower bounds.
+
+    ``counts`` of a group are those of each window of ``window_ms`` since ``since``.
+    """
 
     since: Timestamp
     until: Timestamp
+    window_ms: int
     groups: list[ErrorGroup]
     ungrouped: int
     has_more: bool
@@ -255,11 +260,12 @@ class HistoryPoint(Times):
 
 
 class HistoryAnswer(TypedDict):
-    """Says what was done in each period."""
+    """Says what was done in each period; ``growth``, by how many jobs each queue grew in it."""
 
     period: str
     data: list[HistoryPoint]
     data_points: list[HistoryPoint]
+    growth: NotRequired[dict[str, list[int]]]
 
 
 class ConfigAnswer(TypedDict):

@@ -48,7 +48,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Count jobs and workers, in the Prometheus text format", media_type="text/plain"),
     _operator("GET /admin/stats/history", "show_stats_history", COUNTS_QUEUES,
         "Count the jobs that ended in each period",
-        query=("period", "since_time", "until", "queue")),
+        query=("period", "since_time", "until", "queue", "growth")),
     _operator("GET /admin/system/config", "show_config", INSPECTS,
         "Show the settings of the backend, without names of resources and secrets",
         more_paths=("/admin/config",)),

@@ -53,6 +53,20 @@ def test_failures_are_grouped_over_queues_and_hours() -> None:
     assert recent.group.count == 1
 
 
+def test_a_group_has_a_count_of_each_hour() -> None:
+    """Of six hours at once where it is more than a day, so that a week has 28 or 29."""
+    world = World()
+    world.clock.at = Instant(world.clock.at - world.clock.at % USUAL_MS)
+    begin = world.clock.now()
+    for hours in (0, 0, 3, 26):
+        world.clock.at = Instant(begin + hours * USUAL_MS)
+        fail(world, "one")
+    long = world.backend.failures.report(begin)
+    assert (long.window_ms, long.groups[0].counts) == (6 * USUAL_MS, (3, 0, 0, 0, 1))
+    short = world.backend.failures.report(Instant(begin + 3 * USUAL_MS))
+    assert (short.window_ms, short.groups[0].counts) == (USUAL_MS, (1, *[0] * 22, 1))
+
+
 def test_messages_are_redacted_as_the_settings_say() -> None:
     """What is not kept with the job is not in its group either."""
     world = World(settings=Settings(redact_messages=True))

@@ -110,7 +110,7 @@ def points(minutes: int, queues: int = 1, period: str = "1m") -> int:
     """How many points a range of minutes has."""
     kept = some(*(f"q{number}" for number in range(queues)))
     since = Instant(END - minutes * MINUTE)
-    return len(statistics_of(kept).history(period, since, END))
+    return len(statistics_of(kept).history(period, since, END).points)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_a_history_has_so_many_points_and_minutes_of_queues(minutes: int, queues
 def test_a_history_ends_now_and_has_no_point_before_it_begins() -> None:
     kept = some("q")
     statistics = statistics_of(kept)
-    assert statistics.history("1m", Instant(NOW + 5 * MINUTE)) == []
-    assert statistics.history("1m", Instant(NOW + 5 * MINUTE), Instant(NOW + 9 * MINUTE)) == []
+    assert not statistics.history("1m", Instant(NOW + 5 * MINUTE)).points
+    assert not statistics.history("1m", Instant(NOW + 5 * MINUTE), Instant(NOW + 9 * MINUTE)).points
     late = statistics.history("1m", Instant(END - MINUTE), Instant(NOW + 9 * MINUTE))
-    assert [each.at for each in late] == [END - MINUTE, END]
+    assert [each.at for each in late.points] == [END - MINUTE, END]
     early = statistics.history("1m", Instant(END - 3 * MINUTE), Instant(END - MINUTE))
-    assert [each.at for each in early] == [END - 3 * MINUTE, END - 2 * MINUTE]
+    assert [each.at for each in early.points] == [END - 3 * MINUTE, END - 2 * MINUTE]
     with pytest.raises(InvalidRequestError, match="period"):
         statistics.history("2m")
 
@@ -144,4 +144,13 @@ def test_each_minute_counts_for_the_period_that_it_is_in() -> None:
     kept = some("q")
     kept.did = [(at, tally) for at in minutes]
     found = statistics_of(kept).history("5m", begin, Instant(begin + 2 * PERIODS["5m"]))
-    assert [each.tally.counts[TallyKind.STARTED] for each in found] == [2, 1]
+    assert [each.tally.counts[TallyKind.STARTED] for each in found.points] == [2, 1]
+
+
+def test_a_history_says_by_how_many_jobs_a_queue_grew() -> None:
+    """What came less what ended in any way; starts and repeated attempts change nothing."""
+    counts = dict.fromkeys(TallyKind, 1) | {TallyKind.ENQUEUED: 7}
+    kept = some("q")
+    kept.did = [(Instant(END - MINUTE), Tally(counts=Counter(counts)))]
+    history = statistics_of(kept).history("1m", Instant(END - 2 * MINUTE), END)
+    assert history.growth == {"q": [0, 4]}

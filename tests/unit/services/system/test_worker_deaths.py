@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
-from ojs_aws.domain.jobs.failure_groups import FailureGroup
+from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.ports import JobStore
 from ojs_aws.services.system.failure_groups import FailureReport, QueuesGroup
@@ -37,7 +37,7 @@ def a_group(count: int, *jobs: JobRecord, last: Instant = RECENT) -> QueuesGroup
         last_seen=last,
         job_ids=tuple(job.id for job in jobs),
     )
-    return QueuesGroup(group=group, queues=("default",))
+    return QueuesGroup(group=group, queues=("default",), counts=(count,))
 
 
 def found(
@@ -45,7 +45,9 @@ def found(
 ) -> list[Finding]:
     table = Jobs()
     table.add(*jobs)
-    report = FailureReport(since=SINCE, until=NOW, groups=groups, ungrouped=0, is_cut=False)
+    report = FailureReport(
+        since=SINCE, until=NOW, window_ms=WINDOW_MS, groups=groups, ungrouped=0, is_cut=False
+    )
     sees = (lambda queue, _: queue != hides) if hides else None
     return WorkerDeaths(store=cast("JobStore", table))(report, sees, {}, "", **more)
 

@@ -6,12 +6,12 @@ import { call } from "../api";
 import { counted } from "../parts";
 import { SERVER, ojsAws } from "../quoting";
 
-export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until" | "tag" | "error", string>>>;
+export type JobFilter = Readonly<Partial<Record<"queue" | "state" | "type" | "since" | "until" | "tag" | "error" | "error_type", string>>>;
 
 export type Change = "retry" | "cancel" | "delete";
 
-/** A purge is of one queue and some states: it deletes the jobs that have ended, and cancels the others. */
-type BulkChange = Change | "purge";
+/** A purge is of one queue and some states: it deletes the jobs that have ended, and cancels the others. Dead letters are replayed. */
+type BulkChange = Change | "purge" | "replay";
 
 /** Jobs that one request changes. */
 const STEP = 100;
@@ -24,15 +24,16 @@ const MANY = 1000;
 /** Jobs that could not be changed, and are named. */
 const NAMED = 5;
 
-export const VERBS: Readonly<Record<BulkChange, string>> = { retry: "Retry", cancel: "Cancel jobs", delete: "Delete", purge: "Purge" };
+export const VERBS: Readonly<Record<BulkChange, string>> = { retry: "Retry", cancel: "Cancel jobs", delete: "Delete", purge: "Purge", replay: "Replay" };
 
-const DONE: Readonly<Record<BulkChange, string>> = { retry: "Retried", cancel: "Cancelled", delete: "Deleted", purge: "Purged" };
+const DONE: Readonly<Record<BulkChange, string>> = { retry: "Retried", cancel: "Cancelled", delete: "Deleted", purge: "Purged", replay: "Replayed" };
 
 export const EXPLANATIONS: Readonly<Record<BulkChange, string>> = {
   retry: "Discarded jobs become available again with attempt 0. Their old errors are kept apart.",
   cancel: "Jobs that have not ended are cancelled and stay so: they cannot be retried, but copies of them can be enqueued later. Workers are informed with their next heartbeat.",
   delete: "Jobs that have ended are deleted for good, with their arguments and results.",
   purge: "Jobs that have ended are deleted for good, the others are cancelled.",
+  replay: "They are enqueued again with attempt 0 and the same arguments; their old errors are kept apart. Dead letters that come meanwhile stay.",
 };
 
 /** The states in which a job can be changed so. */
@@ -62,6 +63,13 @@ interface ByFilter {
   readonly examined: number;
   readonly next_cursor?: string;
   readonly as_of?: string;
+}
+
+interface DeadLettersChanged extends Pick<ByFilter, "failed" | "next_cursor" | "as_of"> {
+  readonly retried: number;
+  /** Of a dry run. */
+  readonly matched?: number;
+  readonly results: readonly { readonly id: string; readonly status: string; readonly reason?: string }[];
 }
 
 /** A change of many jobs that has not come to its end. */
@@ -107,6 +115,11 @@ async function filterStep({ change, filter, asOf, cursor }: Unfinished, isDry: b
     const { value } = await call<ByFilter & { readonly purged_count: number }>("DELETE", `admin/queues/${encodeURIComponent(filter.queue ?? "")}/jobs`, { ...sent, states });
     const number = value.purged_count;
     return { ...value, job_ids: [], matched: number, succeeded: number, examined: number, failed: 0, errors: [] };
+  }
+  if (change === "replay") {
+    const { value } = await call<DeadLettersChanged>("POST", "dead-letter/retry", { ...sent, filter, limit: isDry ? MANY : STEP, as_of: asOf });
+    const errors = value.results.flatMap(({ id, status, reason }) => (["matched", "retried"].includes(status) ? [] : [{ job_id: id, error: reason ?? status }]));
+    return { ...value, job_ids: [], matched: value.matched ?? 0, succeeded: value.retried, examined: value.results.length, errors };
   }
   const wanted = { ...filter, ...(states.length > 0 && { state: states }) };
   return (await call<ByFilter>("POST", `admin/jobs/bulk/${change}`, { ...sent, filter: wanted, limit: isDry ? MANY : STEP, as_of: asOf })).value;
@@ -155,7 +168,8 @@ async function changeFrom(from: Unfinished, { report, isStopped }: Progress): Pr
 function commandOf(change: BulkChange, filter: JobFilter): string {
   const states = statesOf(filter).flatMap((state) => ["--state", state]);
   if (change === "purge") return ojsAws("queues", "purge", filter.queue ?? "", ...states);
-  const words = Object.entries(filter).flatMap(([name, value]) => (name === "state" || !value ? [] : [`--${name}`, value]));
+  const words = Object.entries(filter).flatMap(([name, value]) => (name === "state" || !value ? [] : [`--${name.replace("_", "-")}`, value]));
+  if (change === "replay") return ojsAws("dead-letter", "retry", ...(words.length > 0 ? words : ["--all"]));
   return ojsAws("jobs", change, ...words, ...states);
 }
 
@@ -218,6 +232,11 @@ export function changeAll(change: Change, whole: JobFilter): Action {
     explanation: `${EXPLANATIONS[change]}${left.length > 0 ? ` Those that are ${left.join(" or ")} stay as they are.` : ""}`,
     ...(change === "delete" ? { typed: THE_NUMBER } : change === "cancel" && { typed: change }),
   });
+}
+
+/** Replay the dead letters that a filter matches; all without one. */
+export function replayAll(filter: JobFilter): Action {
+  return bulkChange("replay", filter, { title: `Replay all dead letters${Object.keys(filter).length > 0 ? " that match" : ""}?`, explanation: EXPLANATIONS.replay });
 }
 
 /** Purge the jobs of a queue in some states. */

@@ -10,6 +10,7 @@ import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
 import { NextDay } from "./cron_day";
+import { LastRuns, type Runs, useRuns } from "./cron_runs";
 
 export interface CronRow {
   readonly name: string;
@@ -34,6 +35,7 @@ export function Cron() {
   const loaded = useData(() => read<CronPage>(`cron?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 15, `cron ${cursor}`);
   const heading = <Heading text="Cron" of={loaded} />;
   const { data } = loaded;
+  const runs = useRuns(data?.items.map((cron) => cron.name) ?? []);
   if (!data) return heading;
   const next = data.pagination.next_cursor;
   return (
@@ -52,7 +54,8 @@ export function Cron() {
           { name: "Enqueues", from: 900, show: (cron) => <div class="two">{cron.type}<div class="quiet">{cron.queue}</div></div> },
           { name: "State", kind: "state", show: (cron) => <State name={cron.enabled ? "open" : "paused"} /> },
           { name: "Next run", show: (cron) => <NextRun cron={cron} /> },
-          { name: "Last run", show: (cron) => <div class="two">{cron.last_occurrence?.outcome ?? "–"}<div class="quiet"><Time at={cron.last_run_at} /></div></div> },
+          { name: "Last 12 runs", from: 900, show: (cron) => <LastRuns runs={runs[cron.name]} /> },
+          { name: "Last run", show: (cron) => <div class="two">{outcomeOf(cron, runs)}<div class="quiet"><Time at={cron.last_run_at} /></div></div> },
           { name: "Last job", from: 1200, show: (cron) => (cron.last_occurrence?.job_id ? <JobLink id={cron.last_occurrence.job_id} /> : "–") },
           { name: "If one still runs", from: 1200, show: (cron) => cron.overlap_policy },
           {
@@ -71,6 +74,13 @@ export function Cron() {
       {next && <p><a href={link(["cron"], { cursor: next })}>Next cron jobs</a></p>}
     </>
   );
+}
+
+/** How the last run ended, if its history is there; else only that it was started. */
+function outcomeOf(cron: CronRow, runs: Runs) {
+  const [last] = runs[cron.name] ?? [];
+  const state = last && last.job_id === (cron.last_occurrence?.job_id ?? last.job_id) ? last.state : undefined;
+  return state ? <span class={state === "discarded" ? "bad-text" : ""}>{state === "discarded" ? "failed" : state}</span> : <>{cron.last_occurrence?.outcome ?? "–"}</>;
 }
 
 function nextFirst(rows: readonly CronRow[]): readonly CronRow[] {

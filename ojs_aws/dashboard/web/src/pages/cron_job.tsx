@@ -8,16 +8,8 @@ import { useData } from "../polling";
 import { Table } from "../table";
 import { between } from "../times";
 import { type CronRow, NextRun, clockTime, cronChange, cronTrigger } from "./cron";
+import type { Run } from "./cron_runs";
 import { Value } from "./job_data";
-
-interface Run {
-  readonly scheduled_at: string;
-  readonly state: string;
-  readonly job_id?: string;
-  readonly reason?: string;
-  readonly started_at?: string;
-  readonly completed_at?: string;
-}
 
 interface Everything {
   readonly cron: CronRow & { readonly run_count: number; readonly description?: string; readonly next_runs?: readonly string[] };

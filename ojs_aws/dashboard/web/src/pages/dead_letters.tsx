@@ -12,7 +12,10 @@ import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Failure, Pagination } from "../shapes";
 import { Table } from "../table";
+import { duration } from "../times";
+import { replayAll } from "./bulk_changes";
 import { deleteDeadLetter, editAndReplay } from "./dead_letter_actions";
+import { Interrupted } from "./interrupted";
 
 interface DeadLetter {
   readonly id: string;
@@ -26,7 +29,7 @@ interface DeadLetter {
 interface Everything {
   readonly page: { readonly jobs: readonly DeadLetter[]; readonly pagination: Pagination };
   /** Null where the credential may not read numbers: it is bound to job types. */
-  readonly stats: { readonly total: number; readonly total_is_exact: boolean; readonly by_error_type: Counts; readonly by_queue: Counts; readonly oldest_at: string | null } | null;
+  readonly stats: { readonly total: number; readonly total_is_exact: boolean; readonly by_error_type: Counts; readonly by_queue: Counts; readonly oldest_at: string | null; readonly retention?: { readonly max_age: string } } | null;
 }
 
 type Filter = Readonly<Partial<Record<"queue" | "type" | "error_type", string>>>;
@@ -89,13 +92,20 @@ function Facet({ title, name, counts }: { title: string; name: "queue" | "error_
 function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cursor: string }) {
   const { page, stats } = data;
   const next = page.pagination.next_cursor;
+  const isFiltered = Object.keys(filter).length > 0;
   return (
     <>
+      <Interrupted />
       {stats && (
         <div class="thirds">
           <Card title={`${atLeast(stats.total, stats.total_is_exact)} dead letters`}>
-            <p>{stats.oldest_at ? <>The oldest failed <Time at={stats.oldest_at} />.</> : "Jobs that failed for good are kept here, if their retry policy says so."}</p>
-            <p class="quiet">To replay one cause at once, filter by it and choose <em>Act on all</em> among the <a href={link(["jobs"], { state: "discarded", queue: filter.queue, type: filter.type })}>discarded jobs</a>.</p>
+            <p>{stats.oldest_at ? <>The oldest failed <Time at={stats.oldest_at} />.</> : "Jobs that failed for good are kept here, if their retry policy says so."} {keptFor(stats.retention?.max_age)}</p>
+            {stats.total > 0 && (
+              <div class="buttons">
+                <ActionButton isSmall={false} isMain icon="retryable" label={isFiltered ? "Replay all that match …" : `Replay all ${atLeast(stats.total, stats.total_is_exact)} …`} action={() => replayAll(filter)} />
+                {!isFiltered && <span class="quiet">Choose an error or a queue to replay one cause.</span>}
+              </div>
+            )}
           </Card>
           <Facet title="By error" name="error_type" counts={stats.by_error_type} />
           <Facet title="By queue" name="queue" counts={stats.by_queue} />
@@ -139,6 +149,12 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
       </div>
     </>
   );
+}
+
+/** Say for how long dead letters are kept; the server says it in hours. */
+function keptFor(age = ""): string {
+  const hours = Number(age.match(/^PT(\d+)H$/)?.[1]);
+  return hours ? `They are kept for ${duration(hours * 3_600_000)}, then removed.` : "";
 }
 
 function replay(id: string): Action {

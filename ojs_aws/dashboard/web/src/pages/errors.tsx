@@ -4,9 +4,10 @@ import { address, link, open, queryText } from "../address";
 import { read } from "../api";
 import { shown } from "../bidi";
 import { Icon } from "../icons";
-import { Code, Empty, ExactTime, Heading, JobLink, StaleNote, Time, Waiting, atLeast, counted } from "../parts";
+import { Code, Empty, ExactTime, Heading, JobLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
+import { Bars } from "../sparkline";
 import { Table } from "../table";
 import { noteCount } from "../totals";
 
@@ -19,6 +20,8 @@ interface ErrorGroup {
   readonly last_seen: string;
   readonly queues: readonly string[];
   readonly job_ids: readonly string[];
+  /** Failures in each window since the beginning. */
+  readonly counts?: readonly number[];
 }
 
 interface ErrorGroups {
@@ -66,7 +69,13 @@ function Summary({ found }: { found: ErrorGroups }) {
   );
 }
 
+/** An hour has one or two counts: too few for a drawing. */
+const FEWEST = 6;
+
 function Groups({ found, period }: { found: ErrorGroups; period: string }) {
+  const most = Math.max(0, ...found.groups.flatMap((group) => group.counts ?? []));
+  const isDrawn = (found.groups[0]?.counts?.length ?? 0) >= FEWEST;
+  const shape = period.replace("the last", "Last");
   noteCount("errors", found.groups.length);
   return (
     <>
@@ -77,7 +86,8 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
         none={<Empty title={`Nothing failed in ${period}.`}><p>Failed attempts are grouped here by their error, with jobs to look at. An error is whatever a handler raises.</p></Empty>}
         columns={[
           { name: "Failures", isNumber: true, show: (group) => group.count.toLocaleString("en") },
-          { name: "Error", kind: "wide", show: (group) => <Message group={group} /> },
+          ...(isDrawn ? [{ name: shape, from: 900 as const, show: ({ counts = [] }: ErrorGroup) => <Bars values={counts} most={most} look="discarded" /> }] : []),
+          { name: "Error", kind: "wide", show: (group) => <Message group={group} isNew={isDrawn && isNew(group)} /> },
           { name: "Jobs with it in", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded", error: errorOf(group) })}>{each}</a></div>) },
           { name: "Seen", isNumber: true, show: (group) => <div class="two"><Time at={group.last_seen} /><div class="quiet">since <Time at={group.first_seen} /></div></div> },
           { name: "For example", from: 900, show: (group) => group.job_ids.map((id) => <div key={id} class="line"><JobLink id={id} /></div>) },
@@ -88,12 +98,17 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
   );
 }
 
+/** Return whether an error occurred in the last hour or two, and never before in the shown time. */
+function isNew({ counts = [] }: ErrorGroup): boolean {
+  return counts.slice(0, -2).every((count) => count === 0);
+}
+
 /** The message of the last failure; values differ among those of a group. */
-function Message({ group }: { group: ErrorGroup }) {
+function Message({ group, isNew }: { group: ErrorGroup; isNew: boolean }) {
   const example = group.example ?? group.message;
   return (
     <div class="two">
-      <strong>{group.type}</strong> <span class="cut" title={shown(example)}>{shown(example)}</span>
+      <strong>{group.type}</strong> {isNew && <State name="new" />} <span class="cut" title={shown(example)}>{shown(example)}</span>
       {group.count > 1 && example !== group.message && <div class="quiet cut" title={shown(group.message)}>and others like it: {shown(group.message)}</div>}
     </div>
   );

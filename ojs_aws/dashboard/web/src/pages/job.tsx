@@ -2,7 +2,8 @@
 
 import { ActionButton } from "../action";
 import { link } from "../address";
-import { call } from "../api";
+import { call, readIfAllowed } from "../api";
+import { type Entry, type JobEvent, attemptsOf, deadWorkers } from "../attempts";
 import { shown } from "../bidi";
 import { type Source, at, readSource } from "../json_source";
 import { Menu, type MenuItem, copyCommand } from "../menu";
@@ -12,13 +13,14 @@ import { ojsAws } from "../quoting";
 import type { Failure, Spread } from "../shapes";
 import { between, duration, measured, now } from "../times";
 import { FailureText } from "./failure";
+import { AttemptBars } from "./attempt_bars";
 import { JobCopy } from "./job_copy";
 import { deleteDeadLetter, editAndReplay } from "./dead_letter_actions";
 import { cancelJob, prioritizeJob, retryJob } from "./job_actions";
 import { JobArguments, JobData } from "./job_data";
 import { JobWhy, type Why, readWhy } from "./job_why";
 import { isLong, readUsual } from "./running_jobs";
-import { type Entry, type JobEvent, Timeline } from "./timeline";
+import { type Seen, Timeline } from "./timeline";
 
 interface JobDetail {
   readonly id: string;
@@ -52,6 +54,8 @@ interface Loaded {
   readonly why: Why | null;
   /** How long executions of its queue take, while it runs. */
   readonly usual: Spread | null;
+  /** When the workers that died with it were last seen. */
+  readonly seen: Seen;
 }
 
 interface Progress {
@@ -86,13 +90,15 @@ export function Job({ id }: { id: string }) {
       round,
       progress: state === "active" ? await readProgress(id) : null,
       usual: state !== "active" ? null : isNew ? await readUsual(value.job.queue) : (before?.usual ?? null),
+      seen: await readSeen(value.job, before?.seen ?? {}),
       why: TERMINAL.includes(state) ? null : isNew ? await readWhy(id) : (before?.why ?? null),
     };
   };
   const loaded = useData(load, 5, `job ${id}`);
   const { data } = loaded;
   if (!data) return <Heading text={`Job ${id}`} kind="Job" of={loaded} />;
-  const { job, source, progress, why, usual } = data;
+  const { job, source, progress, why, usual, seen } = data;
+  const events = job.events?.items ?? [];
   return (
     <>
       <Heading text={`Job ${job.type}`} kind="Job" of={loaded} beside={<><State name={job.state} /><Id id={job.id} /></>}>
@@ -104,7 +110,8 @@ export function Job({ id }: { id: string }) {
           {job.error && <FailureText failure={job.error} isMain />}
           <JobArguments source={source} />
           <Card title="Timeline">
-            <Timeline history={job.history} events={job.events?.items ?? []} />
+            <AttemptBars attempts={attemptsOf(job.history, events)} />
+            <Timeline history={job.history} events={events} seen={seen} />
             {job.events?.has_more && <p class="quiet">The event log has more <a href={link(["events"], { job_id: id })}>events of this job</a>.</p>}
           </Card>
           <JobData source={source} progress={progress?.data ?? "null"} />
@@ -177,6 +184,18 @@ function Usual({ job, usual }: { job: JobDetail; usual: Spread }) {
       {isLong(ms, usual.p95) && <State name="slow" />}; of the executions of its queue that ended recently, half took at most {measured(usual.p50)}, and 95 % at most {measured(usual.p95)}.
     </p>
   );
+}
+
+const MOST_SEEN = 3;
+
+/** Read once when each worker that died with the job was last seen; one that is forgotten says nothing. */
+async function readSeen(job: JobDetail, before: Seen): Promise<Seen> {
+  const seen = { ...before };
+  for (const worker of deadWorkers(job.history, job.events?.items ?? []).filter((each) => !(each in seen)).slice(-MOST_SEEN)) {
+    const found = await readIfAllowed<{ worker: { last_heartbeat_at?: string } }>(`admin/workers/${encodeURIComponent(worker)}`).catch(() => null);
+    seen[worker] = found?.worker.last_heartbeat_at ?? "~";
+  }
+  return seen;
 }
 
 async function readProgress(id: string): Promise<Progress> {

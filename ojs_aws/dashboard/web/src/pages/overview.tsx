@@ -2,15 +2,15 @@
 
 import { link } from "../address";
 import { read } from "../api";
-import { HistoryCharts, type Range, historyPath, useRange } from "../history";
+import { type History, HistoryCharts, type Range, historyPath, useRange } from "../history";
 import { Heading, QueueLink, State, Time, Card, counted, shortCount } from "../parts";
 import { useData } from "../polling";
-import { type Counts, type Period, type QueuePace, STATES, type Spread, type Throughput, completedRate, failureRate, growth } from "../shapes";
+import { type Counts, type QueuePace, STATES, type Spread, type Throughput, completedRate, failureRate, growth } from "../shapes";
 import { Table } from "../table";
 import { duration, measured, rough, serverNow, spreadText } from "../times";
 import { noteFindings, noteOverview } from "../totals";
 import { type Findings, FindingsPanel } from "./findings";
-import { Trend } from "./trend";
+import { Trend, backlogColumn } from "./trend";
 import { Welcome } from "./welcome";
 
 /** How long jobs waited and ran. */
@@ -43,7 +43,7 @@ interface Numbers {
 
 interface Everything {
   readonly numbers: Numbers;
-  readonly history: readonly Period[];
+  readonly history: History;
   /** What the history is of. */
   readonly range: Range;
   readonly found: Findings;
@@ -64,7 +64,7 @@ async function load(before: Everything | null, isAsked: boolean, range: Range): 
   const found = before && !isDue(FINDINGS_EVERY) ? before.found : await read<Findings>("admin/findings");
   noteFindings(found);
   const isKept = before && before.range === range && !isDue(HISTORY_EVERY * range.times);
-  const history = isKept ? before.history : (await read<{ data: Period[] }>(historyPath(range))).data;
+  const history = isKept ? before.history : await read<History>(historyPath(range));
   return { numbers, history, range, found, round };
 }
 
@@ -83,8 +83,8 @@ export function Overview() {
       {isNew && <Welcome workers={totals.workers_by_state["total"] ?? 0} />}
       <FindingsPanel found={data.found} />
       <States numbers={data.numbers} />
-      <HistoryCharts periods={data.history} counts={totals.jobs} range={range} choose={choose} />
-      <WorstQueues numbers={data.numbers} />
+      <HistoryCharts periods={data.history.data} counts={totals.jobs} range={range} choose={choose} />
+      <WorstQueues numbers={data.numbers} history={data.history} range={data.range} />
       <Now numbers={data.numbers} />
     </>
   );
@@ -120,7 +120,7 @@ export function worstFirst(queues: readonly QueuePace[]): readonly QueuePace[] {
   return [...queues].sort((one, other) => Number(growth(other.throughput) > 0) - Number(growth(one.throughput) > 0) || age(one).localeCompare(age(other)));
 }
 
-function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, events } }: { numbers: Numbers }) {
+function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, events }, history, range }: { numbers: Numbers; history: History; range: Range }) {
   const worst = worstFirst(queues).slice(0, SHOWN_QUEUES);
   const lags = (
     <span class="quiet">
@@ -138,6 +138,7 @@ function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, even
         columns={[
           { name: "Queue", kind: "name", show: (queue) => <QueueLink name={queue.name} /> },
           { name: "State", kind: "state", show: (queue) => <State name={queue.paused ? "paused" : "open"} /> },
+          backlogColumn<QueuePace>(history.growth, (queue) => queue, range.name),
           { name: "Waiting", isNumber: true, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "available" })}>{(queue.counts["available"] ?? 0).toLocaleString("en")}</a> },
           { name: "Trend", kind: "fact", show: (queue) => <Trend rates={queue.throughput} waiting={queue.counts["available"] ?? 0} /> },
           { name: "Active", isNumber: true, from: 900, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "active" })}>{(queue.counts["active"] ?? 0).toLocaleString("en")}</a> },

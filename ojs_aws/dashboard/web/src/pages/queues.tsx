@@ -2,25 +2,24 @@
 
 import { address, link } from "../address";
 import { ActionButton } from "../action";
+import { RANGES } from "../history";
 import { Menu, copyCommand } from "../menu";
 import { Empty, Heading, QueueLink, State, Time, atLeast } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { type QueuePace, type QueueRow, timeToEmptyMs } from "../shapes";
 import { type Column, Table } from "../table";
-import { duration } from "../times";
+import { duration, measured } from "../times";
 import { queueChange } from "./queue_actions";
 import { worstFirst } from "./overview";
 import { type CountedQueues, countQueues } from "./queue_counts";
-import { Trend } from "./trend";
+import { Trend, backlogColumn } from "./trend";
 
 export function Queues() {
   const cursor = address.value.query.get("cursor") ?? "";
   const loaded = useData<CountedQueues>((before, isAsked) => countQueues(before ?? undefined, isAsked, cursor), 15, `queues ${cursor}`);
   return <><Heading text="Queues" of={loaded} />{loaded.data && <QueueTable counted={loaded.data} />}</>;
 }
-
-const OTHERS = ["active", "scheduled", "retryable", "discarded"] as const;
 
 /** Return the queues of a page, those that grow and wait longest first. */
 function sorted({ page, pace }: CountedQueues): readonly QueueRow[] {
@@ -68,14 +67,10 @@ function QueueTable({ counted }: { counted: CountedQueues }) {
         columns={[
           { name: "Queue", kind: "name", show: (queue) => <QueueLink name={queue.name} /> },
           { name: "State", kind: "state", show: (queue) => <State name={stateOf(queue)} /> },
+          backlogColumn<QueueRow>(counted.growth, ({ name }) => counted.pace[name], RANGES[0].name),
           { name: "Waiting", isNumber: true, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "available" })}>{count(queue, "available")}</a> },
           { name: "Trend", kind: "fact", show: (queue) => pace(queue) },
-          ...OTHERS.map((state) => ({
-            name: state.slice(0, 1).toUpperCase() + state.slice(1),
-            isNumber: true,
-            from: state === "active" ? (900 as const) : (1200 as const),
-            show: (queue: QueueRow) => <a href={link(["jobs"], { queue: queue.name, state })}>{count(queue, state)}</a>,
-          })),
+          { name: "Active", isNumber: true, from: 900, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "active" })}>{count(queue, "active")}</a> },
           { name: "Oldest", isNumber: true, show: (queue) => <Time at={counted.pace[queue.name]?.oldest_available_at} /> },
           ...rates(counted.pace),
           { name: "Change", kind: "actions", show: (queue) => <Actions queue={queue} /> },
@@ -90,10 +85,16 @@ function QueueTable({ counted }: { counted: CountedQueues }) {
 /** What came in and went out, and how long it takes to empty a queue at this pace. */
 function rates(pace: CountedQueues["pace"]): Column<QueueRow>[] {
   return [
-    { name: "In / min", isNumber: true, from: 900, show: ({ name }) => pace[name]?.throughput.enqueued_per_minute ?? "–" },
-    { name: "Out / min", isNumber: true, from: 900, show: ({ name }) => pace[name]?.throughput.processed_per_minute ?? "–" },
+    { name: "In / out a min", isNumber: true, from: 900, show: ({ name }) => (pace[name] ? `${short(pace[name].throughput.enqueued_per_minute)} / ${short(pace[name].throughput.processed_per_minute)}` : "–") },
     { name: "Empty in", isNumber: true, show: (queue) => emptyIn(queue, pace[queue.name]) },
+    { name: "Wait 95 %", isNumber: true, from: 900, show: ({ name }) => measured(pace[name]?.latency_ms.p95) },
+    { name: "Run 95 %", isNumber: true, from: 1200, show: ({ name }) => measured(pace[name]?.duration_ms.p95) },
   ];
+}
+
+/** Return a rate; above ten without its fraction. */
+function short(rate: number): string {
+  return (rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate)).toLocaleString("en");
 }
 
 function emptyIn(queue: QueueRow, pace: QueuePace | undefined): string {

@@ -1,22 +1,16 @@
 // What happened to a job, in order: each attempt with how long it waited and ran, and on which worker.
 
+import { type Entry, type JobEvent, hasDied, startOf } from "../attempts";
 import { ExactTime, Time } from "../parts";
-import type { Failure } from "../shapes";
 import { between, now } from "../times";
 import { FailureText } from "./failure";
 
-export interface Entry {
-  readonly at: string;
-  readonly what: string;
-  readonly attempt?: number;
-  readonly error?: Failure;
-  readonly before_retry?: boolean;
-}
+/** When each worker was last seen, by its id. */
+export type Seen = Readonly<Record<string, string>>;
 
-export interface JobEvent {
-  readonly type: string;
-  readonly time: string;
-  readonly data: { readonly attempt?: number; readonly worker_id?: string; readonly by?: { readonly name?: string; readonly id: string } };
+interface Known {
+  readonly events: readonly JobEvent[];
+  readonly seen: Seen;
 }
 
 /** An entry, or several attempts that failed one after the other with the same error. */
@@ -49,14 +43,14 @@ const LOOK: Readonly<Record<string, string>> = {
   next_attempt: "retryable", scheduled: "scheduled", started: "active",
 };
 
-export function Timeline({ history, events }: { history: readonly Entry[]; events: readonly JobEvent[] }) {
+export function Timeline({ history, ...known }: Known & { history: readonly Entry[] }) {
   return (
     <ol class="timeline">
       {stepsOf(history).map(({ entries, before }) => {
         const first = entries[0] as Entry;
         return (
           <li key={`${first.at} ${first.what} ${before.length}`} class={`st-${LOOK[first.what] ?? "note"}`}>
-            {entries.length > 1 ? <Repeated entries={entries} events={events} /> : <Single entry={first} before={before} events={events} />}
+            {entries.length > 1 ? <Repeated entries={entries} {...known} /> : <Single entry={first} before={before} {...known} />}
           </li>
         );
       })}
@@ -64,20 +58,20 @@ export function Timeline({ history, events }: { history: readonly Entry[]; event
   );
 }
 
-function Single({ entry, before, events }: { entry: Entry; before: readonly Entry[]; events: readonly JobEvent[] }) {
+function Single({ entry, before, ...known }: Known & { entry: Entry; before: readonly Entry[] }) {
   return (
     <>
       <strong>{entry.what.replaceAll("_", " ")}</strong>
       {entry.attempt !== undefined && ` (attempt ${entry.attempt})`}
       {entry.before_retry && " before it was retried"} <span class="quiet"><ExactTime at={entry.at} /></span>
-      <Details entry={entry} before={before} events={events} />
+      <Details entry={entry} before={before} {...known} />
       {entry.error && <FailureText failure={entry.error} />}
     </>
   );
 }
 
 /** Equal failures: once, with each attempt's times where somebody wants them. */
-function Repeated({ entries, events }: { entries: readonly Entry[]; events: readonly JobEvent[] }) {
+function Repeated({ entries, ...known }: Known & { entries: readonly Entry[] }) {
   const last = entries.at(-1) as Entry;
   return (
     <>
@@ -90,7 +84,7 @@ function Repeated({ entries, events }: { entries: readonly Entry[]; events: read
           {entries.map((entry) => (
             <li key={entry.at}>
               Attempt {entry.attempt} failed <span class="quiet"><ExactTime at={entry.at} /></span>
-              <Start entry={entry} events={events} />
+              <Start entry={entry} {...known} />
             </li>
           ))}
         </ul>
@@ -100,14 +94,25 @@ function Repeated({ entries, events }: { entries: readonly Entry[]; events: read
 }
 
 /** When and where an attempt began, and how long it ran, as the event log says. */
-function Start({ entry, events }: { entry: Entry; events: readonly JobEvent[] }) {
-  const start = events.findLast((each) => each.type === "job.started" && each.data.attempt === entry.attempt && each.time <= entry.at);
+function Start({ entry, events, seen }: Known & { entry: Entry }) {
+  const start = startOf(entry, events);
   if (!start) return null;
   const worker = start.data.worker_id;
-  return <div>Started <ExactTime at={start.time} />{worker && <> on worker <span class="id">{worker}</span></>}; ran {between(start.time, entry.at)}.</div>;
+  return (
+    <div>
+      Started <ExactTime at={start.time} />{worker && <> on worker <span class="id">{worker}</span></>}; ran {between(start.time, entry.at)}.
+      {hasDied(entry.error) && <LastSeen at={seen[worker ?? ""]} until={entry.at} />}
+    </div>
+  );
 }
 
-function Details({ entry, before, events }: { entry: Entry; before: readonly Entry[]; events: readonly JobEvent[] }) {
+/** When a worker that died was last heard of; one that runs again since is no help. */
+function LastSeen({ at, until }: { at: string | undefined; until: string }) {
+  return at !== undefined && at <= until ? <> The worker was last seen <ExactTime at={at} />, {between(at, until)} before.</> : null;
+}
+
+function Details({ entry, before, ...known }: Known & { entry: Entry; before: readonly Entry[] }) {
+  const { events } = known;
   const last = before.at(-1);
   if (entry.what === "started") {
     const event = events.find((each) => each.type === "job.started" && each.time === entry.at);
@@ -117,8 +122,8 @@ function Details({ entry, before, events }: { entry: Entry; before: readonly Ent
   }
   if (Date.parse(entry.at) > now.value) return <div>Still to come.</div>;
   const start = before.findLast((each) => each.what === "started" && !each.before_retry === !entry.before_retry);
-  if (start !== undefined && last === start) return <div>Ran {between(start.at, entry.at)}.</div>;
-  if (entry.what === "attempt_failed") return <Start entry={entry} events={events} />;
+  if (start !== undefined && last === start && !hasDied(entry.error)) return <div>Ran {between(start.at, entry.at)}.</div>;
+  if (entry.what === "attempt_failed") return <Start entry={entry} {...known} />;
   const by = events.find((each) => each.type === `job.${entry.what}`)?.data.by;
   return by ? <div>By {by.name || by.id}.</div> : null;
 }

@@ -1,10 +1,20 @@
-// Says in words whether a queue grows, and how fast.
+// Says whether a queue grows: in words, and as a line.
 
+import { type History, backlogOf } from "../history";
 import { Icon, type IconName } from "../icons";
-import { type Throughput, growth } from "../shapes";
+import { type QueuePace, type Throughput, growth } from "../shapes";
+import { Sparkline } from "../sparkline";
+import type { Column } from "../table";
+import { menu } from "../totals";
 
 /** A change below this is noise: two jobs in five minutes. */
 const LEAST = 0.5;
+
+/** Return the class of the colour in which a queue's line is drawn. */
+function lookOf({ name, throughput, counts }: QueuePace): string {
+  if (menu.value.alarmed.has(name)) return "discarded";
+  return growth(throughput) >= LEAST && (counts["available"] ?? 0) > 0 ? "retryable" : "available";
+}
 
 export function Trend({ rates, waiting }: { rates: Throughput; waiting: number }) {
   const by = growth(rates);
@@ -14,4 +24,17 @@ export function Trend({ rates, waiting }: { rates: Throughput; waiting: number }
       : by <= -LEAST && waiting > 0 ? ["falls", "st-completed", `shrinks ${pace}/min`]
         : ["steady", "", waiting > 0 ? "steady" : "empty"];
   return <span class={`trend ${look}`}><Icon name={icon} />{text}</span>;
+}
+
+/** The column that draws how many jobs of each queue had not ended. */
+export function backlogColumn<T>(growth: History["growth"], paceOf: (row: T) => QueuePace | undefined, range: string): Column<T> {
+  return {
+    name: `Backlog, last ${range}`,
+    from: 900,
+    show: (row) => {
+      const pace = paceOf(row);
+      const changes = pace && growth?.[pace.name];
+      return changes && <Sparkline values={backlogOf(changes, pace.counts)} look={lookOf(pace)} />;
+    },
+  };
 }

@@ -1,0 +1,64 @@
+// The attempts of a job as bars over time: the backoff dotted, the wait pale, the run solid, and in words how it ended.
+
+import { type Attempt, hasDied } from "../attempts";
+import { clock, duration, now } from "../times";
+
+const MOST = 12;
+const LINES = 4;
+
+/** Draw the last attempts; the list below says the same in words. */
+export function AttemptBars({ attempts: all }: { attempts: readonly Attempt[] }) {
+  const attempts = all.slice(-MOST);
+  const [first] = attempts;
+  if (!first) return null;
+  const from = first.ready;
+  const until = Math.max(...attempts.map((each) => each.end ?? Math.max(each.ready, now.value)), from + 1000);
+  const x = (at: number): number => Math.round(Math.min(100, Math.max(0, ((at - from) / (until - from)) * 100)) * 100) / 100;
+  const [left, right] = [x(from), x(now.value)];
+  return (
+    <div class="attempts" aria-hidden="true">
+      {attempts.map((each, index) => <Row key={each.number} attempt={each} before={attempts[index - 1]} x={x} />)}
+      <span />
+      <svg class="ticks">
+        {[...Array(LINES + 1).keys()].map((part) => (
+          <text key={part} x={`${(part * 100) / LINES}%`} y="12" text-anchor={part === 0 ? "start" : part === LINES ? "end" : "middle"}>{tick(from + ((until - from) * part) / LINES, until - from)}</text>
+        ))}
+        {right > left && right < 100 && <line x1={`${right}%`} x2={`${right}%`} y1="0" y2="4" />}
+      </svg>
+    </div>
+  );
+}
+
+function tick(at: number, span: number): string {
+  return span < 300_000 ? `${clock(at)}:${String(new Date(at).getUTCSeconds()).padStart(2, "0")}` : clock(at);
+}
+
+function Row({ attempt: { number, ready, start, end, state, error }, before, x }: { attempt: Attempt; before: Attempt | undefined; x: (at: number) => number }) {
+  const stop = end ?? now.value;
+  const begin = start ?? stop;
+  const width = (one: number, other: number): string => `${Math.max(0, x(other) - x(one))}%`;
+  const isLate = x(stop) > 62;
+  return (
+    <>
+      <span>Attempt {number}</span>
+      <svg class={`st-${state}`}>
+        {before?.end !== undefined && <line class="backoff" x1={`${x(before.end)}%`} x2={`${x(ready)}%`} y1="12" y2="12" />}
+        {start !== undefined && <rect class="waits" x={`${x(ready)}%`} width={width(ready, start)} y="5" height="14" />}
+        {state === "retryable"
+          ? <rect x={`${x(ready)}%`} y="5" width="3" height="14" rx="1" transform="translate(-3)" />
+          : <rect class="runs" x={`${x(begin)}%`} width={width(begin, stop)} y="5" height="14" rx="2" />}
+        <text x={`${isLate ? x(state === "retryable" ? (before?.end ?? ready) : Math.min(ready, begin)) : x(stop)}%`} dx={isLate ? -8 : 8} y="16" text-anchor={isLate ? "end" : "start"}>{wordsOf(state, start, stop, ready, hasDied(error))}</text>
+      </svg>
+    </>
+  );
+}
+
+/** Say how an attempt ended. */
+function wordsOf(state: Attempt["state"], start: number | undefined, stop: number, ready: number, isDeath: boolean): string {
+  if (state === "retryable") return `due ${clock(ready)}`;
+  const ran = start === undefined ? "" : duration(Math.max(0, stop - start));
+  if (state === "active") return `has run for ${ran}`;
+  const after = ran && ` after ${ran}`;
+  if (isDeath) return `worker died${after}`;
+  return `${state === "discarded" ? "failed" : state}${after}`;
+}
