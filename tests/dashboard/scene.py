@@ -13,7 +13,7 @@ from tests.load import HUNG_S
 
 WORKERS: Final = {
     "mail-1": (["email"], 20),
-    "core-1": (["invoices", "search"], 20),
+    "core-1": (["invoices", "search", "reports", "rollups", "imports"], 20),
     "media-7": (["media"], 8),
     "media-8": (["media"], 8),
     "bulk-1": (["orders", "shipping", "encoding"], 10),
@@ -40,10 +40,10 @@ DECLINED: Final = {
     "retryable": True,
 }
 CRON: Final = (
-    ("metrics-rollup", "0 * * * *", "metrics.rollup", "invoices"),
-    ("nightly-archive", "0 0 * * *", "order.archive", "invoices"),
-    ("stock-sync", "0 */6 * * *", "stock.sync", "orders"),
-    ("daily-report", "0 9 * * MON-FRI", "report.daily", "invoices"),
+    ("metrics-rollup", "0 * * * *", "metrics.rollup", "rollups"),
+    ("nightly-archive", "0 0 * * *", "order.archive", "rollups"),
+    ("stock-sync", "0 */6 * * *", "stock.sync", "imports"),
+    ("daily-report", "0 9 * * MON-FRI", "report.daily", "reports"),
 )
 BACKLOG: Final = 1300
 """Jobs that wait in the queue whose backlog grows."""

@@ -307,9 +307,9 @@ def test_failures_are_grouped_by_error(tab: Tab, api: httpx.Client) -> None:
         row.get_by_role("link", name=job_id).wait_for()
     page.get_by_text("at least 2 failed attempts").wait_for()
     command = page.get_by_label("Command line").inner_text()
-    assert command.startswith("ojs-aws errors --since 1h --queue grouped")
-    page.get_by_role("button", name="the last day").click()
-    page.wait_for_function("location.hash.includes('since=PT24H')")
+    assert command.startswith("ojs-aws errors --since 24h --queue grouped")
+    page.get_by_role("button", name="the last hour").click()
+    page.wait_for_function("location.hash.includes('since=PT1H')")
     row.get_by_role("link", name="grouped", exact=True).click()
     page.get_by_role("link", name=first).wait_for()
     assert "state=retryable%2Cdiscarded&error=ValueError" in page.url

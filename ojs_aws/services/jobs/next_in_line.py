@@ -36,12 +36,22 @@ def next_in_line(workers: Sequence[WorkerInfo], now: Instant) -> Reason:
             f"Without another one they count as dead in {span_text(until - now)}."
         )
         return Reason(ReasonCode.READY, text, data=late, hint="ojs-aws workers list")
-    if workers and all(0 < slots_of(each) <= each.active_jobs for each in workers):
-        places = sum(map(slots_of, workers))
-        taken = f"all {places} places" if places > 1 else "the only place"
-        text += f", and {taken} of its workers {'are' if places > 1 else 'is'} taken."
-        return Reason(ReasonCode.READY, text, data={"places": places})
+    if full := full_workers(workers, text):
+        return full
     return Reason(ReasonCode.READY, f"{text}, and any worker can take it.")
+
+
+def full_workers(workers: Sequence[WorkerInfo], text: str) -> Reason | None:
+    """Return that all places of a queue's workers are taken; None if one is free, or unknown.
+
+    :param text: what is said before it.
+    """
+    if not workers or not all(0 < slots_of(each) <= each.active_jobs for each in workers):
+        return None
+    places = sum(map(slots_of, workers))
+    taken = f"all {places} places" if places > 1 else "the only place"
+    whole = f"{text}, and {taken} of its workers {'are' if places > 1 else 'is'} taken."
+    return Reason(ReasonCode.READY, whole, data={"places": places})
 
 
 def _is_late(worker: WorkerInfo, now: Instant) -> bool:

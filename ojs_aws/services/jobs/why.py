@@ -18,7 +18,7 @@ from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.ports import JobList, QueueMissingError
-from ojs_aws.services.jobs.next_in_line import next_in_line
+from ojs_aws.services.jobs.next_in_line import full_workers, next_in_line
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.workers.service import STALE, Selection, read_about, state_of
 
@@ -105,7 +105,9 @@ class Why:
             return found
         if now - ready_since(job.ready_key) <= FRESH_MS:
             return [next_in_line(taking, now)]
-        return self._unsent(job, now)
+        waits = span_text(now - ready_since(job.ready_key))
+        full = full_workers(taking, f"It has been first in line for {waits}")
+        return [full] if full else self._unsent(job, now)
 
     def _paused(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
         info = self.queues.load(job.queue)

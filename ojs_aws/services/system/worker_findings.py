@@ -57,7 +57,7 @@ class WorkerFindings:
             f"{quiet or 'none'} of them quiet; {len(silent) or 'none'} stopped sending them. "
             "Workers in Lambda send none."
         )
-        found = _silent(silent, more)
+        found = _silent(silent, alive, totals, more)
         served: dict[str, list[WorkerInfo]] = {}
         if len(known) < MAX_WORKERS:  # else some that take jobs may be unknown
             served = dict(_waited_for(alive, totals))
@@ -96,19 +96,46 @@ def _running_long(
     return found
 
 
-def _silent(silent: Sequence[WorkerInfo], more: str) -> list[Finding]:
-    """Say which workers died or hang: they promised heartbeats and send none."""
+def _silent(
+    silent: Sequence[WorkerInfo], alive: Sequence[WorkerInfo], totals: Totals, more: str
+) -> list[Finding]:
+    """Say which workers died or hang: they promised heartbeats and send none.
+
+    And where they leave jobs behind that no other worker takes.
+    """
     if not silent:
         return []
-    what = f"{more}{len(silent)} workers have" if len(silent) > 1 else "1 worker has"
+    last = max(silent, key=lambda each: each.last_seen)
+    ago = span_text(totals.computed_at - last.last_seen)
+    what = (
+        f"{more}{len(silent)} workers have stopped sending heartbeats, the last one {ago} ago"
+        if len(silent) > 1
+        else f"Worker '{last.id}' sent its last heartbeat {ago} ago"
+    )
     names: list[JsonValue] = [each.id for each in silent[:MAX_NAMED]]
+    served = {queue for each in alive for queue in queues_of(each)}
+    left = [
+        (queue, count)
+        for queue in sorted({queue for each in silent for queue in queues_of(each)} - served)
+        if (count := _available(queue, totals)) > 0
+    ]
+    if left:
+        where = " and ".join(f"'{queue}'" for queue, _ in left[:MAX_NAMED])
+        count = sum(count for _, count in left)
+        jobs = "1 job waits" if count == 1 else f"{count} jobs wait"
+        what += f", and nobody else serves {where}, where {jobs}"
     return [
         Finding(
             code=FindingCode.WORKERS_SILENT,
             check="workers",
-            message=f"{what} stopped sending heartbeats.",
-            hint="They died or hang: ojs-aws workers list.",
-            data={"count": len(silent), "worker_ids": names},
+            message=f"{what}.",
+            hint=f"{'They died or hang' if len(silent) > 1 else 'It died or hangs'}; start "
+            "workers again: ojs-aws workers list",
+            data={
+                "count": len(silent),
+                "worker_ids": names,
+                "queues": [queue for queue, _ in left[:MAX_NAMED]],
+            },
         )
     ]
 
@@ -175,6 +202,11 @@ def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals)
         hint=f"ojs-aws jobs cancel {' '.join(map(str, names))}",
         data={"queue": queue, "queues": queues, "job_id": first.id, "job_ids": names},
     )
+
+
+def _available(queue: str, totals: Totals) -> int:
+    known = totals.by_queue.get(queue)
+    return 0 if known is None else known[0].counts["available"]
 
 
 def _waiting_text(queue: str, totals: Totals) -> str:

@@ -194,7 +194,8 @@ export function matching(page: Pagination): string {
     return "";
   }
   const sureness = { exact: "", estimate: "about ", at_least: "at least " }[kind];
-  return `${sureness}${total.toLocaleString("en")} match. `;
+  const text = `${sureness}${total.toLocaleString("en")} match. `;
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** Return a number of things: `1 job`, `2 jobs`. */

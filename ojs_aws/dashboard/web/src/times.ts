@@ -83,6 +83,12 @@ export function rough(ms: number): string {
   return `${Math.floor(s / size)} ${unit}`;
 }
 
+/** Compare two instants, the earlier first; a missing one comes last. */
+export function earlierFirst(one: string | null | undefined, other: string | null | undefined): number {
+  const at = (instant: string | null | undefined): number => Date.parse(instant ?? "") || 9e15;
+  return at(one) - at(other);
+}
+
 /** Return a length of time that may not have been measured. */
 export function measured(ms: number | null | undefined): string {
   return ms === null || ms === undefined ? "–" : duration(ms);

@@ -143,6 +143,18 @@ def test_a_worker_that_says_how_many_jobs_it_takes_may_be_full(
     assert next_in_line([worker], now).message.endswith(end)
 
 
+def test_a_job_that_waits_for_long_is_told_of_full_workers(world: World) -> None:
+    """As one that has just come is; nothing else explains why it waits."""
+    job_id = push(world)
+    wait(world)
+    beat(world, about=FULL, active_jobs=2, interval_ms=15_000)
+    (reason,) = asked(world, job_id).reasons
+    assert reason.code is R.READY
+    assert reason.message == (
+        "It has been first in line for 1 min 10 s, and all 2 places of its workers are taken."
+    )
+
+
 def test_another_worker_with_room_can_take_the_next_job(world: World) -> None:
     """One that hangs, or is full, holds nothing back then."""
     beat(world, about=FULL, active_jobs=2, interval_ms=15_000)

@@ -163,8 +163,9 @@ def test_workers_that_stopped_sending_heartbeats_are_found(world: World) -> None
     world.clock.advance(s=600)
     world.registry.remember_tick(LastTick(world.clock.now(), 0))
     (finding,) = found(world)
-    assert (finding.code, finding.data) == ("workers_silent", {"count": 1, "worker_ids": ["w"]})
-    assert finding.message == "1 worker has stopped sending heartbeats."
+    data = {"count": 1, "worker_ids": ["w"], "queues": []}
+    assert (finding.code, finding.data) == ("workers_silent", data)
+    assert finding.message == "Worker 'w' sent its last heartbeat 10 min ago."
 
 
 def direct(world: World, directive: Directive, *workers: str) -> None:

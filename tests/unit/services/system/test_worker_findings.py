@@ -73,6 +73,30 @@ def test_quiet_workers_are_found_where_jobs_wait_for_them(
     assert bool(found(quiet, [], available=available, paused=paused)) is is_found
 
 
+DEAD = Instant(NOW - 900_000)
+
+
+def test_a_silent_worker_names_the_queue_that_it_leaves_alone() -> None:
+    """And how many jobs wait there; nothing of it while another worker serves the queue."""
+    silent = a_worker("w1", last_seen=DEAD)
+    alone, helped = found([silent], [], available=3), found([silent, a_worker("w2")], [])
+    assert alone[0].message == (
+        "Worker 'w1' sent its last heartbeat 15 min ago, and nobody else serves 'default', where "
+        "3 jobs wait."
+    )
+    assert alone[0].data["queues"] == ["default"]
+    assert helped[0].message == "Worker 'w1' sent its last heartbeat 15 min ago."
+    assert helped[0].data["queues"] == []
+
+
+def test_silent_workers_are_counted() -> None:
+    """With when the last one was seen."""
+    silent = [a_worker("w1", last_seen=DEAD), a_worker("w2", last_seen=Instant(DEAD + 60_000))]
+    assert found(silent, [], available=0)[0].message == (
+        "2 workers have stopped sending heartbeats, the last one 14 min ago."
+    )
+
+
 def test_the_workers_that_take_no_jobs_are_counted() -> None:
     one, two = a_worker("w1", state="quiet"), a_worker("w2", state="quiet")
     assert "and no worker takes new jobs" in found([one], [])[0].message

@@ -5,6 +5,8 @@ import { clock, duration, now } from "../times";
 
 const MOST = 12;
 const LINES = 4;
+/** The share of the width that is left for the words behind the last bar. */
+const LABEL = 0.2;
 
 /** Draw the last attempts; the list below says the same in words. */
 export function AttemptBars({ attempts: all }: { attempts: readonly Attempt[] }) {
@@ -12,18 +14,20 @@ export function AttemptBars({ attempts: all }: { attempts: readonly Attempt[] })
   const [first] = attempts;
   if (!first) return null;
   const from = first.ready;
-  const until = Math.max(...attempts.map((each) => each.end ?? Math.max(each.ready, now.value)), from + 1000);
+  const last = Math.max(...attempts.map((each) => each.end ?? Math.max(each.ready, now.value)), from + 1000);
+  const until = from + (last - from) / (1 - LABEL);
   const x = (at: number): number => Math.round(Math.min(100, Math.max(0, ((at - from) / (until - from)) * 100)) * 100) / 100;
-  const [left, right] = [x(from), x(now.value)];
+  const present = now.value < until ? x(now.value) : undefined;
   return (
     <div class="attempts" aria-hidden="true">
-      {attempts.map((each, index) => <Row key={each.number} attempt={each} before={attempts[index - 1]} x={x} />)}
+      <span />
+      <svg class="ticks">{present !== undefined && <text x={`${present}%`} y="12" text-anchor="middle">now</text>}</svg>
+      {attempts.map((each, index) => <Row key={each.number} attempt={each} before={attempts[index - 1]} x={x} present={present} />)}
       <span />
       <svg class="ticks">
         {[...Array(LINES + 1).keys()].map((part) => (
           <text key={part} x={`${(part * 100) / LINES}%`} y="12" text-anchor={part === 0 ? "start" : part === LINES ? "end" : "middle"}>{tick(from + ((until - from) * part) / LINES, until - from)}</text>
         ))}
-        {right > left && right < 100 && <line x1={`${right}%`} x2={`${right}%`} y1="0" y2="4" />}
       </svg>
     </div>
   );
@@ -33,11 +37,18 @@ function tick(at: number, span: number): string {
   return span < 300_000 ? `${clock(at)}:${String(new Date(at).getUTCSeconds()).padStart(2, "0")}` : clock(at);
 }
 
-function Row({ attempt: { number, ready, start, end, state, error }, before, x }: { attempt: Attempt; before: Attempt | undefined; x: (at: number) => number }) {
+interface RowOptions {
+  readonly attempt: Attempt;
+  readonly before: Attempt | undefined;
+  readonly x: (at: number) => number;
+  /** Where now is; undefined beyond the drawing. */
+  readonly present: number | undefined;
+}
+
+function Row({ attempt: { number, ready, start, end, state, error }, before, x, present }: RowOptions) {
   const stop = end ?? now.value;
   const begin = start ?? stop;
   const width = (one: number, other: number): string => `${Math.max(0, x(other) - x(one))}%`;
-  const isLate = x(stop) > 62;
   return (
     <>
       <span>Attempt {number}</span>
@@ -47,7 +58,8 @@ function Row({ attempt: { number, ready, start, end, state, error }, before, x }
         {state === "retryable"
           ? <rect x={`${x(ready)}%`} y="5" width="3" height="14" rx="1" transform="translate(-3)" />
           : <rect class="runs" x={`${x(begin)}%`} width={width(begin, stop)} y="5" height="14" rx="2" />}
-        <text x={`${isLate ? x(state === "retryable" ? (before?.end ?? ready) : Math.min(ready, begin)) : x(stop)}%`} dx={isLate ? -8 : 8} y="16" text-anchor={isLate ? "end" : "start"}>{wordsOf(state, start, stop, ready, hasDied(error))}</text>
+        {present !== undefined && <line x1={`${present}%`} x2={`${present}%`} y1="0" y2="24" />}
+        <text x={`${x(state === "retryable" ? ready : stop)}%`} dx="8" y="16">{wordsOf(state, start, stop, ready, hasDied(error))}</text>
       </svg>
     </>
   );

@@ -9,6 +9,7 @@ import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
+import { earlierFirst } from "../times";
 import { NextDay } from "./cron_day";
 import { LastRuns, type Runs, useRuns } from "./cron_runs";
 
@@ -51,7 +52,7 @@ export function Cron() {
         columns={[
           { name: "Name", kind: "name", show: (cron) => <a href={link(["cron", cron.name])}>{cron.name}</a> },
           { name: "Schedule", kind: "fact", show: (cron) => <code>{cron.expression}</code> },
-          { name: "Enqueues", from: 900, show: (cron) => <div class="two">{cron.type}<div class="quiet">{cron.queue}</div></div> },
+          { name: "Enqueues", from: 1200, show: (cron) => <div class="two">{cron.type}<div class="quiet">{cron.queue}</div></div> },
           { name: "State", kind: "state", show: (cron) => <State name={cron.enabled ? "open" : "paused"} /> },
           { name: "Next run", show: (cron) => <NextRun cron={cron} /> },
           { name: "Last 12 runs", from: 900, show: (cron) => <LastRuns runs={runs[cron.name]} /> },
@@ -84,8 +85,8 @@ function outcomeOf(cron: CronRow, runs: Runs) {
 }
 
 function nextFirst(rows: readonly CronRow[]): readonly CronRow[] {
-  const at = (cron: CronRow): string => (cron.enabled && cron.next_run_at) || "~";
-  return [...rows].sort((one, other) => at(one).localeCompare(at(other)));
+  const at = (cron: CronRow): string | null => (cron.enabled ? cron.next_run_at : null);
+  return [...rows].sort((one, other) => earlierFirst(at(one), at(other)));
 }
 
 /** When a cron job runs next, relative and by the clocks of its own zone. */

@@ -7,12 +7,11 @@ import { address, link, open, queryText } from "../address";
 import { call, read, readIfAllowed } from "../api";
 import { Chips, FilterForm } from "../chips";
 import { Menu, copyCommand } from "../menu";
-import { Card, Empty, ErrorText, Heading, JobLink, QueueLink, StaleNote, Time, TypeLink, Waiting, atLeast } from "../parts";
+import { Card, Empty, ErrorText, Heading, JobLink, QueueLink, StaleNote, Time, TypeLink, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Failure, Pagination } from "../shapes";
 import { Table } from "../table";
-import { duration } from "../times";
 import { replayAll } from "./bulk_changes";
 import { deleteDeadLetter, editAndReplay } from "./dead_letter_actions";
 import { Interrupted } from "./interrupted";
@@ -154,7 +153,7 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
 /** Say for how long dead letters are kept; the server says it in hours. */
 function keptFor(age = ""): string {
   const hours = Number(age.match(/^PT(\d+)H$/)?.[1]);
-  return hours ? `They are kept for ${duration(hours * 3_600_000)}, then removed.` : "";
+  return hours ? `They are kept for ${counted(Math.round(hours / 24), "day")}, then removed.` : "";
 }
 
 function replay(id: string): Action {

@@ -4,7 +4,7 @@ import { address, link, open, queryText } from "../address";
 import { read } from "../api";
 import { shown } from "../bidi";
 import { Icon } from "../icons";
-import { Code, Empty, ExactTime, Heading, JobLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
+import { Code, Empty, Heading, JobLink, StaleNote, State, Time, Waiting, atLeast, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { Bars } from "../sparkline";
@@ -37,15 +37,15 @@ const PERIODS = [["PT1H", "the last hour", "1h"], ["PT24H", "the last day", "24h
 export function Errors() {
   const query = address.value.query;
   const queue = query.get("queue") ?? "";
-  const [since, name, age] = PERIODS.find(([each]) => each === query.get("since")) ?? PERIODS[0];
+  const [since, name, age] = PERIODS.find(([each]) => each === query.get("since")) ?? PERIODS[1];
   const path = `admin/errors${queryText({ queue, since })}`;
-  const { data, error } = useData(() => read<ErrorGroups>(path), 30, path);
+  const { data, error } = useData(() => read<ErrorGroups>(path), 60, path);
   return (
     <>
       <Heading text="Errors" />
       <div class="chips">
         {queue && <span class="chip"><span>Queue <strong>{queue}</strong></span><a href={link(["errors"], { since })} aria-label="All queues"><Icon name="close" isSmall /></a></span>}
-        {data && <Summary found={data} />}
+        {data && <Summary found={data} period={name} />}
         <div class="end segments" role="group" aria-label="Failed in">
           {PERIODS.map(([each, label, short]) => <button key={each} type="button" class="small" aria-pressed={each === since} onClick={() => open(["errors"], { queue, since: each })}><span class="left-out">{label}: </span>{short}</button>)}
         </div>
@@ -57,12 +57,12 @@ export function Errors() {
   );
 }
 
-function Summary({ found }: { found: ErrorGroups }) {
+function Summary({ found, period }: { found: ErrorGroups; period: string }) {
   const all = found.groups.reduce((sum, group) => sum + group.count, 0);
   return (
       <span class="quiet">
         {counted(found.groups.length, "kind")} · {" "}
-        {atLeast(all + found.ungrouped, found.is_exact)} failed attempts since <ExactTime at={found.since} />, the beginning of an hour.{" "}
+        {atLeast(all + found.ungrouped, found.is_exact)} failed attempts in {period}.{" "}
         {found.ungrouped > 0 && <>{counted(found.ungrouped, "failure")} belong to no group. </>}
         {found.has_more && "There are more groups."}
       </span>
@@ -98,7 +98,7 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
   );
 }
 
-/** Return whether an error occurred in the last hour or two, and never before in the shown time. */
+/** Return whether an error occurred in the last two windows, and never before in the shown time. */
 function isNew({ counts = [] }: ErrorGroup): boolean {
   return counts.slice(0, -2).every((count) => count === 0);
 }

@@ -130,7 +130,7 @@ function One({ cause: { finding, severity, others } }: { cause: Cause }) {
 
 /** The one button of a finding: the view that has more. */
 function Where({ finding: { code, data } }: { finding: Finding }) {
-  const { job_id: job, queue } = data;
+  const { job_id: job, queue = data.queues?.[0] } = data;
   const button = (text: string, address: string) => <a class="button" href={address}>{text}</a>;
   if (code === "dead_letters") return button("See dead letters", link(["dead-letters"], { queue }));
   if (code === "workers_quiet" || code === "workers_silent") return button("See the workers", link(["workers"], { queue }));

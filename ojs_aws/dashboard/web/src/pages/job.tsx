@@ -7,7 +7,7 @@ import { type Entry, type JobEvent, attemptsOf, deadWorkers } from "../attempts"
 import { shown } from "../bidi";
 import { type Source, at, readSource } from "../json_source";
 import { Menu, type MenuItem, copyCommand } from "../menu";
-import { Card, CopyIcon, Facts, Heading, Id, QueueLink, State, Time } from "../parts";
+import { Card, CopyIcon, Facts, Heading, Id, QueueLink, State, Time, counted } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Failure, Spread } from "../shapes";
@@ -109,7 +109,7 @@ export function Job({ id }: { id: string }) {
           {why && <JobWhy id={id} queue={job.queue} why={why} />}
           {job.error && <FailureText failure={job.error} isMain />}
           <JobArguments source={source} />
-          <Card title="Timeline">
+          <Card title="Timeline" note={attemptsNote(job)}>
             <AttemptBars attempts={attemptsOf(job.history, events)} />
             <Timeline history={job.history} events={events} seen={seen} />
             {job.events?.has_more && <p class="quiet">The event log has more <a href={link(["events"], { job_id: id })}>events of this job</a>.</p>}
@@ -124,7 +124,7 @@ export function Job({ id }: { id: string }) {
                 ["Queue", <QueueLink name={job.queue} />],
                 ["Attempt", `${job.attempt} of ${job.max_attempts}`],
                 ["Priority", job.priority],
-                ...(job.timeout_ms ? [["Time limit of an attempt", duration(job.timeout_ms)] as const] : []),
+                ...(job.timeout_ms ? [["Time limit", `${duration(job.timeout_ms)} an attempt`] as const] : []),
                 ["Created", <Time at={job.created_at} />],
                 ...optional("Due", job.scheduled_at),
                 ...optional("Next attempt", job.next_attempt_at),
@@ -141,6 +141,13 @@ export function Job({ id }: { id: string }) {
       </div>
     </>
   );
+}
+
+/** Say how many attempts failed, and how many are left. */
+function attemptsNote({ history, state, attempt, max_attempts: most }: JobDetail): string {
+  const failed = history.filter((entry) => entry.what === "attempt_failed" && !entry.before_retry).length;
+  const left = TERMINAL.includes(state) ? 0 : Math.max(0, most - attempt);
+  return failed === 0 ? "" : `${counted(failed, "attempt")} failed, ${left} left`;
 }
 
 /** What can be done with a job: at most two buttons, and a menu. */

@@ -5,12 +5,12 @@ import { read } from "../api";
 import { type History, HistoryCharts, type Range, historyPath, useRange } from "../history";
 import { Heading, QueueLink, State, Time, Card, counted, shortCount } from "../parts";
 import { useData } from "../polling";
-import { type Counts, type QueuePace, STATES, type Spread, type Throughput, completedRate, failureRate, growth } from "../shapes";
+import { type Counts, type QueuePace, STATES, type Spread, type Throughput, completedRate, failureRate } from "../shapes";
 import { Table } from "../table";
-import { duration, measured, rough, serverNow, spreadText } from "../times";
+import { duration, earlierFirst, measured, rough, serverNow, spreadText } from "../times";
 import { noteFindings, noteOverview } from "../totals";
 import { type Findings, FindingsPanel } from "./findings";
-import { Trend, backlogColumn } from "./trend";
+import { Trend, backlogColumn, isGrowing, isStopped } from "./trend";
 import { Welcome } from "./welcome";
 
 /** How long jobs waited and ran. */
@@ -95,7 +95,7 @@ function States({ numbers: { totals, oldest_available_at: oldest } }: { numbers:
   const remarks: Readonly<Record<string, string>> = {
     available: oldest ? `oldest ${rough(serverNow() - Date.parse(oldest))}` : "\u00a0",
     active: `${counted(totals.workers_by_state["total"] ?? 0, "worker")}`,
-    pending: "held by workflows",
+    pending: "in workflows",
     discarded: `${shortCount(totals.jobs["dead_letter"] ?? 0)} dead letters`,
   };
   return (
@@ -114,10 +114,10 @@ function States({ numbers: { totals, oldest_available_at: oldest } }: { numbers:
   );
 }
 
-/** Queues that grow come first, then those whose jobs wait longest. */
+/** Queues without workers come first, then those that grow, then those whose jobs wait longest, then the busiest. */
 export function worstFirst(queues: readonly QueuePace[]): readonly QueuePace[] {
-  const age = (queue: QueuePace): string => queue.oldest_available_at ?? "~";
-  return [...queues].sort((one, other) => Number(growth(other.throughput) > 0) - Number(growth(one.throughput) > 0) || age(one).localeCompare(age(other)));
+  const rank = (queue: QueuePace): number => (isStopped(queue) ? 0 : isGrowing(queue) ? 1 : 2);
+  return [...queues].sort((one, other) => rank(one) - rank(other) || earlierFirst(one.oldest_available_at, other.oldest_available_at) || other.throughput.enqueued_per_minute - one.throughput.enqueued_per_minute);
 }
 
 function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, events }, history, range }: { numbers: Numbers; history: History; range: Range }) {

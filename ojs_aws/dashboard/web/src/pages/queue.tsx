@@ -135,16 +135,16 @@ export function Queue({ id }: { id: string }) {
           <HistoryCharts periods={found.history} counts={data.counts} range={range} choose={choose} />
         </div>
         <aside class="rail" aria-label="Facts">
-          <Card title="Pace">
+          <Card title="Pace" note={`rates of ${window}, times of 1 h`}>
             <Facts
               facts={[
                 ["Oldest", <Time at={data.oldest_available_at} />],
                 ["Empty in", timeToEmpty(data.counts["available"] ?? 0, rates)],
-                [`Enqueued a minute, last ${window}`, rates.enqueued_per_minute],
-                [`Completed a minute, last ${window}`, completedRate(rates)],
-                [`Failed attempts a minute, last ${window}`, failureRate(rates)],
-                ["Wait, last hour: median, 95 %, 99 %", spreadText(data.latency_ms)],
-                ["Run, last hour: median, 95 %, 99 %", spreadText(data.duration_ms)],
+                ["In a minute", rates.enqueued_per_minute],
+                ["Completed a minute", completedRate(rates)],
+                ["Failed a minute", failureRate(rates)],
+                ["Wait 50, 95, 99 %", spreadText(data.latency_ms)],
+                ["Run 50, 95, 99 %", spreadText(data.duration_ms)],
               ]}
             />
           </Card>
@@ -179,10 +179,9 @@ function LimitsOf({ queue, page }: { queue: string; page: LimitPage | null }) {
 
 /** Return how long these rates take to end the jobs that wait. */
 function timeToEmpty(waiting: number, rates: Throughput): string {
-  const { processed_per_minute: ended, enqueued_per_minute: arrived } = rates;
   if (waiting === 0) return "no job waits";
   const ms = timeToEmptyMs(waiting, rates);
-  return ms === null ? `never at this pace: ${arrived} jobs a minute arrive, and ${ended} end` : `${duration(ms)} at this pace`;
+  return ms === null ? "never at this pace" : `${duration(ms)} at this pace`;
 }
 
 /** Return a setting without the signs of JSON. */

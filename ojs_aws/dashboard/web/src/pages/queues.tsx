@@ -87,7 +87,7 @@ function rates(pace: CountedQueues["pace"]): Column<QueueRow>[] {
   return [
     { name: "In / out a min", isNumber: true, from: 900, show: ({ name }) => (pace[name] ? `${short(pace[name].throughput.enqueued_per_minute)} / ${short(pace[name].throughput.processed_per_minute)}` : "–") },
     { name: "Empty in", isNumber: true, show: (queue) => emptyIn(queue, pace[queue.name]) },
-    { name: "Wait 95 %", isNumber: true, from: 900, show: ({ name }) => measured(pace[name]?.latency_ms.p95) },
+    { name: "Wait 95 %", isNumber: true, from: 1200, show: ({ name }) => measured(pace[name]?.latency_ms.p95) },
     { name: "Run 95 %", isNumber: true, from: 1200, show: ({ name }) => measured(pace[name]?.duration_ms.p95) },
   ];
 }

@@ -10,10 +10,18 @@ import { menu } from "../totals";
 /** A change below this is noise: two jobs in five minutes. */
 const LEAST = 0.5;
 
+/** Return whether a finding says that nobody takes a queue's jobs. */
+export function isStopped({ name }: QueuePace): boolean {
+  return menu.value.alarmed.has(name);
+}
+
+export function isGrowing({ throughput, counts }: QueuePace): boolean {
+  return growth(throughput) >= LEAST && (counts["available"] ?? 0) > 0;
+}
+
 /** Return the class of the colour in which a queue's line is drawn. */
-function lookOf({ name, throughput, counts }: QueuePace): string {
-  if (menu.value.alarmed.has(name)) return "discarded";
-  return growth(throughput) >= LEAST && (counts["available"] ?? 0) > 0 ? "retryable" : "available";
+function lookOf(queue: QueuePace): string {
+  return isStopped(queue) ? "discarded" : isGrowing(queue) ? "retryable" : "available";
 }
 
 export function Trend({ rates, waiting }: { rates: Throughput; waiting: number }) {

@@ -10,6 +10,7 @@ import { useData } from "../polling";
 import { SERVER, ojsAws } from "../quoting";
 import type { JobRow, Pagination } from "../shapes";
 import { Table } from "../table";
+import { earlierFirst } from "../times";
 import { type Running, RunningJobs, isSlow, readRunning } from "./running_jobs";
 
 interface WorkerRow {
@@ -40,7 +41,7 @@ interface Everything {
   readonly running: Running | null;
 }
 
-const SHOWN_JOBS = 2;
+const SHOWN_JOBS = 1;
 
 export function Workers() {
   const cursor = address.value.query.get("cursor") ?? "";
@@ -56,9 +57,9 @@ export function Workers() {
   const { summary } = data.page;
   const next = data.page.pagination.next_cursor;
   const jobsOf = (worker: WorkerRow): JobRow[] => data.running?.jobs.filter((job) => isRunBy(worker, job)) ?? [];
-  const startOf = (worker: WorkerRow): string => jobsOf(worker)[0]?.started_at ?? "~";
+  const startOf = (worker: WorkerRow): string | undefined => jobsOf(worker)[0]?.started_at;
   const isSilent = (worker: WorkerRow): number => (worker.stale ? 0 : 1);
-  const silentFirst = [...data.page.items].sort((one, other) => isSilent(one) - isSilent(other) || startOf(one).localeCompare(startOf(other)));
+  const silentFirst = [...data.page.items].sort((one, other) => isSilent(one) - isSilent(other) || earlierFirst(startOf(one), startOf(other)));
   const places = data.page.items.filter((worker) => !worker.stale && worker.concurrency);
   const busy = places.reduce((sum, worker) => sum + worker.active_jobs, 0);
   const slots = places.reduce((sum, worker) => sum + (worker.concurrency ?? 0), 0);
@@ -86,7 +87,7 @@ export function Workers() {
           { name: "Host", from: 1200, show: (worker) => worker.hostname ?? "–" },
           { name: "Asked to", show: (worker) => <Asked worker={worker} /> },
           { name: "Heartbeat", isNumber: true, show: (worker) => <Time at={worker.last_heartbeat_at} /> },
-          { name: "Jobs, since", show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
+          { name: "Jobs, since", from: 1200, show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
           { name: "Change", kind: "actions", show: (worker) => <Changes worker={worker} /> },
         ]}
       />
@@ -111,8 +112,8 @@ function JobLinks({ known, ids, typical }: { known: readonly JobRow[]; ids: read
   ];
   return (
     <>
-      {shown.slice(0, SHOWN_JOBS).map(([id, about]) => <div key={id} class="line">{about} <JobLink id={id} /></div>)}
-      {shown.length > SHOWN_JOBS && <div class="quiet">and {shown.length - SHOWN_JOBS} more</div>}
+      {shown.slice(0, SHOWN_JOBS).map(([id, about]) => <span key={id}>{about} <JobLink id={id} /></span>)}
+      {shown.length > SHOWN_JOBS && <span class="quiet"> and {shown.length - SHOWN_JOBS} more</span>}
     </>
   );
 }
@@ -127,6 +128,7 @@ function Asked({ worker }: { worker: WorkerRow }) {
   const state = stateOf(worker);
   const { directive: asked, directed_by: by, directed_at: at, heartbeat_interval_ms: interval } = worker;
   const next = interval ? new Date(Date.parse(worker.last_heartbeat_at) + interval).toISOString() : undefined;
+  if (asked === "running" && !by) return <>–</>;
   return (
     <>
       {asked === "running" ? "run" : asked}
@@ -145,7 +147,7 @@ function WholeQueue({ workers, named }: { workers: readonly WorkerRow[]; named: 
   return (
     <div class="filter">
       <label>
-        All workers of the queue
+        <span>All workers of the queue</span>
         <select value={queue} onChange={(event) => setQueue(event.currentTarget.value)}>
           <option value="">choose one</option>
           {queues.map((each) => <option key={each} value={each}>{each}</option>)}
