@@ -52,6 +52,8 @@ def _take(tab: Tab, path: Path, view: str, heading: str) -> None:
     page = tab.open(view, heading)
     page.get_by_text("Live · ").wait_for()
     page.mouse.move(0, 0)
+    if view == "cron":  # the runs come one after the other
+        page.locator(".runs").nth(len(scene.CRON) - 1).wait_for(state="attached")
     page.wait_for_timeout(300)  # the charts are drawn
     path.parent.mkdir(exist_ok=True, parents=True)
     page.screenshot(path=str(path))

@@ -39,7 +39,7 @@ export function Errors() {
   const queue = query.get("queue") ?? "";
   const [since, name, age] = PERIODS.find(([each]) => each === query.get("since")) ?? PERIODS[1];
   const path = `admin/errors${queryText({ queue, since })}`;
-  const { data, error } = useData(() => read<ErrorGroups>(path), 60, path);
+  const { data, error } = useData(() => read<ErrorGroups>(path), 30, path);
   return (
     <>
       <Heading text="Errors" />

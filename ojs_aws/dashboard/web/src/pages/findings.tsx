@@ -110,6 +110,11 @@ export function FindingsPanel({ found: newest }: { found: Findings }) {
   );
 }
 
+/** What follows from a cause needs no reasons of its own. */
+function firstSentence(text: string): string {
+  return text.replace(/\. .*/s, ".");
+}
+
 function One({ cause: { finding, severity, others } }: { cause: Cause }) {
   const line = [finding, ...others].flatMap((each) => each.hint.match(COMMAND)?.[0] ?? [])[0];
   const advice = finding.hint.replace(COMMAND, "").replace(/:? *$/, "");
@@ -118,7 +123,7 @@ function One({ cause: { finding, severity, others } }: { cause: Cause }) {
       <State name={severity} />
       <div class="says">
         {shown(finding.message)} {advice && <span class="quiet">{advice.replace(/[^.]$/, "$&.")}</span>}
-        {others.map((each) => <div key={each.message} class="quiet">So: {shown(each.message)}</div>)}
+        {others.map((each) => <div key={each.message} class="quiet">So: {shown(firstSentence(each.message))}</div>)}
       </div>
       <div class="does">
         <Where finding={finding} />

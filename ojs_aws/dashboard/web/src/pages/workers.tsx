@@ -11,7 +11,7 @@ import { SERVER, ojsAws } from "../quoting";
 import type { JobRow, Pagination } from "../shapes";
 import { Table } from "../table";
 import { earlierFirst } from "../times";
-import { type Running, RunningJobs, isSlow, readRunning } from "./running_jobs";
+import { type Running, RunningJobs, readRunning } from "./running_jobs";
 
 interface WorkerRow {
   readonly id: string;
@@ -87,7 +87,7 @@ export function Workers() {
           { name: "Host", from: 1200, show: (worker) => worker.hostname ?? "–" },
           { name: "Asked to", show: (worker) => <Asked worker={worker} /> },
           { name: "Heartbeat", isNumber: true, show: (worker) => <Time at={worker.last_heartbeat_at} /> },
-          { name: "Jobs, since", from: 1200, show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} typical={data.running?.typical ?? {}} /> },
+          { name: "Jobs, since", from: 1200, show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} /> },
           { name: "Change", kind: "actions", show: (worker) => <Changes worker={worker} /> },
         ]}
       />
@@ -104,10 +104,10 @@ function isRunBy(worker: WorkerRow, job: JobRow): boolean {
 }
 
 /** The jobs of a worker: those whose start is known first, the longest at the top. */
-function JobLinks({ known, ids, typical }: { known: readonly JobRow[]; ids: readonly string[]; typical: Running["typical"] }) {
+function JobLinks({ known, ids }: { known: readonly JobRow[]; ids: readonly string[] }) {
   const others = ids.filter((id) => known.every((job) => job.id !== id));
   const shown = [
-    ...known.map((job) => [job.id, <>{job.type} <Time at={job.started_at} /> {isSlow(job, typical) && <State name="slow" />}</>] as const),
+    ...known.map((job) => [job.id, <>{job.type} <Time at={job.started_at} /></>] as const),
     ...others.map((id) => [id, null] as const),
   ];
   return (
