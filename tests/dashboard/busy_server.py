@@ -1,8 +1,9 @@
-"""Runs `ojs-aws local` with an hour of counted traffic behind it, for screenshots."""
+"""Runs `ojs-aws local` with counted traffic, an hour of it at the start, for screenshots."""
 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import Counter
 from typing import Final
@@ -19,7 +20,7 @@ from ojs_aws.local.server import LocalServer
 
 RATES: Final = {"email": 280, "invoices": 118, "media": 218, "payments": 71, "search": 31}
 """Jobs a minute, by queue."""
-GROWS: Final = {"media": (100, 13), "payments": (1, 3)}
+GROWS: Final = {"media": (20, 13), "payments": (1, 3)}
 """By how many jobs a minute some of them grow, and for how many minutes."""
 
 MINUTES: Final = 60
@@ -35,19 +36,32 @@ FAILURES: Final = {
 
 
 class BusyServer(LocalServer):
-    """Counts an hour of work before it starts: as much came as ended."""
+    """Counts an hour of work before it starts, and each minute that follows."""
 
     def _provide(self) -> Settings:
         settings = super()._provide()
         chance = random.Random(7)
         tallies = DynamoTallies(self._dynamodb, settings.table)
         now = int(time.time() * 1000) // MINUTE_MS
-        for queue, rate in RATES.items():
-            more, minutes = GROWS.get(queue, (0, 0))
-            for minute in range(now - MINUTES, now):
+
+        def count(minute: int) -> None:
+            for queue, rate in RATES.items():
+                more, minutes = GROWS.get(queue, (0, 0))
                 tally = _minute(chance, rate, more if minute >= now - minutes else 0)
                 tallies.add(queue, Instant(minute * MINUTE_MS), tally, f"{queue} {minute}")
+
+        def go_on() -> None:
+            minute = now
+            while True:
+                time.sleep(5)
+                while minute < int(time.time() * 1000) // MINUTE_MS:
+                    count(minute)
+                    minute += 1
+
+        for minute in range(now - MINUTES, now):
+            count(minute)
         self._fail(settings, chance)
+        threading.Thread(target=go_on, daemon=True).start()
         return settings
 
     def _fail(self, settings: Settings, chance: random.Random) -> None:

@@ -45,7 +45,7 @@ CRON: Final = (
     ("stock-sync", "0 */6 * * *", "stock.sync", "imports"),
     ("daily-report", "0 9 * * MON-FRI", "report.daily", "reports"),
 )
-BACKLOG: Final = 1300
+BACKLOG: Final = 300
 """Jobs that wait in the queue whose backlog grows."""
 
 

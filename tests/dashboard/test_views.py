@@ -13,7 +13,7 @@ from tests.dashboard.jobs import discard, fail, push, push_text, state_of
 
 
 def test_overview_shows_jobs_by_state_and_the_queues(tab: Tab, api: httpx.Client) -> None:
-    """With the page, its script, style and two fonts, three answers, and four counts of the menu."""
+    """With the page and its four files, three answers, and four counts of the menu."""
     push(api, "overview")
     page = tab.open("", "Overview")
     page.get_by_role("region", name="Queues", exact=True).locator("tbody a").first.wait_for()
