@@ -211,7 +211,7 @@ def show_stats_history(call: Call) -> Answer[models.HistoryAnswer]:
         call.request.caller.may_touch,
     )
     data = [_point(point) for point in history.points]
-    body: answers.HistoryAnswer = {"period": period, "data": data, "data_points": data}
+    body: models.HistoryAnswer = {"period": period, "data": data, "data_points": data}
     if boolean_of(query, "growth"):
         most = sorted(history.growth.items(), key=lambda each: (-sum(map(abs, each[1])), each[0]))
         body["growth"] = {name: [*changes] for name, changes in most[:MAX_QUEUES]}

@@ -88,7 +88,7 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
           { name: "Failures", isNumber: true, show: (group) => group.count.toLocaleString("en") },
           ...(isDrawn ? [{ name: shape, from: 900 as const, show: ({ counts = [] }: ErrorGroup) => <Bars values={counts} most={most} look="discarded" /> }] : []),
           { name: "Error", kind: "wide", show: (group) => <Message group={group} isNew={isDrawn && isNew(group)} /> },
-          { name: "Jobs with it in", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded", error: errorOf(group) })}>{each}</a></div>) },
+          { name: "Jobs with it in", kind: "fact", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded", error: errorOf(group) })}>{each}</a></div>) },
           { name: "Seen", isNumber: true, show: (group) => <div class="two"><Time at={group.last_seen} /><div class="quiet">since <Time at={group.first_seen} /></div></div> },
           { name: "For example", from: 900, show: (group) => group.job_ids.map((id) => <div key={id} class="line"><JobLink id={id} /></div>) },
           { name: "Dead letters", from: 1200, show: (group) => group.type && <a href={link(["dead-letters"], { error_type: group.type })}>of this type</a> },
