@@ -29,19 +29,20 @@ from benchmarks.unreliable_aws import (
     Trouble,
     UnreliableHttp,
     UnreliableQueue,
-    WallClock,
+    now_ms,
 )
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.bootstrap import AwsClients, aws_clients, build_backend
 from ojs_aws.config import Settings
-from ojs_aws.local.aws import REGION, create_table
+from ojs_aws.local.aws import REGION, create_queues, create_table
 from ojs_aws.local.streams import RemoteStream
+from ojs_aws.memory_aws.calls import Calls
+from ojs_aws.memory_aws.sqs import MemorySqs
 from ojs_aws.ports import MessageQueue
 from ojs_aws.services.backend import Backend
-from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.dynamodb_local import running
-from tests.model import MemoryQueue
 
 QUEUES: Final = ("soak-a", "soak-b")
 PROCESSES: Final = 2
@@ -104,8 +105,10 @@ class Deployment:
         create_table(clients.dynamodb, SETTINGS.table)
         streams = boto3.client("dynamodbstreams", endpoint_url=url, region_name=REGION)
         made = cls(trouble, clients, streams)
-        clock = cast("FakeClock", WallClock())
-        messages = UnreliableQueue(MemoryQueue(clock), trouble)
+        sqs: Any = MemorySqs(Calls(now_ms))
+        prefix = create_queues(sqs, SETTINGS)
+        queue = SqsMessageQueue(sqs, SETTINGS.queue_prefix, prefix)
+        messages = UnreliableQueue(queue, trouble)
         for _ in range(PROCESSES):
             dynamodb = aws_clients(url, REGION).dynamodb
             endpoint: Any = vars(dynamodb)["_endpoint"]

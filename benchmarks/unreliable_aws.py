@@ -18,8 +18,7 @@ from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
 from ojs_aws.bootstrap.clients import MAX_TRIES
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.ports import Backlog, Message, ReceivedMessage
-from tests.model import MemoryQueue
+from ojs_aws.ports import Backlog, Message, MessageQueue, ReceivedMessage
 
 LATE_S: Final = 0.4
 """How late a request may take effect whose caller has given it up."""
@@ -170,7 +169,7 @@ class LaggingIndex:
 class UnreliableQueue:
     """Implements the port MessageQueue for several threads, by queues in memory."""
 
-    def __init__(self, queue: MemoryQueue, trouble: Trouble) -> None:
+    def __init__(self, queue: MessageQueue, trouble: Trouble) -> None:
         """Wrap these queues."""
         self._queue, self._trouble = queue, trouble
         self._lock = threading.Lock()
@@ -225,11 +224,6 @@ class UnreliableQueue:
         return found
 
 
-@dataclass
-class WallClock:
-    """The machine's time, as the queues in memory read it."""
-
-    @property
-    def at(self) -> int:
-        """Return the time in milliseconds."""
-        return time.time_ns() // 1_000_000
+def now_ms() -> int:
+    """Return the machine's time in milliseconds."""
+    return time.time_ns() // 1_000_000

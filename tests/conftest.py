@@ -116,12 +116,11 @@ def _models_of_aws_are_read_once() -> Iterator[None]:
         yield
 
 
-# Most tests of services run over the model, and tests of adapters over an embedded AWS. A module
-# that needs it in another state has a fixture of the same name. Each imports what it makes: tests
-# of the infrastructure need none of it.
+# A module that needs one of these in another state has a fixture of its name. Each imports what
+# it makes: tests of the infrastructure need none of it.
 @pytest.fixture
 def world() -> World:
-    """Make a fresh backend over the model."""
+    """Make a fresh backend over an AWS in memory, whose clock a test moves."""
     from tests.simulation.world import World
 
     return World()
@@ -129,7 +128,7 @@ def world() -> World:
 
 @pytest.fixture
 def api(world: World) -> Api:
-    """Make the functions over the model, as an HTTP client sees them."""
+    """Make the functions over that backend, as an HTTP client sees them."""
     from tests.api import Api
 
     return Api(world.backend)

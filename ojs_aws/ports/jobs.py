@@ -159,7 +159,7 @@ class JobStore(Protocol):
         """Let the worker of an active job count as alive for longer, without reading the job.
 
         :returns: the job after it, documents kept elsewhere not filled in.
-        :raises StaleJobError: what is asked for cannot be granted unread (``held_job.extended``).
+        :raises StaleJobError: what is asked for cannot be granted without a read.
         """
 
     def fits_inline(self, result: RawJson) -> bool:

@@ -1,4 +1,4 @@
-"""What every log of large batches must do; the model, moto and the emulator pass the same suite."""
+"""What every log of large batches must do; each engine passes the same suite."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded, items_of
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document
 from tests.contract.test_lost_answers import LosesFirstAnswers
-from tests.model.batches import MemoryBatches
 
 
 def batches_of(aws: EmbeddedAws, client: DynamoDBClient | None = None) -> Batches:
@@ -39,9 +38,6 @@ def batches_of(aws: EmbeddedAws, client: DynamoDBClient | None = None) -> Batche
 @pytest.fixture(params=[*KINDS, "lost answers"])
 def batches(request: pytest.FixtureRequest) -> Iterator[Batches]:
     """Fresh logs of each kind; of one, every first answer to a write is lost."""
-    if request.param == "memory":
-        yield MemoryBatches(part_jobs=PART_JOBS)
-        return
     if request.param == "emulator":
         yield batches_of(request.getfixturevalue("emulated_aws"))
         return

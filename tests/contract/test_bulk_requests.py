@@ -1,4 +1,4 @@
-"""What every store of bulk requests must do; the model, moto and the emulator pass it."""
+"""What every store of bulk requests must do; each engine passes the same suite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ojs_aws.services.events import Commit, events_of
 from ojs_aws.topology import is_streamed
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW
-from tests.model.batches import MemoryBulkRequests
 
 FIRST = BulkRequest(key="ab" * 32, digest="one", begun_at=Instant(NOW))
 
@@ -23,9 +22,6 @@ FIRST = BulkRequest(key="ab" * 32, digest="one", begun_at=Instant(NOW))
 @pytest.fixture(params=KINDS)
 def requests(request: pytest.FixtureRequest) -> Iterator[BulkRequests]:
     """A fresh store of each kind."""
-    if request.param == "memory":
-        yield MemoryBulkRequests()
-        return
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")
         yield DynamoBulkRequests(aws.clients.dynamodb, aws.settings.table)

@@ -7,18 +7,15 @@ import pytest
 from ojs_aws.adapters.dynamodb.access import DynamoClientBuckets
 from ojs_aws.ports import ClientBuckets
 from tests.aws import EmbeddedAws
-from tests.model import MemoryClientBuckets
 
 NOW = 1_760_000_000_000_000
 TOKEN = 1_000_000
 LATEST = NOW + 2 * TOKEN  # a burst of three
 
 
-@pytest.fixture(params=["table", "model"])
-def buckets(request: pytest.FixtureRequest, aws: EmbeddedAws) -> ClientBuckets:
-    """The table, and the model that tests use for it."""
-    if request.param == "model":
-        return MemoryClientBuckets()
+@pytest.fixture
+def buckets(aws: EmbeddedAws) -> ClientBuckets:
+    """No bucket yet."""
     return DynamoClientBuckets(aws.clients.dynamodb, aws.settings.table)
 
 

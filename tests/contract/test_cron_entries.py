@@ -1,4 +1,4 @@
-"""What every store of cron jobs must do: the model, moto and the emulator."""
+"""What every store of cron jobs must do, over each engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ojs_aws.ports import CronEntries, StaleCronError
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers
 from tests.full_records import left_out
-from tests.model import MemoryCron
 
 NOW = Instant(1_760_000_000_000)
 MINUTE = 60_000
@@ -34,13 +33,11 @@ def over(aws: EmbeddedAws, *, is_losing: bool = False) -> CronEntries:
 
 
 @pytest.fixture(
-    params=["memory", "moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
+    params=["moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
 )
 def entries(request: pytest.FixtureRequest) -> Iterator[CronEntries]:
     """Each kind of store, empty."""
-    if request.param == "memory":
-        yield MemoryCron()
-    elif request.param == "emulator":
+    if request.param == "emulator":
         yield over(request.getfixturevalue("emulated_aws"))
     else:
         with embedded() as aws:

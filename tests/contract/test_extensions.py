@@ -15,6 +15,7 @@ from ojs_aws.domain.jobs.held_job import AttemptRef, Extension
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobStore, StaleJobError
 from tests.aws import EmbeddedAws
+from tests.contract.extension_rules import extended
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 from tests.contract.test_job_store import store as make_store
 
@@ -56,7 +57,7 @@ def test_a_heartbeat_leaves_the_row_whose_time_is_far_off(store: JobStore) -> No
     assert after.reservation.due_at == LATER + SILENCE
     assert after.reservation.row_at == NOW + SILENCE
     assert after.version == held.version + 1
-    assert store.load(held.id) == after == held_job.extended(held, asked(moves_row=False))
+    assert store.load(held.id) == after == extended(held, asked(moves_row=False))
     assert rows(store) == [NOW + SILENCE]
 
 
@@ -67,7 +68,7 @@ def test_a_heartbeat_moves_the_row_to_the_due_time(store: JobStore) -> None:
     after = store.extend(held.id, later)
     assert after.reservation is not None
     assert after.reservation.listed_at is None
-    assert store.load(held.id) == after == held_job.extended(early, later)
+    assert store.load(held.id) == after == extended(early, later)
     assert rows(store) == [LATER + SILENCE + 1]
 
 
@@ -103,13 +104,13 @@ def test_a_heartbeat_may_move_the_end_of_the_reservation(store: JobStore) -> Non
     ends = Instant(LATER + 30_000)
     stays = asked(expires_at=ends, moves_row=False)
     after = store.extend(held.id, stays)
-    assert after == store.load(held.id) == held_job.extended(held, stays)
+    assert after == store.load(held.id) == extended(held, stays)
     assert after.reservation is not None
     assert (after.reservation.expires_at, after.reservation.due_at) == (ends, ends)
     assert after.reservation.alive_until == LATER + SILENCE
     assert rows(store) == [NOW + 30_000]
     moved = asked(expires_at=Instant(ends + 1), alive_until=Instant(LATER + SILENCE + 1))
-    assert store.extend(held.id, moved) == held_job.extended(after, moved)
+    assert store.extend(held.id, moved) == extended(after, moved)
     assert rows(store) == [ends + 1]
 
 
@@ -148,7 +149,7 @@ def test_an_end_that_must_not_move_is_refused(
     usual = {"expires_at": Instant(NOW + 30_000), **kept}
     held = hold(store, **usual)
     beat = asked(**{"expires_at": Instant(LATER + 30_000), **wanted})
-    assert held_job.extended(held, beat) is None
+    assert extended(held, beat) is None
     with pytest.raises(StaleJobError) as stale:
         store.extend(held.id, beat)
     assert stale.value.current == held == store.load(held.id)
@@ -184,7 +185,7 @@ def test_a_heartbeat_without_a_pace_only_moves_the_end_later(store: JobStore, en
     )
     beat = without_pace(expires_at=Instant(NOW + ends_ms))
     after = store.extend(held.id, beat)
-    assert after == store.load(held.id) == held_job.extended(held, beat)
+    assert after == store.load(held.id) == extended(held, beat)
     assert after.reservation is not None
     assert (after.reservation.expires_at, after.reservation.alive_until) == (NOW + ends_ms, None)
     assert rows(store) == [early]
@@ -206,10 +207,10 @@ def test_a_heartbeat_without_a_pace_may_list_the_job_when_it_is_due(
     )
     beat = without_pace(expires_at=ends, moves_row=True, length_ms=20_000)
     if is_moved:
-        assert store.extend(held.id, beat) == held_job.extended(held, beat)
+        assert store.extend(held.id, beat) == extended(held, beat)
         assert rows(store) == [ends]
         return
-    assert held_job.extended(held, beat) is None
+    assert extended(held, beat) is None
     with pytest.raises(StaleJobError):
         store.extend(held.id, beat)
 
@@ -239,7 +240,7 @@ def test_a_heartbeat_without_a_pace_is_refused_where_it_must_be_read(
     """It was fetched for another time, its end would not be later, or its row must be moved."""
     held = hold(store, **{"alive_until": None, "listed_at": Instant(NOW + SILENCE), **kept})
     beat = without_pace(**wanted)
-    assert held_job.extended(held, beat) is None
+    assert extended(held, beat) is None
     with pytest.raises(StaleJobError) as stale:
         store.extend(held.id, beat)
     assert stale.value.current == held == store.load(held.id)
@@ -264,9 +265,9 @@ def test_a_heartbeat_may_depend_on_what_the_job_was_fetched_for(
     held = store.claim("default", job.id, reservation, NOW)
     beat = without_pace(length_ms=asked_ms)
     is_right = asked_ms in {None, own or fetched or 0}
-    assert (held_job.extended(held, beat) is not None) is is_right
+    assert (extended(held, beat) is not None) is is_right
     if is_right:
-        assert store.extend(job.id, beat) == held_job.extended(held, beat)
+        assert store.extend(job.id, beat) == extended(held, beat)
         return
     with pytest.raises(StaleJobError):
         store.extend(job.id, beat)

@@ -1,4 +1,4 @@
-"""Failures grouped by error: what is stored of them, in the table as in the model."""
+"""Failures grouped by error: what is stored of them, in the table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import FailureGroups
 from ojs_aws.topology import is_streamed
 from tests.aws import EmbeddedAws
-from tests.model.failure_groups import MemoryFailureGroups
 
 HOUR = Instant(1_759_996_800_000)
 JOB = "01990000-0000-7000-8000-{:012x}"
@@ -31,12 +30,10 @@ def group(name: str, at: int = 0, count: int = 1, job: int = 0) -> FailureGroup:
     return made
 
 
-@pytest.fixture(params=["model", "table"])
-def store(request: pytest.FixtureRequest) -> FailureGroups:
-    """The port's implementations."""
-    if request.param == "model":
-        return MemoryFailureGroups()
-    return table(request.getfixturevalue("aws"))
+@pytest.fixture
+def store(aws: EmbeddedAws) -> FailureGroups:
+    """No failure yet."""
+    return table(aws)
 
 
 def table(aws: EmbeddedAws) -> DynamoFailureGroups:
@@ -143,6 +140,14 @@ def test_hours_and_queues_are_apart(store: FailureGroups) -> None:
         ("p", hour * WINDOW_MS) for hour in (2, 1, 0)
     ]
     assert store.read(Instant(0), Instant(1)) == ([], False)
+
+
+@pytest.mark.parametrize("queue", ["", "q"])
+def test_a_range_that_ends_before_it_begins_has_no_failures(
+    store: FailureGroups, queue: str
+) -> None:
+    """DynamoDB refuses to look for it."""
+    assert store.read(Instant(HOUR + 3_600_000), HOUR, queue) == ([], False)
 
 
 def test_a_full_hour_costs_one_write_a_batch_and_three_kilobytes(aws: EmbeddedAws) -> None:

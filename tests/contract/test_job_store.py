@@ -1,4 +1,4 @@
-"""What every JobStore must do; the model in memory, moto and the emulator pass the same suite."""
+"""What every JobStore must do; each engine passes the same suite."""
 
 from __future__ import annotations
 
@@ -20,21 +20,17 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import AlreadyStoredError, JobList, JobStore, StaleJobError
 from tests.aws import embedded
 from tests.jobs import noise
-from tests.model import MemoryStore
 
 NOW = Instant(1_760_000_000_000)
 POLICY = RawJson('{"max_attempts": 5, "jitter": false, "on_exhaustion": "dead_letter"}')
 
 
-KINDS = ["memory", "dynamodb", pytest.param("emulator", marks=pytest.mark.emulator)]
+KINDS = ["dynamodb", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 
 @pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest) -> Iterator[JobStore]:
     """A fresh store of each kind."""
-    if request.param == "memory":
-        yield MemoryStore()
-        return
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")
         yield job_store(aws.settings, aws.clients)

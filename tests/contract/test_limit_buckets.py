@@ -1,4 +1,4 @@
-"""What every store of buckets must do, write by write; the model and moto pass the same suite."""
+"""What every store of buckets must do, write by write."""
 
 from __future__ import annotations
 
@@ -15,22 +15,16 @@ from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
 from ojs_aws.services.jobs.fetch.service import in_turn
-from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
-from tests.simulation.world import World
 
 Both = tuple[JobStore, Limits]
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
-def both(request: pytest.FixtureRequest) -> Both:
+@pytest.fixture
+def both(aws: EmbeddedAws) -> Both:
     """A store of jobs and the buckets beside it."""
-    if request.param == "memory":
-        ports = World(clock=FakeClock()).backend.ports
-    else:
-        aws: EmbeddedAws = request.getfixturevalue("aws")
-        ports = build_backend(aws.settings, aws.clients, both=in_turn).ports
+    ports = build_backend(aws.settings, aws.clients, both=in_turn).ports
     return ports.store, ports.limits()
 
 

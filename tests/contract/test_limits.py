@@ -20,23 +20,15 @@ from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
 from tests.job_steps import fetched_ids
-from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 LIMIT: Any = {"key": "api", "concurrency": 2}
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
-def backend(request: pytest.FixtureRequest) -> Backend:
-    """A backend over the model, and over AWS."""
-    if request.param == "memory":
-        return World(clock=FakeClock()).backend
-    aws: EmbeddedAws = request.getfixturevalue("aws")
+@pytest.fixture
+def backend(aws: EmbeddedAws) -> Backend:
+    """A backend whose clock a test moves."""
     return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
-
-
-OVER_AWS = pytest.mark.parametrize("backend", ["dynamodb"], indirect=True)
-"""Restores what a test changes in botocore."""
 
 
 def push(backend: Backend, limit: Any = LIMIT) -> str:
@@ -137,7 +129,6 @@ def test_an_ack_of_an_attempt_that_is_over_gives_nothing_back(backend: Backend) 
     assert (backend.jobs.info(job).state, active(backend)) == ("completed", 0)
 
 
-@OVER_AWS
 @pytest.mark.parametrize("is_named", [True, False])
 def test_an_ack_ends_no_attempt_that_began_while_it_was_sent(
     aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch, *, is_named: bool
@@ -164,7 +155,6 @@ def test_an_ack_ends_no_attempt_that_began_while_it_was_sent(
     assert (backend.jobs.info(job).state, active(backend)) == ("active", 1)
 
 
-@OVER_AWS
 def test_a_transaction_whose_answer_is_lost_counts_once(
     aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,7 +175,6 @@ def test_a_transaction_whose_answer_is_lost_counts_once(
     assert (len(sent), active(backend)) == (2, 0)
 
 
-@OVER_AWS
 def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
     aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +199,6 @@ def test_a_claim_that_nobody_heard_of_ends_with_its_reservation(
     assert active(backend) == 1
 
 
-@OVER_AWS
 def test_of_two_that_saw_the_same_free_place_one_takes_it(
     aws: EmbeddedAws, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

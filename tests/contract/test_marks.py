@@ -1,4 +1,4 @@
-"""What every store of marks must do; the model and moto pass the same suite."""
+"""What every store of marks must do."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ import pytest
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Marks
-from ojs_aws.testing.deployment import FakeClock
 from tests.aws import embedded
-from tests.simulation.world import World
 
 NOW = Instant(1_760_000_000_000)
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
-def marks(request: pytest.FixtureRequest) -> Iterator[Marks]:
+@pytest.fixture
+def marks() -> Iterator[Marks]:
     """No mark yet."""
-    if request.param == "memory":
-        yield World(clock=FakeClock()).backend.ports.marks()
-        return
     with embedded() as aws:
         yield build_backend(aws.settings, aws.clients).ports.marks()
 

@@ -19,7 +19,6 @@ from ojs_aws.ports import Backlog, Message, MessageQueue, QueueMissingError
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 from tests.aws import EmbeddedAws
-from tests.model import MemoryQueue
 from tests.simulation.channels import SimulatedSqs
 
 QUEUE = "default"
@@ -40,14 +39,12 @@ def simulated() -> SqsMessageQueue:
     return SqsMessageQueue(client, settings.queue_prefix, create_queues(client, settings))
 
 
-KINDS = ["memory", "simulated", "sqs", pytest.param("emulator", marks=pytest.mark.emulator)]
+KINDS = ["simulated", "sqs", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 
 @pytest.fixture(params=KINDS)
 def messages(request: pytest.FixtureRequest) -> MessageQueue:
     """Queues of each kind."""
-    if request.param == "memory":
-        return MemoryQueue(FakeClock())
     if request.param == "simulated":
         return simulated()
     return over(request.getfixturevalue("emulated_aws" if request.param == "emulator" else "aws"))

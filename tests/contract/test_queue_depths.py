@@ -1,4 +1,4 @@
-"""What every counter of bounded queues must do; the model and moto pass the same suite."""
+"""What every counter of bounded queues must do."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.ports import Depth, Depths, QueueIsFullError
-from ojs_aws.testing.deployment import FakeClock
 from tests.aws import embedded
-from tests.simulation.world import World
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
-def depths(request: pytest.FixtureRequest) -> Iterator[Depths]:
+@pytest.fixture
+def depths() -> Iterator[Depths]:
     """Nothing is counted yet."""
-    if request.param == "memory":
-        yield World(clock=FakeClock()).backend.ports.depths()
-        return
     with embedded() as aws:
         yield build_backend(aws.settings, aws.clients).ports.depths()
 

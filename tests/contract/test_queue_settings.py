@@ -54,6 +54,7 @@ def test_settings_come_back_as_they_were_kept(book: DynamoSettings) -> None:
     kept = settings(1, max_size=5, retention={"completed": "P1D"}, visibility_timeout=9)
     book.save(QueueSettings(queue="q"), kept)
     assert book.load(["q", "other"]) == {"q": kept}
+    assert book.load(["q", "q"]) == {"q": kept}
     assert book.all() == [kept]
 
 

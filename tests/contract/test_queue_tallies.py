@@ -27,16 +27,13 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Tallies
 from ojs_aws.topology import STREAMED_SORT_KEYS
 from tests.aws import EmbeddedAws, items_of
-from tests.model.queue_settings import MemoryTallies
 
 NOON = Instant(1_760_000_400_000)
 
 
-@pytest.fixture(params=["table", "model", pytest.param("emulator", marks=pytest.mark.emulator)])
+@pytest.fixture(params=["table", pytest.param("emulator", marks=pytest.mark.emulator)])
 def tallies(request: pytest.FixtureRequest) -> Tallies:
-    """The counters: in moto, in the model that services are tested with, in the emulator."""
-    if request.param == "model":
-        return MemoryTallies()
+    """The counters, over each engine."""
     name = "aws" if request.param == "table" else "emulated_aws"
     aws: EmbeddedAws = request.getfixturevalue(name)
     return DynamoTallies(aws.clients.dynamodb, aws.settings.table)

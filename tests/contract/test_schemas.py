@@ -1,4 +1,4 @@
-"""What every store of schemas must do: the model, moto and the emulator."""
+"""What every store of schemas must do, over each engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import Schemas, SchemaTakenError
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers
-from tests.model import MemorySchemas
 
 NOW = Instant(1_760_000_000_000)
 
@@ -30,13 +29,11 @@ def over(aws: EmbeddedAws, *, is_losing: bool = False) -> Schemas:
 
 
 @pytest.fixture(
-    params=["memory", "moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
+    params=["moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
 )
 def schemas(request: pytest.FixtureRequest) -> Iterator[Schemas]:
     """Each kind of store, empty."""
-    if request.param == "memory":
-        yield MemorySchemas()
-    elif request.param == "emulator":
+    if request.param == "emulator":
         yield over(request.getfixturevalue("emulated_aws"))
     else:
         with embedded() as aws:

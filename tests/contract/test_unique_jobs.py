@@ -1,4 +1,4 @@
-"""What every UniqueJobs must do; the model in memory, moto and the emulator pass the same suite."""
+"""What every UniqueJobs must do; each engine passes the same suite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ojs_aws.ports import Admission, JobStore, NotAdmittedError, UniqueJobs, Uni
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, a_reservation, big_document
 from tests.contract.test_lost_answers import losing
-from tests.model import MemoryStore, MemoryUniqueJobs
 
 KEY = "ab" * 32
 
@@ -33,10 +32,6 @@ class Stores:
 @pytest.fixture(params=KINDS)
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """Fresh stores of each kind."""
-    if request.param == "memory":
-        memory = MemoryStore()
-        yield Stores(memory, MemoryUniqueJobs(memory))
-        return
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")
         store = job_store(aws.settings, aws.clients)

@@ -1,4 +1,4 @@
-"""What every store of workflows must do: the model, moto and the emulator."""
+"""What every store of workflows must do, over each engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from ojs_aws.ports import JobStore, StaleWorkflowError, WorkflowPlan, Workflows
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import a_job
 from tests.contract.test_lost_answers import LosesFirstAnswers
-from tests.model import MemoryStore, MemoryWorkflows
 
 NOW = Instant(1_760_000_000_000)
 ENVELOPE = RawJson('{"type":"a.b","args":[1.10,"\\ud800 é"]}')
@@ -45,14 +44,11 @@ def over(aws: EmbeddedAws, *, is_losing: bool = False) -> Ports:
 
 
 @pytest.fixture(
-    params=["memory", "moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
+    params=["moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
 )
 def ports(request: pytest.FixtureRequest) -> Iterator[Ports]:
     """Each kind of store, empty."""
-    if request.param == "memory":
-        jobs = MemoryStore()
-        yield MemoryWorkflows(jobs), jobs
-    elif request.param == "emulator":
+    if request.param == "emulator":
         yield over(request.getfixturevalue("emulated_aws"))
     else:
         with embedded() as aws:

@@ -38,7 +38,7 @@ class Backend:
     @property
     def jobs(self) -> list[JobRecord]:
         """Return the jobs that it has."""
-        return list(self.world.store.jobs.values())
+        return list(self.world.stored.jobs.values())
 
     @property
     def ids(self) -> list[str]:

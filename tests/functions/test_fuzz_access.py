@@ -153,9 +153,9 @@ class Foreign:
         """All of it, to be compared."""
         world = fuzzed.world
         return (
-            {name: job for name, job in world.store.jobs.items() if job.queue == FOREIGN_QUEUE},
-            world.cron.entries.get(f"{CANARY}-cron"),
-            world.workflows.kept.get(self.workflow),
+            {name: job for name, job in world.stored.jobs.items() if job.queue == FOREIGN_QUEUE},
+            world.stored.crons.get(f"{CANARY}-cron"),
+            world.stored.workflows.get(self.workflow),
             world.registry.load(FOREIGN_QUEUE),
             world.workers.load(f"{CANARY}-worker", world.clock.now()),
         )

@@ -78,7 +78,7 @@ def test_a_delay_schedules_the_job(delay: str) -> None:
     first = api.post("/jobs", sent)
     assert (first.status, first.json["job"]["state"]) == (201, "scheduled")
     assert first.json["job"]["options"] == {"delay": delay}
-    due = world.store.jobs[first.json["id"]].scheduled_at
+    due = world.stored.jobs[first.json["id"]].scheduled_at
     assert due == world.clock.now() + 600_000
     world.clock.advance(s=5)
     again = api.post("/jobs", sent)

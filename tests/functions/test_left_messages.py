@@ -16,13 +16,13 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.local.triggers import ReadStream
+from ojs_aws.memory_aws.queues import MemoryQueue
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.messages import STILL_HELD_MS
+from ojs_aws.topology import sqs_queue_name
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import changes_of, embedded
-from tests.model import MemoryQueue
-from tests.model.item_writes import Watched
 from tests.simulation.world import World
 
 LEAVING: Final = Settings(stream_deletes_messages=True, default_visibility_timeout_s=30)
@@ -86,9 +86,11 @@ def test_ack_makes_one_call_and_the_stream_deletes_ten_messages_in_one() -> None
 class AnyHandleQueue(MemoryQueue):
     """Deletes by any handle that a message was ever received with, as SQS may."""
 
-    def _find(self, queue: str, handle: str) -> int | None:
-        key = int(handle.partition(":")[0])
-        return key if key in self._of(queue) else None
+    def delete(self, handle: str) -> None:
+        """Delete the message, if it is there."""
+        message = self.messages.get(handle.rpartition("#")[0])
+        if message is not None:
+            self.remove(message)
 
 
 @dataclass
@@ -105,8 +107,10 @@ class Deployed:
     def __post_init__(self) -> None:
         """Note each change of a job, and each deletion."""
         world = self.world
-        world.messages.__class__ = AnyHandleQueue
-        world.store.jobs = Watched(self._write)
+        name = sqs_queue_name(LEAVING.queue_prefix, "default")
+        queues = world.aws.queues.queues
+        queues[name] = AnyHandleQueue(name, queues[name].attributes, lambda: world.clock.at)
+        world.follow_jobs(self._write)
         delete = world.messages.delete
 
         def noted(queue: str, handles: Sequence[str]) -> None:
@@ -115,9 +119,11 @@ class Deployed:
 
         world.messages.delete = noted  # type: ignore[method-assign]
 
-    def _write(self, job_id: str, before: JobRecord | None, after: JobRecord | None) -> None:
+    def _write(self, before: JobRecord | None, after: JobRecord | None) -> None:
+        job = after or before
+        assert job is not None
         change = {
-            "Keys": {"pk": job_id},
+            "Keys": {"pk": job.id},
             "OldImage": before,
             "NewImage": after,
             "SequenceNumber": f"{len(self.records):06d}",
@@ -177,7 +183,9 @@ def test_a_late_stream_deletes_no_message_of_another_job() -> None:
     deployed.world.backend.jobs.ack(deployed.fetch().id, WORKER, None)
     deployed.world.clock.advance(ms=RESERVED_MS + 1)
     second = deployed.push()
-    deployed.world.messages.queues["default"].popitem()  # its own message was lost
+    queue = deployed.world.queue()
+    assert queue is not None
+    queue.remove([*queue.messages.values()][-1])  # its own message was lost
     held = deployed.fetch()
     assert held.id == second
     assert held.reservation is not None
@@ -198,7 +206,7 @@ def test_a_message_that_comes_back_is_found_to_be_stray() -> None:
     deployed.world.clock.advance(ms=RESERVED_MS + 1)
     assert deployed.world.backend.jobs.fetch(FETCH) == []
     assert deployed.messages() == 0
-    job = deployed.world.store.jobs[done]
+    job = deployed.world.stored.jobs[done]
     assert (job.state, job.attempt) == (JobState.COMPLETED, 1)
 
 
@@ -230,7 +238,7 @@ def test_a_message_that_cannot_be_deleted_holds_up_no_event() -> None:
 
     deployed.world.messages.delete = refuse  # type: ignore[method-assign]
     deployed.publish()
-    assert [event.type for event in deployed.world.events.log][-1] == "job.completed"
+    assert [event.type for event in deployed.world.published()][-1] == "job.completed"
     assert deployed.messages() == 1
 
 
@@ -250,7 +258,7 @@ def test_only_an_ack_over_http_leaves_its_message(ending: str) -> None:
     before = len(deployed.deleted)
     deployed.publish()
     assert len(deployed.deleted) == before
-    assert not deployed.world.store.jobs[job.id].is_message_left
+    assert not deployed.world.stored.jobs[job.id].is_message_left
 
 
 def test_a_job_that_an_earlier_version_completed_has_no_message_left() -> None:

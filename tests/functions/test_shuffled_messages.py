@@ -11,36 +11,13 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import Head, ReceivedMessage, StaleJobError
+from ojs_aws.ports import Head, StaleJobError
 from ojs_aws.services.jobs.fetch.candidates import INDEX_LAG_MS
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from tests.model import MemoryQueue
 from tests.simulation.world import World
 
 JOBS: Final = 200
 WORKER: Final = "w"
-
-
-class ShuffledQueue(MemoryQueue):
-    """Gives out messages in any order."""
-
-    chance: random.Random
-
-    def receive(
-        self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
-    ) -> list[ReceivedMessage]:
-        """Receive any of the visible messages."""
-        held = self._of(queue)
-        keys = [*held]
-        self.chance.shuffle(keys)
-        taken: list[ReceivedMessage] = []
-        for key in keys:
-            if held[key].visible_at <= self.clock.at and len(taken) < limit:
-                held[key].received += 1
-                held[key].visible_at = self.clock.at + visibility_s * 1000
-                held[key].handle = f"{key}:{held[key].received}"
-                taken.append(ReceivedMessage(held[key].message, held[key].handle, 1))
-        return taken
 
 
 @dataclass
@@ -55,8 +32,8 @@ class Counted:
 
     def __post_init__(self) -> None:
         """Shuffle messages, and count."""
-        self.world.messages.__class__ = ShuffledQueue
-        self.world.messages.chance = random.Random(7)  # type: ignore[attr-defined]
+        chance = random.Random(7)
+        self.world.aws.queues.pick = lambda found, most: chance.sample(found, min(most, len(found)))
         claim: Callable[..., JobRecord] = self.world.store.claim
 
         def counted(*arguments: Any, **named: Any) -> JobRecord:
@@ -108,9 +85,10 @@ def test_an_urgent_job_that_the_index_does_not_show_yet_is_first(
     counted = Counted()
     calm = counted.push()
     urgent = counted.push(priority=10)
-    messages = counted.world.messages.queues["default"]
-    for key in [key for key, held in messages.items() if held.message.job_id == calm]:
-        del messages[key]
+    queue = counted.world.queue()
+    assert queue is not None
+    for message in [each for each in queue.messages.values() if calm in each.body]:
+        queue.remove(message)
     head = counted.world.store.head
 
     def lagging(queue: str, limit: int) -> Head:
@@ -118,5 +96,5 @@ def test_an_urgent_job_that_the_index_does_not_show_yet_is_first(
         return replace(shown, jobs=tuple(row for row in shown.jobs if row.id != urgent))
 
     counted.world.store.head = lagging  # type: ignore[method-assign]
-    counted.world.clock.at = (counted.world.store.jobs[urgent].enqueued_at or 0) + age_ms
+    counted.world.clock.at = (counted.world.stored.jobs[urgent].enqueued_at or 0) + age_ms
     assert counted.fetch() == [urgent if is_first else calm]

@@ -39,15 +39,15 @@ def lives(count: int) -> list[list[Record]]:
     for number in range(count):
         retry = {"max_attempts": 1}
         job_id = api.post("/jobs", {"type": "demo.echo", "args": [], "retry": retry}).json["id"]
-        steps: list[JobRecord | None] = [None, world.store.jobs[job_id]]
+        steps: list[JobRecord | None] = [None, world.stored.jobs[job_id]]
         world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-        steps.append(world.store.jobs[job_id])
+        steps.append(world.stored.jobs[job_id])
         if number % 2:
             error = {"code": "broken", "message": "it broke"}
             api.post("/workers/nack", {"job_id": job_id, "error": error})
         else:
             api.post("/workers/ack", {"job_id": job_id})
-        steps.append(world.store.jobs[job_id])
+        steps.append(world.stored.jobs[job_id])
         made.append(
             [
                 record(f"{number}-{place}", before, after)
@@ -258,7 +258,7 @@ def _expected(jobs: list[list[Record]]) -> dict[str, list[str]]:
     """Ids of the events of each job, in order: what a consumer without faults publishes."""
     world = World()
     build_stream(world.backend, read_image)({"Records": [r for life in jobs for r in life]}, None)
-    return _first_of_each(world.events.log)
+    return _first_of_each(world.published())
 
 
 def _first_of_each(events: Sequence[Event]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Faults for the model: any call may fail before or after it took effect, or end the process."""
+"""Injects faults between services and stores: calls fail, lose answers, or end the process."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ class Faults:
 
 
 class Observed:
-    """A port whose calls go through :class:`Faults`."""
+    """A store whose calls go through :class:`Faults`."""
 
-    def __init__(self, port: object, faults: Faults) -> None:
-        """Wrap ``port``."""
-        self._port = port
+    def __init__(self, store: object, faults: Faults) -> None:
+        """Wrap a store."""
+        self._store = store
         self._faults = faults
 
     def __getattr__(self, name: str) -> Any:
-        """The port's attribute; its calls observed."""
-        value = getattr(self._port, name)
+        """The store's attribute; its calls observed."""
+        value = getattr(self._store, name)
         return self._faults.around(name, value) if name in OBSERVED else value

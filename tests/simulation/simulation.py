@@ -203,7 +203,7 @@ class Simulation:
         self.strands.close()
         self._patches.close()
 
-    # ------------------------------------------------------------------ what the model reports
+    # ------------------------------------------------------------------ what the table reports
     @property
     def cause(self) -> Cause:
         """On whose behalf the present write is made."""

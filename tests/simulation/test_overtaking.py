@@ -92,7 +92,8 @@ def test_sixteen_that_meet_get_a_job_each_and_hardly_hinder_one_another(
 ) -> None:
     """Each loses one claim at most to the one who is first in line; then it takes its own."""
     world = World()
-    world.messages.newest_first = newest_first
+    if newest_first:
+        world.receive_newest_first()
     backlog(world, 40)
     given_out = lockstep(world, 16)
     assert [len(jobs) for jobs in given_out] == [1] * 16
@@ -164,7 +165,7 @@ class Meeting:
         name = self.world.faults.calls[number]
         if name == "claim":
             known = {what for kind, what in self.events if kind == "claimed"}
-            for job in self.world.store.jobs.values():
+            for job in self.world.stored.jobs.values():
                 if job.state is JobState.ACTIVE and job.id not in known:
                     self.events.append(("claimed", job.id))
         if name in {"insert", "send"}:

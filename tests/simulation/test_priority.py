@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.memory_aws.queues import oldest
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import PAGE
-from tests.simulation.world import World
+from tests.simulation.world import World, newest
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 RETRY: dict[str, Any] = {
@@ -91,10 +92,11 @@ class Run:
 
     def lose(self) -> None:
         """SQS forgets a message, or is slow with the others."""
-        held = self.world.messages.queues.get("default", {})
-        if held:
-            del held[self.chance.choice([*held])]
-        self.world.messages.newest_first = not self.world.messages.newest_first
+        queue = self.world.queue()
+        if queue is not None and queue.messages:
+            queue.remove(self.chance.choice([*queue.messages.values()]))
+        queues = self.world.aws.queues
+        queues.pick = oldest if queues.pick is newest else newest
 
     def end(self) -> None:
         """A held job completes, or fails and comes again after its backoff."""
@@ -109,14 +111,14 @@ class Run:
             del self.line.places[job_id], self.line.held_until[job_id]
             return
         self.world.backend.jobs.fail(job_id, "w", ERROR)
-        job = self.world.store.jobs[job_id]
+        job = self.world.stored.jobs[job_id]
         assert job.state is JobState.RETRYABLE
         assert job.next_attempt_at is not None
         self.line.joins(job, job.next_attempt_at * 1000)
 
     def overdue(self) -> int:
         """Return how many jobs time made due and nobody made available."""
-        now, jobs = self.world.clock.at, self.world.store.jobs
+        now, jobs = self.world.clock.at, self.world.stored.jobs
         return sum(
             jobs[job_id].state is not JobState.AVAILABLE
             and self.line.held_until.get(job_id, place[1] // 1000) <= now
@@ -187,7 +189,7 @@ def test_a_crowd_of_due_jobs_of_low_priority_costs_a_fetch_no_writes() -> None:
     for _ in range(40):
         world.backend.jobs.push(Job("low", [], priority=-10, scheduled_at="+PT1S"))
     world.backend.jobs.push(Job("high", []))
-    world.messages.queues.clear()
+    world.lose_messages()
     world.clock.advance(s=2)
     world.faults.calls.clear()
     [job] = world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))

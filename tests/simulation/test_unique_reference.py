@@ -37,7 +37,7 @@ class Pair:
     def duplicate(self, user: int) -> JobRecord | None:
         """Section 7.4: same key, in one of the states, and its period not over."""
         now = Instant(self.world.clock.at)
-        for job in reversed([*self.world.store.jobs.values()]):
+        for job in reversed([*self.world.stored.jobs.values()]):
             is_same = f'"user": {user},' in str(job.document).replace('":', '": ').replace(
                 "  ", " "
             )
@@ -61,21 +61,21 @@ class Pair:
         more: dict[str, Any] = {"scheduled_at": "+PT4S"} if self.chance.random() < 0.4 else {}
         args: list[Any] = [{"user": user, "n": self.chance.random()}]
         there = self.duplicate(user)
-        before = {*self.world.store.jobs}
+        before = {*self.world.stored.jobs}
         job = Job("a.b", args, unique=unique, retry={"max_attempts": 2}, **more)
         try:
             made = self.world.backend.jobs.push(job)
         except DuplicateError as problem:
             kept_out_by = problem.details["existing_job_id"]
             assert (strategy, there and there.id) == ("reject", kept_out_by)
-            assert {*self.world.store.jobs} == before
+            assert {*self.world.stored.jobs} == before
             return
-        new = {*self.world.store.jobs} - before
+        new = {*self.world.stored.jobs} - before
         if there is None:
             assert len(new) == 1
             return
         assert strategy != "reject"
-        after = self.world.store.jobs[there.id]
+        after = self.world.stored.jobs[there.id]
         keeps = strategy == "replace_except_schedule" and there.state is JobState.SCHEDULED
         if strategy == "ignore" or keeps:
             assert not new

@@ -132,7 +132,7 @@ class Crowd:
     # ------------------------------------------------------------------ what must hold
     def waiting(self) -> list[str]:
         """Jobs that nobody has begun."""
-        jobs = self.world.store.jobs.values()
+        jobs = self.world.stored.jobs.values()
         return [job.id for job in jobs if job.state is JobState.AVAILABLE]
 
     def deliver(self, seconds: int) -> None:

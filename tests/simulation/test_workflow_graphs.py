@@ -72,9 +72,7 @@ class Life:
             self._set_fault(None)
             self.world = World(
                 clock=self.world.clock,
-                store=self.world.store,
-                workflows=self.world.workflows,
-                registry=self.world.registry,
+                shared=self.world.aws,
                 faults=self.world.faults,
             )
             self.stream.world = self.world
@@ -87,7 +85,7 @@ class Life:
     def _step(self) -> None:
         if self.chance.random() < 0.15:
             self._set_fault(self.chance.randint(0, 6))
-        if "w" not in self.world.workflows.kept:
+        if "w" not in self.world.stored.workflows:
             create(self.world, self.body)
             return
         if self.chance.random() < 0.01:
@@ -120,20 +118,20 @@ class Life:
         """Nothing fails any more; everything that is left happens."""
         self._set_fault(None)
         for _ in range(400):
-            if "w" not in self.world.workflows.kept:
+            if "w" not in self.world.stored.workflows:
                 create(self.world, self.body)
             self.world.clock.advance(s=400)
             self._work()
             self._deliver(1.0)
-            states = {each.state for each in self.world.store.jobs.values()}
-            workflow = self.world.workflows.kept["w"]
+            states = {each.state for each in self.world.stored.jobs.values()}
+            workflow = self.world.stored.workflows["w"]
             if workflow.state.is_terminal and not self.late and all(s.is_terminal for s in states):
                 return
 
     def check(self) -> None:
         """The promises of workflows (sections 4 to 9)."""
-        workflow = self.world.workflows.kept["w"]
-        jobs = self.world.store.jobs
+        workflow = self.world.stored.workflows["w"]
+        jobs = self.world.stored.jobs
         plan = self.world.backend.workflows.advance.plan(workflow).graph
         assert workflow.state.is_terminal
         assert all(each.state.is_terminal for each in jobs.values())

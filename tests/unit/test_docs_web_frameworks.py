@@ -44,7 +44,7 @@ def shop() -> Shop:
 
 def stored(shop: Shop) -> list[JobRecord]:
     """Return the jobs of the backend."""
-    return list(shop.world.store.jobs.values())
+    return list(shop.world.stored.jobs.values())
 
 
 async def test_fastapi_sends_a_job_and_shows_its_state(

@@ -71,10 +71,12 @@ class DynamoBatches(InTable):
     """Implements the port Batches over the table.
 
     :ivar new_token: makes the name of a log.
+    :ivar part_jobs: how many jobs a part has at most.
     """
 
     retention: Retention
     new_token: Callable[[], str]
+    part_jobs: int = PART_JOBS
 
     def token(self) -> str:
         """Make no call."""
@@ -99,7 +101,7 @@ class DynamoBatches(InTable):
     def _parts(self, jobs: Sequence[StagedJob]) -> list[tuple[int, bytes]]:
         """Yield parts of even size, halved if they do not fit an item."""
         made: list[tuple[int, bytes]] = []
-        waiting = [jobs[at : at + PART_JOBS] for at in range(0, len(jobs), PART_JOBS)]
+        waiting = [jobs[at : at + self.part_jobs] for at in range(0, len(jobs), self.part_jobs)]
         while waiting:
             part = waiting.pop(0)
             data = deflate(self._text(part).encode())

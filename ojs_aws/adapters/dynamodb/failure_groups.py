@@ -77,8 +77,11 @@ class DynamoFailureGroups(InTable):
         self, since: Instant, until: Instant, queue: str = ""
     ) -> tuple[Sequence[QueueFailures], bool]:
         """Run a few queries for all queues; read the items of the hours of one."""
+        first = Instant(since // WINDOW_MS * WINDOW_MS)
+        if first > until:  # DynamoDB refuses a range that ends before it begins
+            return [], False
         if queue:
-            hours = range(since // WINDOW_MS * WINDOW_MS, until + 1, WINDOW_MS)
+            hours = range(first, until + 1, WINDOW_MS)
             keys = [_key(queue, Instant(each)) for each in hours]
             found = [_read(item) for item in self.get_items(keys, is_consistent=False)]
             return sorted(found, key=lambda each: -each.window), False
@@ -86,7 +89,7 @@ class DynamoFailureGroups(InTable):
             "#pk = :pk AND #sk BETWEEN :since AND :until",
             {
                 "pk": string(PARTITION),
-                "since": string(n.instant_key(since // WINDOW_MS * WINDOW_MS)),
+                "since": string(n.instant_key(first)),
                 "until": string(n.instant_key(until) + "~"),
             },
             ScanIndexForward=False,

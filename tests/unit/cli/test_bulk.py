@@ -22,13 +22,13 @@ def test_adm_007_many_jobs_are_changed_after_a_dry_run(cli: Cli, world: World) -
     assert dry == {"action": "retry", "dry_run": True, "matched": 3}
     refused = cli.run("jobs", "retry", "-q", "billing")
     assert (refused.code, "Say --yes" in refused.err) == (ExitCode.USAGE, True)
-    assert {world.store.jobs[each].state for each in dead} == {"discarded"}
+    assert {world.stored.jobs[each].state for each in dead} == {"discarded"}
     done = cli.ask("jobs", "retry", "-q", "billing", "--yes")
     assert (done["succeeded"], done["failed"]) == (3, 0)
-    assert {world.store.jobs[each].state for each in dead} == {"available"}
+    assert {world.stored.jobs[each].state for each in dead} == {"available"}
     assert cli.run("jobs", "cancel", "-q", "billing", "-y").out == "Cancelled 3 jobs.\n"
     assert cli.ask("jobs", "delete", "-q", "billing", "-y")["succeeded"] == 3
-    assert not dead & set(world.store.jobs)
+    assert not dead & set(world.stored.jobs)
     assert "0 jobs match" in cli.run("jobs", "delete", "-q", "billing", "-y").out
 
 
@@ -47,7 +47,7 @@ def test_counted_jobs_are_cancelled_though_they_retried_meanwhile(
     monkeypatch.setattr(Consent, "agrees", agree)
     ran = cli.run("jobs", "cancel", "-q", "billing", "-s", "available", "-y")
     assert ran.out == "Cancelled 2 jobs.\n"
-    states = {each.id: each.state for each in world.store.jobs.values()}
+    states = {each.id: each.state for each in world.stored.jobs.values()}
     assert {states.pop(each) for each in counted} == {"cancelled"}
     assert [*states.values()] == ["available"]
 
@@ -71,7 +71,7 @@ def test_jobs_that_could_not_be_changed_are_named_with_why(
         "1 job could not be changed:",
         f"  {ended}: Job is in cancelled state",
     ]
-    assert world.store.jobs[other].state == "cancelled"
+    assert world.stored.jobs[other].state == "cancelled"
 
 
 def test_a_bulk_change_without_a_filter_is_refused(cli: Cli) -> None:

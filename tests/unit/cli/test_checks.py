@@ -73,7 +73,7 @@ def test_doctor_probes_the_stream_and_leaves_nothing_behind(
     monkeypatch.setattr("ojs_aws.cli.deployment.doctor.PROBE_S", 0.0)
     ran = cli.run("doctor", "--probe", "--json")
     assert ran.json["findings"][-1]["verdict"] == "bad"
-    assert {job.state for job in world.store.jobs.values()} == {"cancelled"}
+    assert {job.state for job in world.stored.jobs.values()} == {"cancelled"}
 
 
 def test_deploy_check_finds_an_open_api(cli: Cli) -> None:

@@ -82,7 +82,7 @@ def test_what_a_person_got_wrong_is_said_before_anything_happens(
 ) -> None:
     """Usage."""
     assert cli.run(*arguments).code == ExitCode.USAGE
-    assert not world.store.jobs
+    assert not world.stored.jobs
 
 
 def test_the_api_key_comes_from_the_environment(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_the_api_key_comes_from_the_environment(cli: Cli, monkeypatch: pytest.Mo
 def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None:
     """Counted first, where that is asked for."""
     cli.ask("enqueue", "demo.echo", "[1]")
-    world.messages.queues.clear()
+    world.lose_messages()
     assert cli.ask("restore", "messages", "--dry-run")["ready"] == 1
     assert not world.messages.receive("default", 10, 1)
     message = cli.run("restore", "messages").out

@@ -60,11 +60,11 @@ def test_a_dry_run_of_named_jobs_is_refused_and_changes_nothing(
 ) -> None:
     """Named jobs are changed one by one, without a count."""
     job_id = enqueue(cli) if command == ("jobs", "cancel") else die(cli, world)
-    before = world.store.jobs[job_id].state
+    before = world.stored.jobs[job_id].state
     ran = cli.run(*command, job_id, "--dry-run")
     assert ran.code == ExitCode.USAGE
     assert "Leave out --dry-run" in ran.err
-    assert world.store.jobs[job_id].state == before
+    assert world.stored.jobs[job_id].state == before
 
 
 def test_dead_letters_are_looked_at_retried_and_deleted(cli: Cli, world: World) -> None:
@@ -76,8 +76,8 @@ def test_dead_letters_are_looked_at_retried_and_deleted(cli: Cli, world: World) 
     assert cli.ask("dead-letter", "show", first)["id"] == first
     again = cli.run("dead-letter", "retry", first, "--override", '{"priority": 9}')
     assert again.out == f"{first} is available.\n"
-    assert world.store.jobs[first].priority == 9
+    assert world.stored.jobs[first].priority == 9
     assert cli.ask("dead-letter", "retry", "--error-type", "B", "--dry-run")["matched"] == 2
     assert cli.ask("dead-letter", "delete", second, "-y")["deleted"] is True
     assert cli.ask("dead-letter", "retry", "--all", "-y")["succeeded"] == 1
-    assert world.store.jobs[third].state == "available"
+    assert world.stored.jobs[third].state == "available"

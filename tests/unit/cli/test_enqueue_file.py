@@ -36,8 +36,8 @@ def test_each_line_is_a_job_exactly_as_it_is_written(
     monkeypatch.setattr(enqueue, "BATCH", 2)
     assert cli.run("enqueue", "--file", jobs(tmp_path)).out == "Enqueued 5 jobs.\n"
     assert cli.ask("enqueue", "--file", jobs(tmp_path)) == {"enqueued": 5}
-    assert sorted(world.store.jobs) == IDS
-    stored = world.store.jobs[IDS[0]]
+    assert sorted(world.stored.jobs) == IDS
+    stored = world.stored.jobs[IDS[0]]
     assert stored.queue == "bulk"
     assert "[1.50]" in str(stored.document)
 
@@ -46,7 +46,7 @@ def test_jobs_come_from_stdin(cli: Cli, world: World) -> None:
     """Empty lines are left out, and jobs need no id."""
     text = '{"type":"a.b","args":[]}\n\n{"type":"a.b","args":[]}\n'
     assert cli.run("enqueue", "--file", "-", stdin=text).out == "Enqueued 2 jobs.\n"
-    assert len(world.store.jobs) == 2
+    assert len(world.stored.jobs) == 2
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_wrong_line_is_named_and_nothing_is_enqueued(
     ran = cli.run("enqueue", "--file", lines(tmp_path, '{"type":"a.b","args":[]}', line))
     assert ran.code == ExitCode.USAGE
     assert text in ran.err
-    assert not world.store.jobs
+    assert not world.stored.jobs
 
 
 def test_a_refused_batch_says_what_was_enqueued_before(
@@ -76,7 +76,7 @@ def test_a_refused_batch_says_what_was_enqueued_before(
     wrong = '{"type":"a.b","args":[],"priority":500}'
     ran = cli.run("enqueue", "--file", lines(tmp_path, '{"type":"a.b","args":[]}', wrong, wrong))
     assert "Jobs 2 to 2 were not enqueued, nor those after them; the 1 before them were." in ran.err
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
 
 
 def test_a_type_or_a_file_is_named(cli: Cli, tmp_path: Path) -> None:

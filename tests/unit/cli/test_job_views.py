@@ -83,7 +83,7 @@ def test_a_priority_is_changed(cli: Cli, world: World) -> None:
     """Of a job that waits; another state is a conflict."""
     job_id = enqueue(cli)
     assert cli.run("jobs", "priority", job_id, "50").out == f"{job_id} has priority 50.\n"
-    assert world.store.jobs[job_id].priority == 50
+    assert world.stored.jobs[job_id].priority == 50
     dead = die(cli, world, queue="other")
     assert cli.run("jobs", "priority", dead, "1").code == ExitCode.CONFLICT
 
@@ -215,8 +215,8 @@ def test_many_jobs_are_reprioritised_after_a_count(cli: Cli, world: World) -> No
     job_id = enqueue(cli)
     counted = cli.ask("jobs", "reprioritise", "50", "-q", "default", "--dry-run")
     assert counted["matched"] == 1
-    assert world.store.jobs[job_id].priority == 0
+    assert world.stored.jobs[job_id].priority == 0
     ran = cli.run("jobs", "reprioritise", "50", "-q", "default", "--yes")
     assert ran.out == "Reprioritised 1 job.\n"
-    assert world.store.jobs[job_id].priority == 50
+    assert world.stored.jobs[job_id].priority == 50
     assert cli.run("jobs", "reprioritise", "50").code == ExitCode.USAGE

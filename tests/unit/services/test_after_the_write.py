@@ -24,7 +24,7 @@ ERRORS = [BackendError("refused"), RuntimeError("can't start new thread")]
 def world() -> World:
     """A backend with a bounded queue, and parts of thirty jobs."""
     made = World()
-    made.batches.part_jobs = 30
+    made.part_batches(30)
     made.backend.queues.config.change("small", {"max_size": 200})
     return made
 
@@ -36,7 +36,7 @@ def job(number: int, **more: Any) -> Job:
 
 def depth(world: World) -> int:
     """How many places are taken."""
-    return world.depths.depths["small"].jobs
+    return world.stored.depths["small"].jobs
 
 
 def break_down(target: object, method: str, problem: Exception) -> None:
@@ -92,7 +92,7 @@ def test_stored_jobs_are_answered_for_and_keep_their_places(
     breakage(world, problem)
     pushed = push(world, rate_limit=LIMIT, **more)
     assert all(one.is_new for one in pushed)
-    assert len(world.store.jobs) == len(pushed) == depth(world)
+    assert len(world.stored.jobs) == len(pushed) == depth(world)
 
 
 def test_a_batch_whose_limits_cannot_be_noted_is_in_its_place_later(world: World) -> None:
@@ -103,7 +103,7 @@ def test_a_batch_whose_limits_cannot_be_noted_is_in_its_place_later(world: World
     world.limits.note = note  # type: ignore[method-assign]
     world.clock.advance(s=61)
     world.backend.upkeep.sweep.tick()
-    assert len(world.store.jobs) == 110
+    assert len(world.stored.jobs) == 110
     assert not world.batches.open()
 
 
@@ -160,4 +160,4 @@ def test_a_workflow_that_cannot_go_on_at_once_is_stored(world: World, problem: E
     steps = [{"type": "a.b", "args": []}] * (MAX_STARTS + 1)
     made = world.backend.workflows.service.create(definition({"type": "group", "jobs": steps}))
     assert made.is_new
-    assert len(world.store.jobs) == MAX_STARTS
+    assert len(world.stored.jobs) == MAX_STARTS

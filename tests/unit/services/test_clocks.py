@@ -49,11 +49,11 @@ def test_a_stale_row_of_the_index_does_not_make_a_job_start_too_early(world: Wor
     fetched(world.backend)
     world.clock.advance(s=1801)
     world.backend.jobs.info(job.id)  # lost, and available again since then
-    world.store.lagging[job.id] = job
-    world.messages.queues.clear()
+    world.index_shows(job.id, job)
+    world.lose_messages()
     world.clock.advance(s=-60)
     (claimed,) = fetched(world.backend)
-    stored = world.store.jobs[job.id]
+    stored = world.stored.jobs[job.id]
     assert stored.enqueued_at is not None
     assert claimed.started_at is not None
     assert claimed.started_at >= stored.enqueued_at
@@ -67,7 +67,7 @@ def test_a_job_never_ends_before_it_started(world: World) -> None:
     world.clock.advance(s=-2)
     done = world.backend.jobs.ack(claimed.id, "w", None)
     assert done.completed_at == claimed.started_at
-    assert world.store.jobs[claimed.id] == done
+    assert world.stored.jobs[claimed.id] == done
     assert world.faults.calls.count("acknowledge") == 2
 
 
@@ -78,7 +78,7 @@ def test_a_clock_that_is_behind_lets_nobody_acknowledge_for_another(world: World
     world.clock.advance(s=-2)
     with pytest.raises(ConflictError):
         world.backend.jobs.ack(claimed.id, "somebody", None)
-    assert world.store.jobs[claimed.id] == claimed
+    assert world.stored.jobs[claimed.id] == claimed
 
 
 def test_a_unique_job_cancels_no_job_before_that_one_was_enqueued(world: World) -> None:
@@ -86,7 +86,7 @@ def test_a_unique_job_cancels_no_job_before_that_one_was_enqueued(world: World) 
     first = pushed(world.backend, unique=UNIQUE)
     world.clock.advance(s=-2)
     pushed(world.backend, unique=UNIQUE)
-    replaced = world.store.jobs[first.id]
+    replaced = world.stored.jobs[first.id]
     assert replaced.state is JobState.CANCELLED
     assert replaced.cancelled_at == first.created_at
 
@@ -100,7 +100,7 @@ def test_an_expired_job_cannot_begin_beside_the_one_that_replaced_it(world: Worl
     before = world.clock.now()
     world.clock.advance(s=6)
     pushed(world.backend, unique=UNIQUE)
-    assert world.store.jobs[first.id].state is JobState.DISCARDED
+    assert world.stored.jobs[first.id].state is JobState.DISCARDED
     until = Instant(before + 30_000)
     late = Reservation(worker_id="w", expires_at=until, execution_ends_at=until)
     with pytest.raises(StaleJobError):
@@ -132,7 +132,7 @@ def test_jobs_changed_together_never_change_before_their_last_change(
     world.clock.advance(s=-2)
     changed = world.backend.bulk.changes.named(action, ids, is_atomic=True)
     assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
-    for job in world.store.jobs.values():
+    for job in world.stored.jobs.values():
         began = job.created_at if action is BulkAction.CANCEL else job.failures[-1].occurred_at
         ended = job.cancelled_at if action is BulkAction.CANCEL else job.enqueued_at
         assert ended is not None

@@ -93,8 +93,8 @@ def test_no_fault_loses_a_job_or_leaves_one_unfinished(fault: Fault) -> None:
         play(world)
         heal(world)
         where = f"call {faulty} ({world.faults.calls[faulty]}) {fault.value}"
-        assert {job.state for job in world.store.jobs.values()} == {JobState.COMPLETED}, where
-        assert set(world.store.jobs) == {PLAIN, SCHEDULED}, where
+        assert {job.state for job in world.stored.jobs.values()} == {JobState.COMPLETED}, where
+        assert set(world.stored.jobs) == {PLAIN, SCHEDULED}, where
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -108,8 +108,7 @@ def test_no_fault_leaves_messages_behind_for_ever(fault: Fault) -> None:
         world.clock.advance(s=43_200)
         assert fetch(world, "late") == []
         fetch(world, "late")
-        left = world.messages.queues["default"]
-        assert left == {}, f"call {faulty} ({world.faults.calls[faulty]}) {fault.value}"
+        assert world.held() == [], f"call {faulty} ({world.faults.calls[faulty]}) {fault.value}"
 
 
 def test_the_scenario_touches_every_kind_of_call() -> None:

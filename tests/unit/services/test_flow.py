@@ -38,13 +38,13 @@ def test_a_job_goes_from_push_to_ack_and_leaves_no_message(world: World) -> None
     done = world.backend.jobs.ack(job.id, "w1", RawJson('{"ok":true}'))
     assert done.state is JobState.COMPLETED
     assert world.backend.jobs.info(job.id).result == '{"ok":true}'
-    assert world.messages.queues["default"] == {}
+    assert world.held() == []
 
 
 def test_priority_then_enqueue_order_decides_however_messages_arrive(world: World) -> None:
     """ENV-031, ENV-032: also when SQS hands out the newest message first."""
     jobs = [pushed(world.backend, priority=p) for p in (0, -5, 10, 0, 10)]
-    world.messages.newest_first = True
+    world.receive_newest_first()
     order = [fetched(world.backend, worker_id="w1")[0].id for _ in jobs]
     assert order == [jobs[i].id for i in (2, 4, 0, 3, 1)]
     assert fetched(world.backend, worker_id="w1") == []
@@ -60,7 +60,7 @@ def test_one_request_may_claim_several_jobs_in_order(world: World) -> None:
 
 def test_every_message_serves_one_job_even_when_it_names_another(world: World) -> None:
     """Fetching in the other order than messages arrive loses neither a job nor a message."""
-    world.messages.newest_first = True
+    world.receive_newest_first()
     for _ in range(5):
         pushed(world.backend)
     for _ in range(5):
@@ -68,13 +68,13 @@ def test_every_message_serves_one_job_even_when_it_names_another(world: World) -
         world.backend.jobs.ack(job.id, "w1", None)
     world.clock.advance(s=4000)
     assert fetched(world.backend, worker_id="w1") == []
-    assert world.messages.queues["default"] == {}
+    assert world.held() == []
 
 
 def test_a_job_whose_message_was_lost_is_still_fetched(world: World) -> None:
     """The head of the queue finds it."""
     job = pushed(world.backend)
-    world.messages.queues.clear()
+    world.lose_messages()
     assert fetched(world.backend, worker_id="w1")[0].id == job.id
 
 
@@ -118,7 +118,7 @@ def test_long_backoffs_send_a_message_of_their_own(world: World) -> None:
     job = pushed(world.backend, retry={"jitter": False, "initial_interval": "PT5M"})
     fetched(world.backend, worker_id="w1")
     fail(world, job)
-    (held,) = world.messages.queues["default"].values()
+    (held,) = world.held()
     assert held.handle == ""
     world.clock.advance(s=300)
     assert fetched(world.backend, worker_id="w1")[0].attempt == 2
@@ -178,7 +178,7 @@ def test_the_holder_of_a_cancelled_job_gets_to_know_it(world: World) -> None:
         world.backend.jobs.ack(job.id, "w1", None)
     with pytest.raises(ConflictError):
         world.backend.jobs.cancel(job.id)
-    assert world.messages.queues["default"] == {}
+    assert world.held() == []
 
 
 @pytest.mark.parametrize("ending", ["cancel", "fail"])
@@ -245,7 +245,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(world: World) -> None:
     jobs = [Job("demo.echo", [n]) for n in range(3)]
     with pytest.raises(DuplicateError):
         world.backend.jobs.push.all([*jobs, Job("demo.echo", [9], id=taken.id)])
-    assert set(world.store.jobs) == {taken.id}
+    assert set(world.stored.jobs) == {taken.id}
     assert len(world.backend.jobs.push.all([Job("demo.echo", [n]) for n in range(3)])) == 3
     assert len(fetched(world.backend, worker_id="w1", count=9)) == 4
 
@@ -279,7 +279,7 @@ def test_a_dead_letter_is_listed_retried_and_deleted(world: World) -> None:
 def test_a_job_scheduled_beyond_sqs_s_delay_is_armed_once_by_the_sweep(world: World) -> None:
     """The message is sent when the due time comes within 15 minutes, and only then."""
     job = pushed(world.backend, scheduled_at="+PT1H")
-    assert world.messages.queues.get("default", {}) == {}
+    assert world.held() == []
     armed = 0
     for _ in range(59):
         armed += world.backend.upkeep.sweep.tick().armed
@@ -293,7 +293,7 @@ def test_a_job_scheduled_beyond_sqs_s_delay_is_armed_once_by_the_sweep(world: Wo
 def test_the_sweep_sends_a_message_again_for_a_job_that_lost_it(world: World) -> None:
     """A queue with ready jobs and no message gets messages."""
     pushed(world.backend)
-    world.messages.queues.clear()
+    world.lose_messages()
     assert world.backend.upkeep.sweep.tick().covered == 0
     world.clock.advance(s=61)
     assert world.backend.upkeep.sweep.tick().covered == 1
@@ -304,10 +304,10 @@ def test_a_message_whose_job_lags_in_the_index_is_not_lost(world: World) -> None
     """Two fetchers, the index shows neither job's newest state: both jobs are claimed."""
     first = pushed(world.backend)
     second = pushed(world.backend)
-    world.store.lagging[second.id] = None
-    world.messages.newest_first = True
+    world.index_shows(second.id, None)
+    world.receive_newest_first()
     (a,) = fetched(world.backend, worker_id="a")
-    world.store.lagging[a.id] = first
+    world.index_shows(a.id, second)
     (b,) = fetched(world.backend, worker_id="b")
     assert {a.id, b.id} == {first.id, second.id}
 
@@ -315,7 +315,7 @@ def test_a_message_whose_job_lags_in_the_index_is_not_lost(world: World) -> None
 def test_a_reservation_without_a_message_is_found_when_it_expires(world: World) -> None:
     """The queue's waiting list shows what is due, also where no message can bring it back."""
     job = pushed(world.backend)
-    world.messages.queues.clear()
+    world.lose_messages()
     fetched(world.backend, worker_id="w1", visibility_timeout_ms=1000)
     world.clock.advance(s=1)
     (again,) = fetched(world.backend, worker_id="w2")
@@ -344,6 +344,6 @@ def test_a_heartbeat_without_a_name_is_judged_by_the_jobs_state(world: World) ->
     fetched(world.backend, worker_id="w1")
     world.clock.advance(s=2)
     assert world.backend.workers.heartbeat(None, [job.id]).extended == (job.id,)
-    assert world.workers.workers == {}
+    assert world.stored.workers == {}
     with pytest.raises(InvalidRequestError):
         world.backend.workers.heartbeat(None, [])

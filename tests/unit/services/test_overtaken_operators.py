@@ -56,7 +56,7 @@ def test_a_purge_leaves_a_job_that_a_worker_began_meanwhile(world: World) -> Non
     job = pushed(world.backend)
     after_next(world, "load_many", lambda: claim(world))
     report = world.backend.queues.purge(Purge(queue="default", states=(JobState.AVAILABLE,)))
-    assert (report.cancelled, world.store.jobs[job.id].state) == (0, JobState.ACTIVE)
+    assert (report.cancelled, world.stored.jobs[job.id].state) == (0, JobState.ACTIVE)
 
 
 def test_a_purge_reads_the_jobs_of_a_page_once(world: World) -> None:
@@ -77,7 +77,7 @@ def test_a_bulk_cancellation_of_waiting_jobs_leaves_one_that_began(world: World)
     wanted = JobFilter(queue="default", states=frozenset({JobState.AVAILABLE}))
     report = world.backend.bulk.by_filter(BulkAction.CANCEL, wanted)
     assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
-    assert world.store.jobs[job.id].state is JobState.ACTIVE
+    assert world.stored.jobs[job.id].state is JobState.ACTIVE
 
 
 def test_a_bulk_deletion_leaves_a_job_whose_worker_reports_just_in_time(
@@ -90,19 +90,20 @@ def test_a_bulk_deletion_leaves_a_job_whose_worker_reports_just_in_time(
     world.clock.at = held.reservation.due_at + 1
 
     def extend() -> None:
-        current = world.store.jobs[job.id]
+        current = world.stored.jobs[job.id]
         assert current.reservation is not None
         later = Instant(world.clock.at + 60_000)
         longer = replace(
             current.reservation, expires_at=later, execution_ends_at=later, alive_until=None
         )
-        world.store.jobs[job.id] = replace(current, reservation=longer, version=current.version + 1)
+        extended = replace(current, reservation=longer, version=current.version + 1)
+        world.stored.jobs[job.id] = extended
 
     after_next(world, "load_many", extend)
     wanted = JobFilter(queue="default", states=frozenset({JobState.DISCARDED}))
     report = world.backend.bulk.by_filter(BulkAction.DELETE, wanted)
     assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
-    assert world.store.jobs[job.id].state is JobState.ACTIVE
+    assert world.stored.jobs[job.id].state is JobState.ACTIVE
 
 
 def test_a_dead_letter_that_was_retried_meanwhile_is_not_deleted(world: World) -> None:
@@ -111,7 +112,7 @@ def test_a_dead_letter_that_was_retried_meanwhile_is_not_deleted(world: World) -
     after_next(world, "load", lambda: world.backend.dead_letters.service.retry(dead.id))
     with pytest.raises(ConflictError):
         world.backend.dead_letters.service.delete(dead.id)
-    assert world.store.jobs[dead.id].state is JobState.AVAILABLE
+    assert world.stored.jobs[dead.id].state is JobState.AVAILABLE
 
 
 @pytest.mark.parametrize("action", [BulkAction.RETRY, BulkAction.DELETE])
@@ -132,7 +133,7 @@ def test_a_dead_letter_that_came_back_after_as_of_stays(
     chosen = [dead.id] if is_named else DeadLetterFilter(queue="default")
     report = world.backend.dead_letters.bulk(action, chosen, as_of=seen_at)
     assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
-    assert world.store.jobs[dead.id].state is JobState.DISCARDED
+    assert world.stored.jobs[dead.id].state is JobState.DISCARDED
 
 
 @pytest.mark.parametrize(("ms", "done"), [(-1, 0), (0, 1), (1, 1)])
@@ -152,9 +153,9 @@ def test_as_of_includes_jobs_that_were_discarded_at_that_instant(
 def test_a_dead_letter_that_was_deleted_meanwhile_is_deleted(world: World) -> None:
     """Two who delete it at the same time both get what they want."""
     dead = die(world)
-    after_next(world, "load", lambda: world.store.jobs.pop(dead.id))
+    after_next(world, "load", lambda: world.stored.jobs.pop(dead.id))
     world.backend.dead_letters.service.delete(dead.id)
-    assert dead.id not in world.store.jobs
+    assert dead.id not in world.stored.jobs
 
 
 def test_a_dead_letter_that_the_index_shows_late_is_replayed_all_the_same() -> None:
@@ -162,10 +163,10 @@ def test_a_dead_letter_that_the_index_shows_late_is_replayed_all_the_same() -> N
     rule = {"name": "all", "filter": {}, "delay": "PT0S", "max_replays": 1}
     world = World(settings=Settings(dead_letter_replay=json.dumps([rule])))
     dead = die(world)
-    world.store.lagging[dead.id] = None
+    world.index_shows(dead.id, None)
     world.clock.advance(s=1)
     assert world.backend.dead_letters.upkeep.tick().replayed == 0
-    world.store.lagging.clear()
+    world.index_catches_up()
     world.clock.advance(s=300)
     assert world.backend.dead_letters.upkeep.tick().replayed == 1
 
@@ -176,7 +177,7 @@ def test_a_worker_is_removed_although_a_job_of_its_is_gone(world: World) -> None
     report = WorkerReport(active_jobs=1, interval_ms=5000)
     world.backend.workers.heartbeat("w", [claim(world).id], report=report)
     world.clock.advance(s=3600 - 1)
-    after_next(world, "load_many", lambda: world.store.jobs.pop(job.id))
+    after_next(world, "load_many", lambda: world.stored.jobs.pop(job.id))
     assert world.backend.workers.service.deregister("w") == ()
 
 
@@ -218,8 +219,8 @@ def test_jobs_are_changed_together_although_one_changed_meanwhile(world: World) 
     after_next(world, "load_many", lambda: world.backend.jobs.change_priority(ids[0], 7))
     changed = world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
     assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
-    assert world.store.jobs[ids[0]].priority == 7
-    assert {job.state for job in world.store.jobs.values()} == {JobState.CANCELLED}
+    assert world.stored.jobs[ids[0]].priority == 7
+    assert {job.state for job in world.stored.jobs.values()} == {JobState.CANCELLED}
 
 
 def test_jobs_are_not_changed_together_once_one_of_them_may_not_be(world: World) -> None:
@@ -233,4 +234,4 @@ def test_jobs_are_not_changed_together_once_one_of_them_may_not_be(world: World)
         BulkStatus.SKIPPED,
         f"Not changed, because of job '{ids[0]}'.",
     )
-    assert world.store.jobs[ids[1]].state is JobState.AVAILABLE
+    assert world.stored.jobs[ids[1]].state is JobState.AVAILABLE

@@ -72,8 +72,8 @@ def test_a_registration_goes_on_from_another_one(world: World) -> None:
     """The last one holds, and the plan is kept."""
     before(world.cron, "save", lambda: register(world, overlap="allow"))
     register(world, overlap="skip")
-    assert world.cron.entries[NAME].definition.overlap is OverlapPolicy.SKIP
-    assert world.cron.entries[NAME].version == 2
+    assert world.stored.crons[NAME].definition.overlap is OverlapPolicy.SKIP
+    assert world.stored.crons[NAME].version == 2
 
 
 def test_a_cron_job_is_disabled_although_it_is_registered_again_meanwhile(world: World) -> None:
@@ -81,7 +81,7 @@ def test_a_cron_job_is_disabled_although_it_is_registered_again_meanwhile(world:
     register(world)
     before(world.cron, "save", lambda: register(world, overlap="allow"))
     world.backend.cron.service.set_enabled(NAME, is_enabled=False)
-    found = world.cron.entries[NAME].definition
+    found = world.stored.crons[NAME].definition
     assert (found.is_enabled, found.overlap) == (False, OverlapPolicy.ALLOW)
 
 
@@ -90,7 +90,7 @@ def test_a_cron_job_is_deleted_although_it_changes_meanwhile(world: World) -> No
     register(world)
     before(world.cron, "delete", lambda: register(world, overlap="allow"))
     world.backend.cron.service.delete(NAME)
-    assert world.cron.entries == {}
+    assert world.stored.crons == {}
 
 
 def test_a_trigger_goes_on_from_an_occurrence_that_came_first(world: World) -> None:
@@ -112,7 +112,7 @@ def test_a_triggered_run_that_another_one_finishes_is_enqueued_once(world: World
     before(world.cron, "save", finish, call=2)
     _, occurrence = world.backend.cron.service.trigger(NAME)
     assert [job.id for job in jobs(world)] == [occurrence.job_id]
-    assert not world.cron.entries[NAME].is_claimed
+    assert not world.stored.crons[NAME].is_claimed
 
 
 @pytest.mark.parametrize("is_gone", [False, True], ids=["cancelled", "gone"])
@@ -124,12 +124,12 @@ def test_a_cron_job_is_deleted_although_a_run_of_it_waits_no_more(
     pass_minutes(world)
     fetch(world)
     pass_minutes(world)
-    (held,) = world.cron.entries[NAME].held
+    (held,) = world.stored.crons[NAME].held
     world.backend.jobs.cancel(held)
     if is_gone:
-        del world.store.jobs[held]
+        del world.stored.jobs[held]
     world.backend.cron.service.delete(NAME)
-    assert world.cron.entries == {}
+    assert world.stored.crons == {}
 
 
 def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World) -> None:
@@ -138,7 +138,7 @@ def test_a_run_that_is_removed_while_it_is_looked_at_does_not_block(world: World
     pass_minutes(world)
     (first,) = fetch(world)
     world.clock.advance(s=7200)
-    after(world.store, "load_many", lambda: world.store.jobs.pop(first))
+    after(world.store, "load_many", lambda: world.stored.jobs.pop(first))
     report = world.backend.cron.scheduler.tick()
     assert (report.cron_fired, report.cron_failed) == (1, 0)
     assert [job.state for job in jobs(world)] == [JobState.AVAILABLE]
@@ -149,7 +149,7 @@ def test_a_job_that_is_removed_while_a_fetch_looks_at_it_is_no_error(world: Worl
     """It had expired, and between the refused claim and the write that says so it goes."""
     job = pushed(world.backend, expires_at="+PT1M")
     world.clock.advance(s=60)
-    before(world.store, "save", lambda: world.store.jobs.pop(job.id))
+    before(world.store, "save", lambda: world.stored.jobs.pop(job.id))
     assert fetch(world) == []
 
 

@@ -56,7 +56,7 @@ def test_a_limit_that_cannot_say_that_it_is_exceeded_still_holds(world: World) -
     _, second = (pushed(world.backend, rate_limit=limit).id for _ in range(2))
     tried = refuse(world, "note_exhausted")
     assert len(fetched_ids(world.backend, count=5)) == 1
-    assert world.store.jobs[second].state is JobState.DISCARDED
+    assert world.stored.jobs[second].state is JobState.DISCARDED
     assert tried
 
 
@@ -67,7 +67,7 @@ def test_a_failure_counts_though_its_limit_cannot_be_held_back(world: World) -> 
     tried = refuse(world, "block")
     error = parse_object('{"message": "slow down", "rate_limit_until": "2999-01-01T00:00:00Z"}')
     world.backend.jobs.fail(job, "w", error)
-    assert world.store.jobs[job].state is JobState.RETRYABLE
+    assert world.stored.jobs[job].state is JobState.RETRYABLE
     assert tried
 
 
@@ -86,7 +86,7 @@ def test_a_job_is_there_though_its_message_cannot_be_sent(
     """Not even where the sweep does not learn of the queue, or its queue cannot be made."""
     tried = refuse(world, *names, problem=problem if names == ("send",) else REFUSED)
     job = pushed(world.backend, queue="undeclared").id
-    assert world.store.jobs[job].state is JobState.AVAILABLE
+    assert world.stored.jobs[job].state is JobState.AVAILABLE
     assert set(names) <= set(tried)
 
 
@@ -168,13 +168,13 @@ def test_a_heartbeat_reports_a_job_that_is_cancelled_meanwhile(world: World) -> 
     world.faults.around = around  # type: ignore[method-assign]
     beat = world.backend.workers.heartbeat("w", jobs)
     assert beat.extended == (jobs[1],)
-    assert world.store.jobs[jobs[0]].state is JobState.CANCELLED
+    assert world.stored.jobs[jobs[0]].state is JobState.CANCELLED
 
 
 @pytest.mark.parametrize("name", ["advance", "close"])
 def test_a_large_batch_is_there_though_its_log_cannot_be_finished(world: World, name: str) -> None:
     """It is committed: the sweep goes on with it."""
-    world.batches.part_jobs = 60
+    world.part_batches(60)
     tried = refuse(world, name)
     jobs = [Job("a.b", [at]) for at in range(150)]
     assert len(world.backend.jobs.push.all(jobs)) == 150
@@ -195,17 +195,17 @@ def test_one_job_of_a_batch_that_cannot_be_placed_keeps_no_other_back(world: Wor
         return once if name == "insert" else whole(name, call)
 
     world.faults.around = around  # type: ignore[method-assign]
-    world.batches.part_jobs = 200
+    world.part_batches(200)
     world.backend.jobs.push.all([Job("a.b", [at]) for at in range(150)])
     assert refused
-    assert len(world.store.jobs) == 149
+    assert len(world.stored.jobs) == 149
 
 
 def test_a_paused_queue_that_cannot_be_read_has_its_triggers_off(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it was resumed meanwhile: the sweep sees to that again."""
-    world.triggers.by_queue["default"] = ["t"]
+    world.add_trigger("t")
     tried: list[str] = []
 
     def refused(queue: str) -> Any:
@@ -214,7 +214,7 @@ def test_a_paused_queue_that_cannot_be_read_has_its_triggers_off(
 
     monkeypatch.setattr(world.registry, "load", refused)
     world.backend.queues.service.pause("default")
-    assert (world.triggers.off, tried) == ({"t"}, ["default"])
+    assert (world.triggers_off(), tried) == ({"t"}, ["default"])
 
 
 def test_a_queue_is_resumed_though_nobody_can_be_woken(

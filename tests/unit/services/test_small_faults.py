@@ -61,7 +61,7 @@ def test_an_ephemeral_result_comes_too_late_for_a_cancelled_job(world: World) ->
     before(world.store, "acknowledge", lambda: world.backend.jobs.cancel(job_id), call=2)
     with pytest.raises(ConflictError):
         world.backend.jobs.ack(job_id, "w", RawJson("1"))
-    assert world.store.jobs[job_id].state is JobState.CANCELLED
+    assert world.stored.jobs[job_id].state is JobState.CANCELLED
 
 
 def test_an_error_names_the_workflow_job_that_a_middleware_broke(world: World) -> None:
@@ -77,7 +77,7 @@ def test_an_error_names_the_workflow_job_that_a_middleware_broke(world: World) -
     with pytest.raises(InvalidRequestError) as refused:
         create(world, body)
     assert refused.value.details["path"] == definition(body).paths[2]
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 # ------------------------------------------------------------------------------ what is passed by
@@ -110,7 +110,7 @@ def test_a_limit_is_lifted_though_nobody_can_be_woken(world: World) -> None:
 def test_a_queue_that_is_gone_is_made_again_with_its_messages(world: World) -> None:
     """By the sweep that misses them."""
     world.backend.jobs.push(Job("demo.echo", []))
-    world.messages.queues.clear()
+    world.lose_messages()
     world.clock.advance(s=400)
     before(world.messages, "backlog", refuse(QueueMissingError("no such queue")))
     world.backend.upkeep.sweep.tick()
@@ -121,11 +121,11 @@ def test_the_result_of_a_step_that_is_removed_meanwhile_is_null(world: World) ->
     """One that cannot be read is an error, as long as its job is there."""
     world.backend.jobs.ack(job_id := active(world.backend).id, "w", RawJson("1"))
     place = StoredElsewhere("s3", "d", 300_000)
-    kept = replace(world.store.jobs[job_id], workflow_id="wf", workflow_step=0, result=place)
+    kept = replace(world.stored.jobs[job_id], workflow_id="wf", workflow_step=0, result=place)
     before(world.store, "fill", refuse(REFUSED))
     with pytest.raises(BackendError):
         job_end_of(kept, world.store)
-    del world.store.jobs[job_id]
+    del world.stored.jobs[job_id]
     before(world.store, "fill", refuse(REFUSED))
     news = job_end_of(kept, world.store)
     assert news is not None

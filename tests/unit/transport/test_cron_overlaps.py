@@ -70,9 +70,9 @@ def test_a_change_of_what_was_removed_meanwhile_finds_nothing(world: World) -> N
 
     def loaded(name: str) -> CronEntry | None:
         entry = load(name)
-        world.cron.entries.clear()
+        world.stored.crons.clear()
         return entry
 
     world.cron.load = loaded  # type: ignore[method-assign]
     assert api.send("PATCH", PATH, {"description": "new"}).status == 404
-    assert not world.cron.entries
+    assert not world.stored.crons

@@ -40,7 +40,7 @@ async def test_a_client_in_use_comes_first() -> None:
         await run.enqueue()
         await run.enqueue()
     await asyncio.create_task(elsewhere())
-    counts = [len(world.store.jobs) for world in worlds]
+    counts = [len(world.stored.jobs) for world in worlds]
     assert counts == [2, 1, 1]
 
 
@@ -61,7 +61,7 @@ def test_each_event_loop_has_a_client_of_its_own() -> None:
     run.enqueue_sync()
     run.enqueue_sync()
     jobs.close_sync()
-    assert [len(world.store.jobs) for world in worlds] == [2, 2, 2]
+    assert [len(world.stored.jobs) for world in worlds] == [2, 2, 2]
 
 
 def test_threads_share_a_client_until_it_is_closed() -> None:
@@ -115,7 +115,7 @@ def test_a_forked_process_makes_new_clients() -> None:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     run.enqueue_sync()
-    assert [len(world.store.jobs) for world in worlds] == [2]
+    assert [len(world.stored.jobs) for world in worlds] == [2]
     jobs.close_sync()
 
 

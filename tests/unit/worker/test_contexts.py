@@ -211,7 +211,7 @@ async def test_a_worker_inside_aws_writes_without_reading() -> None:
     await held.checkpoint(claimed.id, RawJson('{"row": 1}'))
     await held.fail(claimed.id, {"type": "Broken", "message": "x"})
     assert "load" not in world.faults.calls
-    record = world.store.jobs[claimed.id]
+    record = world.stored.jobs[claimed.id]
     assert record.checkpoint is not None
     assert decode(record.checkpoint.state) == {"row": 1}  # type: ignore[arg-type]
     assert record.current_progress is not None
@@ -228,9 +228,9 @@ async def test_a_heartbeat_inside_aws_is_one_write_and_no_read() -> None:
     world.faults.calls.clear()
     for _ in range(2):
         world.clock.advance(s=10)
-        before = world.store.jobs[claimed.id].reservation
+        before = world.stored.jobs[claimed.id].reservation
         assert await held.heartbeat([claimed.id], "running") == HeartbeatReply("running")
-        after = world.store.jobs[claimed.id].reservation
+        after = world.stored.jobs[claimed.id].reservation
         assert before is not None
         assert after is not None
         assert after.expires_at - before.expires_at == 10_000
@@ -250,7 +250,7 @@ async def test_a_heartbeat_inside_aws_says_that_a_job_was_cancelled_or_lost(late
     jobs = world.backend.jobs.fetch(FetchRequest(("default",), 3, "w"))
     cancelled, gone, other = jobs
     world.backend.jobs.cancel(cancelled.id)
-    del world.store.jobs[gone.id]
+    del world.stored.jobs[gone.id]
     world.clock.advance(s=later_s)
     replies = [
         await DirectReservations(world.backend, "w", claimed=job).heartbeat([job.id], "running")
@@ -261,7 +261,7 @@ async def test_a_heartbeat_inside_aws_says_that_a_job_was_cancelled_or_lost(late
         HeartbeatReply("running", lost=frozenset({gone.id})),
         HeartbeatReply("running"),
     ]
-    known = DirectReservations(world.backend, "w", claimed=world.store.jobs[cancelled.id])
+    known = DirectReservations(world.backend, "w", claimed=world.stored.jobs[cancelled.id])
     assert (await known.heartbeat([cancelled.id], "running")).cancelled == {cancelled.id}
     foreign = DirectReservations(world.backend, "somebody")
     assert (await foreign.heartbeat([other.id], "running")).lost == {other.id}

@@ -123,7 +123,7 @@ class Fleet:
 
     def states(self) -> Counter[JobState]:
         """How many jobs are in which state."""
-        return Counter(job.state for job in self.world.store.jobs.values())
+        return Counter(job.state for job in self.world.stored.jobs.values())
 
     async def advance(self, seconds: int) -> None:
         """Let time pass, a second at a time."""
@@ -187,7 +187,7 @@ async def test_gs_005_a_job_longer_than_the_grace_period_is_returned_and_reruns(
         assert jobs.states() == {JobState.COMPLETED: 2}
         assert [name for job_id, name in jobs.ran if job_id == long] == ["old-1", "new-1"]
         assert [name for job_id, name in jobs.ran if job_id == short] == ["old-1"]
-        record = jobs.world.store.jobs[long]
+        record = jobs.world.stored.jobs[long]
         assert [failure.type for failure in record.failures] == ["ShutdownError"]
         assert (record.attempt, record.counted_attempts) == (2, 1)
 
@@ -203,7 +203,7 @@ async def test_gs_004_a_draining_worker_goes_on_beating() -> None:
         await jobs.advance(50)
         assert jobs.serving["old-1"].done()
         assert jobs.ran == [(job_id, "old-1")]
-        assert jobs.world.store.jobs[job_id].state is JobState.COMPLETED
+        assert jobs.world.stored.jobs[job_id].state is JobState.COMPLETED
 
 
 @pytest.mark.parametrize("dies_at", [0, 3, 7])
@@ -220,6 +220,6 @@ async def test_a_killed_worker_loses_its_jobs_within_three_heartbeats(
         jobs.start("new-1", "v2")
         await jobs.advance(17)
         assert jobs.ran == [(job_id, "old-1"), (job_id, "new-1")]
-        assert jobs.world.store.jobs[job_id].failures[0].type == "worker_death"
+        assert jobs.world.stored.jobs[job_id].failures[0].type == "worker_death"
         await jobs.advance(35)
-        assert jobs.world.store.jobs[job_id].state is JobState.COMPLETED
+        assert jobs.world.stored.jobs[job_id].state is JobState.COMPLETED

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from ojs_aws.adapters.sqs.messages import encode_message
+from ojs_aws.adapters.sqs.messages import SOURCE, encode_message
 from ojs_aws.client.timer import SystemTimer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError
@@ -23,6 +23,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.backend import Backend
+from ojs_aws.topology import dead_letter_queue_name
 from ojs_aws.worker import DiscardError, LambdaWorker, SnoozeError
 from ojs_aws.worker.directly import read_record
 from tests.load import HUNG_S
@@ -124,7 +125,7 @@ class Bench:
 
     def left(self) -> int:
         """Messages that are still there."""
-        return len(self.world.messages.queues.get(self.queue, {}))
+        return len(self.world.held(self.queue))
 
 
 @pytest.fixture
@@ -359,7 +360,9 @@ def test_an_unreadable_message_is_moved_to_the_dead_letter_queue(bench: Bench) -
     bad = {**good[0], "messageId": "bad", "body": '{"type": "a.b"}'}
     foreign = {**good[0], "messageId": "foreign", "eventSourceARN": "arn:aws:sqs:r:1:other"}
     assert bench.invoke([bad, *good, foreign]) == {"foreign"}
-    assert bench.world.messages.rejected == [("default", '{"type": "a.b"}')]
+    (moved,) = bench.world.aws.queues.queues[dead_letter_queue_name("ojs")].messages.values()
+    assert moved.body == '{"type": "a.b"}'
+    assert moved.attributes[SOURCE]["StringValue"] == "default"
     assert bench.job(job_id).state is JobState.COMPLETED
 
 
@@ -371,7 +374,7 @@ def test_an_unreadable_message_that_cannot_be_moved_comes_back(
     def refuse(*_: object) -> None:
         raise BackendError("SendMessage failed: AccessDenied.")
 
-    monkeypatch.setattr(type(bench.world.messages), "reject", refuse)
+    monkeypatch.setattr(bench.world.messages, "reject", refuse)
     bench.worker.handler("a.b")(lambda ctx: None)
     job_id = bench.push("a.b")
     good = bench.records()

@@ -43,13 +43,13 @@ class Network:
 
 def retried(world: World, job: Job) -> None:
     """The backoff is over."""
-    assert world.store.jobs[job.id].state == "retryable"
+    assert world.stored.jobs[job.id].state == "retryable"
     world.clock.advance(s=60)
 
 
 def given_back(world: World, job: Job) -> None:
     """It is available already."""
-    assert world.store.jobs[job.id].state == "available"
+    assert world.stored.jobs[job.id].state == "available"
 
 
 def retried_by_an_operator(world: World, job: Job) -> None:
@@ -82,9 +82,9 @@ async def test_a_request_that_comes_again_ends_no_later_attempt(
     then(world, first)
     (second,) = await held.fetch(["default"], 1)
     assert second.id == first.id
-    before = world.store.jobs[first.id]
+    before = world.stored.jobs[first.id]
     for request in [each for each in network.sent if not each.url.path.endswith("/fetch")]:
         network.deliver(request)
-        assert world.store.jobs[first.id] == before
+        assert world.stored.jobs[first.id] == before
     await held.ack(second.id, None, reservation_id=str(second["reservation_id"]))
-    assert world.store.jobs[first.id].state == "completed"
+    assert world.stored.jobs[first.id].state == "completed"

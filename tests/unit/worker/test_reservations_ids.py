@@ -80,4 +80,4 @@ async def test_a_worker_inside_aws_reports_on_its_own_claim_alone() -> None:
         await late.checkpoint(first.id, RawJson("1"))
     assert not await late.progress(first.id, {"progress": 0.5})
     assert (await late.heartbeat([first.id], "running")).lost == {first.id}
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second

@@ -51,7 +51,7 @@ class DynamoSettings(InTable):
 
     def load(self, queues: Sequence[str]) -> dict[str, QueueSettings]:
         """Make one consistent batch read."""
-        keys = [_key(queue) for queue in queues[:BATCH]]
+        keys = [_key(queue) for queue in dict.fromkeys(queues[:BATCH])]
         found = map(read_settings, self.get_items(keys))
         return {settings.queue: settings for settings in found}
 

@@ -38,7 +38,7 @@ async def test_a_life_of_a_cron_job(client: Client, world: World) -> None:
     assert (made.overlap_policy, made.enabled, made.run_count) == ("skip", True, 0)
     assert made.attributes["args"] == [1.5]
     triggered = await client.cron.trigger("daily")
-    stored = world.store.jobs[triggered.job_id or ""]
+    stored = world.stored.jobs[triggered.job_id or ""]
     assert (stored.queue, stored.timeout_ms) == ("reports", 30_000)
     assert '"owner":"me"' in str(stored.document)
     assert (await client.cron.get("daily")).run_count == 1

@@ -23,10 +23,10 @@ async def test_dead_letters_are_inspected_retried_and_removed(world: World, clie
         await client.dead_letter.get(job_id)
     with pytest.raises(InvalidRequestError):
         await client.dead_letter.retry(die(world, queue="other"), {"id": "x"})
-    world.store.jobs.clear()
+    world.stored.jobs.clear()
     gone = die(world)
     await client.dead_letter.delete(gone)
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 async def test_dead_letters_are_filtered_and_counted(world: World, client: Client) -> None:
@@ -55,7 +55,7 @@ async def test_many_dead_letters_are_changed_in_steps(world: World, client: Clie
         (named, "done"),
         (unknown, "not_found"),
     ]
-    world.store.jobs.clear()
+    world.stored.jobs.clear()
     for _ in range(3):
         die(world, "DbError")
     step = await letters.retry_many(error_type="DbError", limit=2)

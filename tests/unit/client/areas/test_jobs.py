@@ -53,7 +53,7 @@ async def test_jobs_are_cancelled_and_retried(client: Client, world: World) -> N
     done = [part async for part in client.jobs.change_all("cancel", queue="many")]
     assert [len(part.succeeded) for part in done] == [100, 20]
     assert not any(part.failed for part in done)
-    assert all(job.state == "cancelled" for job in world.store.jobs.values())
+    assert all(job.state == "cancelled" for job in world.stored.jobs.values())
     with pytest.raises(InvalidRequestError, match="empty"):
         await client.jobs.change_some("cancel")
 
@@ -95,7 +95,7 @@ async def test_a_change_meets_what_its_dry_run_counted(client: Client, world: Wo
     later = await _dead(client, world)
     changes = client.jobs.change_all("retry", queue="q", as_of=counted.as_of)
     assert [len(part.succeeded) async for part in changes] == [2]
-    states = {job_id: str(world.store.jobs[job_id].state) for job_id in (*dead, later)}
+    states = {job_id: str(world.stored.jobs[job_id].state) for job_id in (*dead, later)}
     assert list(states.values()) == ["discarded", "available", "available", "discarded"]
 
 

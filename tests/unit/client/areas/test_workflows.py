@@ -75,7 +75,7 @@ async def test_jobs_pass_the_middleware_of_the_client(client: Client, world: Wor
 
     client.middleware.add(Notes())
     await client.workflow(chain(Job("a"), Job("b")))
-    [job] = world.store.jobs.values()
+    [job] = world.stored.jobs.values()
     assert isinstance(job.document, str)
     assert '"noted":"a"' in job.document
 
@@ -90,7 +90,7 @@ async def test_a_dropped_job_stops_the_whole_workflow(client: Client, world: Wor
     client.middleware.add(Drops())
     with pytest.raises(BatchRejectedError):
         await client.workflow(chain(Job("a"), Job("b")))
-    assert world.workflows.kept == {}
+    assert world.stored.workflows == {}
 
 
 async def test_the_same_workflow_again_is_found(client: Client, world: World) -> None:
@@ -98,7 +98,7 @@ async def test_the_same_workflow_again_is_found(client: Client, world: World) ->
     first = await client.workflow(group(Job("a")), id="mine")
     again = await client.workflow(group(Job("a")), id="mine")
     assert first.id == again.id == "mine"
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
 
 
 async def test_waiting_ends_with_the_workflow(client: Client, world: World) -> None:

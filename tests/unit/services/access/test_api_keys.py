@@ -18,7 +18,7 @@ from ojs_aws.services.access.api_keys import (
     Verdict,
 )
 from ojs_aws.testing.deployment import FakeClock
-from tests.model.api_keys import MemoryApiKeys
+from tests.simulation.world import World
 
 LASTS_MS = 300_000
 
@@ -81,7 +81,7 @@ def test_a_verdict_says_when_the_key_or_its_secret_ends(
     lasts_ms: int | None, grace_ms: int
 ) -> None:
     """The last secret of a key that was rotated ends with its grace."""
-    keys, clock = MemoryApiKeys(), FakeClock()
+    keys, clock = World().api_keys, FakeClock()
     issuer = KeyIssuer(keys, clock, secrets.token_bytes)
     authenticate = Authentication(keys, clock)
     issued, begun = issuer.create("a", [Scope.OPERATOR], lasts_ms=lasts_ms), clock.now()

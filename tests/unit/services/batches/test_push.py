@@ -49,7 +49,7 @@ def jobs_of(count: int = MANY, *, start: int = 1, **more: Any) -> list[Job]:
 def world_of(part_jobs: int = 40) -> World:
     """A world whose logs have few parts."""
     world = World()
-    world.batches.part_jobs = part_jobs
+    world.part_batches(part_jobs)
     return world
 
 
@@ -108,7 +108,7 @@ def test_a_thousand_jobs_are_stored_in_one_request() -> None:
     jobs = jobs_of(1000)
     assert push(world, jobs) == [job.id for job in jobs]
     assert drained(world) == [job.id for at, job in enumerate(jobs, 1) if at % 5]
-    assert world.batches.rows == {}
+    assert world.stored.open_batches == {}
     world.clock.advance(s=11)
     assert len(drained(world)) == 200
 
@@ -131,8 +131,8 @@ def test_op_013_a_crash_at_any_call_leaves_all_or_none(fault: Fault) -> None:
         assert count in {0, MANY}, called
         assert count == MANY or isinstance(answer, (BackendError, ProcessDiedError))
         recover(world)
-        assert len(world.store.jobs) == count
-        assert world.batches.rows == {}
+        assert len(world.stored.jobs) == count
+        assert world.stored.open_batches == {}
         kinds.add(count)
     assert kinds == ({0, MANY})
 
@@ -148,7 +148,7 @@ def test_a_batch_that_is_left_is_rolled_forward_by_the_sweep(fault: Fault) -> No
         world.faults.faulty, world.faults.fault = faulty, fault
         outcome(lambda world=world: push(world, jobs))  # type: ignore[misc]
         recover(world)
-        stored = set(world.store.jobs)
+        stored = set(world.stored.jobs)
         assert len(stored) in {0, MANY}
         assert sorted(drained(world)) == sorted(stored)
 
@@ -168,7 +168,7 @@ def test_the_same_batch_again_finds_the_jobs_it_made(fault: Fault) -> None:
         again = world.backend.jobs.push.all([job.copy() for job in jobs])
         assert not any(one.is_new for one in again)
         recover(world)
-        assert len(world.store.jobs) == MANY
+        assert len(world.stored.jobs) == MANY
 
 
 def test_a_taken_id_refuses_the_batch_and_names_the_index() -> None:
@@ -179,7 +179,7 @@ def test_a_taken_id_refuses_the_batch_and_names_the_index() -> None:
         push(world, jobs_of())
     assert refused.value.details["index"] == 49
     assert refused.value.details["existing_job_id"] == name(50)
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
 
 
 def test_a_stored_envelope_of_one_of_its_jobs_refuses_the_batch_too() -> None:
@@ -190,7 +190,7 @@ def test_a_stored_envelope_of_one_of_its_jobs_refuses_the_batch_too() -> None:
     with pytest.raises(DuplicateError) as refused:
         push(world, jobs)
     assert refused.value.details["index"] == 3
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
 
 
 def test_all_faults_are_reported_with_their_indices() -> None:
@@ -205,7 +205,7 @@ def test_all_faults_are_reported_with_their_indices() -> None:
     assert (details["index"], details["error_count"]) == (2, 2)
     errors: Any = details["errors"]
     assert [(each["index"], each["field"]) for each in errors] == [(2, "priority"), (90, "type")]
-    assert not world.store.jobs
+    assert not world.stored.jobs
 
 
 def test_a_single_fault_is_reported_as_itself() -> None:
@@ -230,9 +230,9 @@ def test_a_batch_whose_decision_has_expired_is_found_by_its_jobs() -> None:
     """The same request again, days later."""
     world = world_of()
     made = push(world, jobs_of())
-    world.batches.decisions.clear()
+    world.stored.decisions.clear()
     assert push(world, jobs_of()) == made
-    assert len(world.store.jobs) == MANY
+    assert len(world.stored.jobs) == MANY
 
 
 @pytest.mark.parametrize(("after_ms", "placed"), [(0, 0), (QUIET_MS - 1, 0), (QUIET_MS, MANY)])
@@ -241,7 +241,7 @@ def test_a_batch_is_left_to_its_own_process_for_a_while(after_ms: int, placed: i
     world, _ = left_open()
     world.clock.advance(ms=after_ms)
     batches_of(world).tick(lambda: False)
-    assert len(world.store.jobs) == placed
+    assert len(world.stored.jobs) == placed
 
 
 def test_no_batch_is_looked_at_when_the_time_is_over() -> None:
@@ -255,7 +255,7 @@ def test_no_batch_is_looked_at_when_the_time_is_over() -> None:
 @pytest.mark.parametrize(("after_ms", "lost"), [(GIVE_UP_MS - 1, 0), (GIVE_UP_MS, 1)])
 def test_a_batch_is_given_up_after_an_hour_to_the_instant(after_ms: int, lost: int) -> None:
     world, _ = left_open()
-    world.batches.decisions.clear()
+    world.stored.decisions.clear()
     world.clock.advance(ms=after_ms)
     assert batches_of(world).tick(lambda: False).lost == lost
 
@@ -285,12 +285,12 @@ def test_a_cancel_finds_a_job_that_is_not_in_its_place_yet() -> None:
     jobs = jobs_of()
     die_after(world, "decide")
     outcome(lambda: push(world, jobs))
-    assert not world.store.jobs
+    assert not world.stored.jobs
     world.faults.faulty = None
     assert world.backend.jobs.cancel(jobs[77].id).after.state is JobState.CANCELLED
     recover(world)
-    assert world.store.jobs[jobs[77].id].state is JobState.CANCELLED
-    assert len(world.store.jobs) == MANY
+    assert world.stored.jobs[jobs[77].id].state is JobState.CANCELLED
+    assert len(world.stored.jobs) == MANY
 
 
 def test_a_job_that_is_gone_does_not_come_back() -> None:
@@ -305,8 +305,8 @@ def test_a_job_that_is_gone_does_not_come_back() -> None:
     with pytest.raises(NotFoundError):
         world.backend.jobs.info(gone.id)
     recover(world)
-    assert gone.id not in world.store.jobs
-    assert len(world.store.jobs) == MANY - 1
+    assert gone.id not in world.stored.jobs
+    assert len(world.stored.jobs) == MANY - 1
 
 
 def die_after(world: World, call: str, times: int = 1) -> None:
@@ -329,7 +329,7 @@ def left_open(world: World | None = None, start: int = 1) -> tuple[World, list[J
     outcome(lambda: push(world, jobs))
     world.faults.faulty = None
     world.faults.afterwards = lambda _: None
-    assert not {job.id for job in jobs} & world.store.jobs.keys()
+    assert not {job.id for job in jobs} & world.stored.jobs.keys()
     return world, jobs
 
 
@@ -369,7 +369,7 @@ def test_a_job_that_gets_into_its_place_while_it_is_looked_for_is_found() -> Non
 
         world.faults.afterwards = sweep
         ask(world, jobs[7].id)
-        assert world.batches.rows == {}
+        assert world.stored.open_batches == {}
 
 
 def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
@@ -397,7 +397,7 @@ def test_a_batch_closed_during_the_lookup_is_not_committed_again() -> None:
     world.faults.afterwards = meanwhile
     assert push(world, jobs) == [job.id for job in jobs]
     assert happened == ["committed", "swept"]
-    assert len(world.batches.decisions) == 1
+    assert len(world.stored.decisions) == 1
 
 
 def test_a_sweep_sends_one_message_for_each_job_that_it_rolls_forward(
@@ -406,12 +406,12 @@ def test_a_sweep_sends_one_message_for_each_job_that_it_rolls_forward(
     """SQS does not count at once what was just sent; a lost message is sent again anyway."""
     world, jobs = left_open()
     [other] = push(world, jobs_of(1, start=5001))
-    world.messages.queues.clear()
+    world.lose_messages()
     monkeypatch.setattr(world.messages, "backlog", lambda _: Backlog())
     world.clock.advance(s=61)
     world.backend.upkeep.sweep.tick()
-    assert world.store.jobs.keys() == {job.id for job in jobs} | {other}
-    named = Counter(held.message.job_id for held in world.messages.queues["default"].values())
+    assert world.stored.jobs.keys() == {job.id for job in jobs} | {other}
+    named = Counter(held.message.job_id for held in world.held())
     assert set(named.values()) == {1}
     assert other in named
 
@@ -432,10 +432,10 @@ def test_a_batch_that_stays_unfinished_hides_no_lost_message(
     monkeypatch.setattr(world.store, "insert", refused)
     monkeypatch.setattr(world.messages, "backlog", lambda _: Backlog())
     for _ in range(2):
-        world.messages.queues.clear()
+        world.lose_messages()
         world.clock.advance(s=121)
         assert world.backend.upkeep.sweep.tick().batches_failed == 1
-        named = {held.message.job_id for held in world.messages.queues["default"].values()}
+        named = {held.message.job_id for held in world.held()}
         assert other in named
 
 
@@ -457,7 +457,7 @@ def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next() -> None:
     world.clock.advance(s=61)
     report = world.backend.upkeep.sweep.tick()
     assert report.batches_failed == 1
-    assert world.store.jobs.keys() == {job.id for job in second}
+    assert world.stored.jobs.keys() == {job.id for job in second}
 
 
 @pytest.mark.parametrize("gone", ["part", "decision"])
@@ -466,25 +466,25 @@ def test_a_batch_of_whose_log_something_is_gone_is_given_up_after_an_hour(
 ) -> None:
     """What is left of it is put into its place, unless its jobs may have been there before."""
     world, jobs = left_open()
-    [batch] = world.batches.rows.values()
-    first = world.batches.progress.get(batch.id, 0)
-    stored = len(world.store.jobs)
+    [batch] = world.stored.open_batches.values()
+    first = world.batches.done(batch)
+    stored = len(world.stored.jobs)
     if gone == "part":
-        del world.batches.logs[batch.id, batch.token, first + 1]
+        world.table.write((f"batch#{batch.id}", f"{batch.token}#{first + 1:04d}#0"), None)
     else:
-        del world.batches.decisions[batch.id]
+        del world.stored.decisions[batch.id]
     world.clock.advance(s=61)
     report = world.backend.upkeep.sweep.tick()
     assert (report.batches_failed, report.batches_lost) == (1, 0)
-    assert world.batches.rows
+    assert world.stored.open_batches
     with pytest.raises(NotFoundError):  # not an error of the backend, for ever
         world.backend.jobs.info(jobs[sum(batch.sizes[: first + 1])].id)
     world.clock.advance(s=3600)
     report = world.backend.upkeep.sweep.tick()
     assert (report.batches_failed, report.batches_lost) == (0, 1)
-    assert world.batches.rows == {}
-    assert [*world.batches.lost] == [batch.id]
-    missing = len(jobs) - len(world.store.jobs)
+    assert world.stored.open_batches == {}
+    assert [each.id for each in world.stored.lost_batches.values()] == [batch.id]
+    missing = len(jobs) - len(world.stored.jobs)
     assert missing == (batch.sizes[first + 1] if gone == "part" else len(jobs) - stored)
     assert "was given up" in caplog.text
     assert world.backend.upkeep.sweep.tick().batches_lost == 0

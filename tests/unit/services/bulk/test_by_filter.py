@@ -43,8 +43,8 @@ def test_each_job_that_waits_is_moved_once() -> None:
     reports = everything(world, 50, ALL, limit=2)
     moved = [each.job_id for report in reports for each in report.outcomes]
     assert sorted(moved) == sorted(ids)
-    assert {job.priority for job in world.store.jobs.values()} == {50}
-    assert world.store.jobs[has_it].version == 1
+    assert {job.priority for job in world.stored.jobs.values()} == {50}
+    assert world.stored.jobs[has_it].version == 1
     lowered = everything(world, -50, ALL, limit=2)
     assert sum(report.done for report in lowered) == 12
 
@@ -55,13 +55,13 @@ def test_a_dry_run_changes_nothing_and_its_instant_holds() -> None:
     counted = [push(world), push(world, pending=True)]
     (dry,) = everything(world, 5, ALL, is_dry=True)
     assert {each.job_id for each in dry.outcomes} == set(counted)
-    assert {job.priority for job in world.store.jobs.values()} == {0}
+    assert {job.priority for job in world.stored.jobs.values()} == {0}
     as_of = world.clock.now()
     world.clock.advance(s=1)
     later = push(world)
     wanted = JobFilter(queue="default", as_of=as_of)
     assert sum(report.done for report in everything(world, 5, wanted)) == 2
-    assert world.store.jobs[later].priority == 0
+    assert world.stored.jobs[later].priority == 0
 
 
 def test_a_job_that_ends_meanwhile_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_job_that_ends_meanwhile_is_skipped(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(JobSearch, "find", cancel_after)
     (outcome,) = world.backend.bulk.priority(5, ALL).outcomes
     assert outcome.status is BulkStatus.SKIPPED
-    assert world.store.jobs[job_id].priority == 0
+    assert world.stored.jobs[job_id].priority == 0
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_a_purge_goes_on_where_one_write_fails_and_says_so(world: World) -> None
         world.backend.queues.purge(PURGE)
     assert world.faults.calls[first + 3] == "save"
     world.faults.faulty = None
-    states = [job.state for job in world.store.jobs.values()]
+    states = [job.state for job in world.stored.jobs.values()]
     assert (states.count(JobState.CANCELLED), states.count(JobState.AVAILABLE)) == (2, 1)
     assert world.backend.queues.purge(PURGE).cancelled == 1
 
@@ -57,4 +57,4 @@ def test_what_there_is_no_time_for_is_left_as_it_is(
         assert [(each.job_id, each.status) for each in report.outcomes] == [
             (job_id, BulkStatus.FAILED) for job_id in ids
         ]
-    assert {job.state for job in world.store.jobs.values()} == {JobState.AVAILABLE}
+    assert {job.state for job in world.stored.jobs.values()} == {JobState.AVAILABLE}

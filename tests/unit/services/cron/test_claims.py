@@ -47,7 +47,7 @@ def test_a_claim_is_left_to_its_own_process_for_a_while(
     entry = register(world)
     world.clock.at = DUE
     job_id = "01990000-0000-7000-8000-0000000000aa"
-    world.cron.entries[NAME] = cron.claim(entry, Instant(DUE), job_id, {})
+    world.stored.crons[NAME] = cron.claim(entry, Instant(DUE), job_id, {})
     world.clock.at = DUE + after_ms
     world.backend.cron.scheduler.fire(NAME)
     assert [job.id for job in jobs(world)] == [job_id] * enqueued
@@ -68,7 +68,7 @@ def test_an_alarm_is_set_for_what_is_due_before_the_next_tick_but_one(
     due = at("2026-02-12T21:30:00Z")
     world.clock.at = due - ahead_ms
     register(world, expression="30 21 * * *")
-    assert len(world.alarms.alarms) == alarms
+    assert len(world.alarms_set()) == alarms
 
 
 def test_a_run_whose_time_ends_now_blocks_no_occurrence(world: World) -> None:
@@ -76,7 +76,7 @@ def test_a_run_whose_time_ends_now_blocks_no_occurrence(world: World) -> None:
     register(world, job={"retry": {"max_attempts": 1}})
     pass_minutes(world)
     (active,) = fetch(world)
-    held = world.store.jobs[active].reservation
+    held = world.stored.jobs[active].reservation
     assert held is not None
     world.clock.at = held.due_at - held.due_at % 60_000 - 60_000
     world.backend.cron.scheduler.tick()

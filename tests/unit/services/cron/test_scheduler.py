@@ -78,14 +78,14 @@ def register(world: World, *given: Any, **more: Any) -> CronEntry:
 
 def latest(world: World, name: str = NAME) -> Occurrence:
     """The last occurrence."""
-    found = world.cron.entries[name].latest
+    found = world.stored.crons[name].latest
     assert found is not None
     return found
 
 
 def jobs(world: World, state: JobState | None = None) -> list[JobRecord]:
     """The jobs there are, in the order of their ids."""
-    found = sorted(world.store.jobs.values(), key=lambda job: job.id)
+    found = sorted(world.stored.jobs.values(), key=lambda job: job.id)
     return [job for job in found if state is None or job.state is state]
 
 
@@ -110,7 +110,7 @@ def test_a_cron_job_fires_at_its_times(world: World) -> None:
     world.backend.cron.scheduler.tick()
     assert jobs(world) == []
     pass_minutes(world)
-    entry = world.cron.entries[NAME]
+    entry = world.stored.crons[NAME]
     assert entry.last_run_at == at("2026-02-12T20:16:10Z")
     assert entry.next_run_at == at("2026-02-12T20:17:00Z")
     assert entry.run_count == 1
@@ -143,22 +143,22 @@ def test_an_alarm_rings_at_the_very_second(world: World) -> None:
     for minute in range(16, 19):
         due = at(f"2026-02-12T20:{minute}:00Z")
         world.clock.at = due - 1
-        assert world.alarms.ringing() == []
+        assert world.ringing() == []
         world.clock.at = due
-        assert [world.backend.cron.scheduler.fire(name) for name in world.alarms.ringing()] == [[0]]
+        assert [world.backend.cron.scheduler.fire(name) for name in world.ringing()] == [[0]]
     assert len(jobs(world)) == 3
 
 
 def test_what_is_far_away_has_no_alarm_until_the_tick_before_it(world: World) -> None:
     """Alarms are set by the tick that comes last before their second."""
     register(world, expression="30 21 * * *")
-    assert world.alarms.alarms == []
+    assert world.alarms_set() == []
     world.clock.at = at("2026-02-12T21:28:40Z")
     world.backend.cron.scheduler.tick()
-    assert world.alarms.alarms == []
+    assert world.alarms_set() == []
     world.clock.at = at("2026-02-12T21:28:50Z")
     world.backend.cron.scheduler.tick()
-    assert world.alarms.alarms == [(at("2026-02-12T21:30:00Z"), NAME)]
+    assert world.alarms_set() == [(at("2026-02-12T21:30:00Z"), NAME)]
 
 
 def test_a_late_alarm_finds_nothing_to_do(world: World) -> None:
@@ -179,16 +179,16 @@ def test_missed_occurrences_fire_once(world: World) -> None:
     assert report.cron_lag_ms == 3_610_000 - 60_000
     assert len(jobs(world)) == 1
     assert latest(world).scheduled_at == at("2026-02-12T20:16:00Z")
-    assert world.cron.entries[NAME].next_run_at == at("2026-02-12T21:16:00Z")
+    assert world.stored.crons[NAME].next_run_at == at("2026-02-12T21:16:00Z")
 
 
 def test_an_interval_counts_from_registration(world: World) -> None:
     """CRON-S02: and goes on from its own grid, however late a tick comes."""
     register(world, expression="@every 90s")
-    assert world.cron.entries[NAME].next_run_at == at("2026-02-12T20:16:40Z")
+    assert world.stored.crons[NAME].next_run_at == at("2026-02-12T20:16:40Z")
     world.clock.advance(s=100)
     world.backend.cron.scheduler.tick()
-    assert world.cron.entries[NAME].next_run_at == at("2026-02-12T20:18:10Z")
+    assert world.stored.crons[NAME].next_run_at == at("2026-02-12T20:18:10Z")
 
 
 def test_registering_again_keeps_the_plan(world: World) -> None:
@@ -214,7 +214,7 @@ def test_a_disabled_cron_job_does_not_fire_and_catches_nothing_up(world: World) 
     assert jobs(world) == []
     enabled = world.backend.cron.service.set_enabled(NAME, is_enabled=True)
     assert enabled.next_run_at == at("2026-02-12T20:19:00Z")
-    assert world.backend.cron.service.set_enabled(NAME, is_enabled=True) is enabled
+    assert world.backend.cron.service.set_enabled(NAME, is_enabled=True) == enabled
     pass_minutes(world)
     assert len(jobs(world)) == 1
 
@@ -226,7 +226,7 @@ def test_disabling_or_deleting_outweighs_an_alarm(world: World) -> None:
     register(world, name="gone")
     world.backend.cron.service.delete("gone")
     world.clock.advance(s=60)
-    for name in world.alarms.ringing():
+    for name in world.ringing():
         world.backend.cron.scheduler.fire(name)
     assert jobs(world) == []
 
@@ -245,7 +245,7 @@ def test_an_occurrence_in_the_gap_is_skipped_and_published(world: World) -> None
     assert jobs(world) == []
     assert latest(world).outcome is Outcome.SKIPPED
     assert latest(world).reason == "dst_skip"
-    entry = world.cron.entries[NAME]
+    entry = world.stored.crons[NAME]
     assert format_instant(entry.next_run_at or Instant(0)) == "2026-03-09T06:30:00.000Z"
     assert entry.run_count == 0
 
@@ -257,7 +257,7 @@ def test_two_occurrences_in_gaps_are_skipped_one_after_the_other(world: World) -
     for number, gap in enumerate(("2016-10-16T03:00:00Z", "2017-10-15T03:00:00Z"), 1):
         world.clock.at = Instant(at(gap) - 1)
         world.backend.cron.scheduler.tick()
-        assert world.cron.entries[NAME].gap_at == at(gap)
+        assert world.stored.crons[NAME].gap_at == at(gap)
         world.clock.at = at(gap)
         world.backend.cron.scheduler.tick()
         found = latest(world)
@@ -274,7 +274,7 @@ def test_an_occurrence_at_the_end_of_a_gap_runs_beside_a_skipped_one(world: Worl
     world.clock.at = at("2026-03-08T07:00:00Z")
     world.backend.cron.scheduler.tick()
     assert len(jobs(world)) == 1
-    entry = world.cron.entries[NAME]
+    entry = world.stored.crons[NAME]
     assert (entry.gap_at, entry.next_run_at) == (None, at("2026-03-08T07:30:00Z"))
 
 
@@ -298,7 +298,7 @@ def test_skip_leaves_an_occurrence_out_while_a_run_is_active(world: World) -> No
     pass_minutes(world)
     assert len(jobs(world)) == 2
     assert (latest(world).reason, latest(world).blocked_by) == ("overlap_skip", active)
-    assert world.cron.entries[NAME].run_count == 2
+    assert world.stored.crons[NAME].run_count == 2
     world.backend.jobs.ack(active, "w", None)
     pass_minutes(world)
     assert len(jobs(world)) == 3
@@ -333,7 +333,7 @@ def test_allow_runs_side_by_side(world: World) -> None:
         pass_minutes(world)
         assert len(fetch(world)) == 1
     assert len(jobs(world, JobState.ACTIVE)) == 15
-    assert len(world.cron.entries[NAME].runs) == 10
+    assert len(world.stored.crons[NAME].runs) == 10
 
 
 def test_cancel_previous_makes_room(world: World) -> None:
@@ -342,7 +342,7 @@ def test_cancel_previous_makes_room(world: World) -> None:
     pass_minutes(world)
     (first,) = fetch(world)
     pass_minutes(world)
-    assert world.store.jobs[first].state is JobState.CANCELLED
+    assert world.stored.jobs[first].state is JobState.CANCELLED
     pass_minutes(world)
     assert len(jobs(world, JobState.AVAILABLE)) == 2
 
@@ -359,7 +359,7 @@ def test_a_run_that_is_gone_before_it_is_cancelled_makes_room(world: World) -> N
         if after.is_claimed:
             assert after.latest is not None
             assert after.latest.cancels == (first,)
-            del world.store.jobs[first]
+            del world.stored.jobs[first]
 
     world.cron.save = save  # type: ignore[method-assign]
     pass_minutes(world)
@@ -400,7 +400,7 @@ def test_a_held_run_is_released_by_the_tick_also_when_disabled(world: World) -> 
     world.backend.jobs.ack(first, "w", None)
     pass_minutes(world)
     assert len(fetch(world)) == 1
-    assert world.cron.entries[NAME].held == ()
+    assert world.stored.crons[NAME].held == ()
 
 
 def test_deleting_lets_held_runs_go(world: World) -> None:
@@ -424,7 +424,7 @@ def test_deleting_lets_go_what_is_only_just_being_enqueued(world: World) -> None
     world.faults.faulty, world.faults.fault = len(world.faults.calls) + at, Fault.DIES_BEFORE
     with pytest.raises(ProcessDiedError):
         world.backend.cron.scheduler.tick()
-    claimed = world.cron.entries[NAME]
+    claimed = world.stored.crons[NAME]
     assert claimed.is_claimed
     assert len(claimed.held) == 2
     world.backend.cron.service.delete(NAME)
@@ -456,7 +456,7 @@ def test_a_trigger_by_hand_leaves_the_plan_alone(world: World) -> None:
     planned = register(world).next_run_at
     entry, occurrence = world.backend.cron.service.trigger(NAME)
     assert occurrence.outcome is Outcome.TRIGGERED
-    assert world.store.jobs[occurrence.job_id].state is JobState.AVAILABLE
+    assert world.stored.jobs[occurrence.job_id].state is JobState.AVAILABLE
     assert (entry.next_run_at, entry.run_count) == (planned, 1)
     world.backend.cron.service.set_enabled(NAME, is_enabled=False)
     assert world.backend.cron.service.trigger(NAME)[1].outcome is Outcome.TRIGGERED
@@ -483,7 +483,7 @@ def test_a_job_that_a_middleware_drops_is_a_skipped_occurrence(world: World) -> 
     around_push(world, sieve)
     register(world)
     pass_minutes(world)
-    entry = world.cron.entries[NAME]
+    entry = world.stored.crons[NAME]
     assert (latest(world).outcome, latest(world).reason) == (Outcome.SKIPPED, "dropped_by:sieve")
     assert (entry.run_count, entry.runs) == (0, ())
 
@@ -512,7 +512,7 @@ def test_a_job_that_a_middleware_puts_off_is_enqueued_later(world: World) -> Non
     around_push(world, limit)
     register(world)
     pass_minutes(world)
-    assert (jobs(world), world.cron.entries[NAME].is_claimed) == ([], True)
+    assert (jobs(world), world.stored.crons[NAME].is_claimed) == ([], True)
     pass_minutes(world)
     assert len(jobs(world)) == 2
 
@@ -556,7 +556,7 @@ def test_bad_registrations_are_refused_and_nothing_is_stored(
     with pytest.raises(InvalidRequestError) as caught:
         world.backend.cron.service.register(wanted(**change))
     assert caught.value.details["field"] == field
-    assert world.cron.entries == {}
+    assert world.stored.crons == {}
 
 
 def test_a_large_job_is_refused(world: World) -> None:
@@ -564,9 +564,9 @@ def test_a_large_job_is_refused(world: World) -> None:
     most = encode({"args": ["x" * (MAX_TEMPLATE_BYTES - 13)]})
     with pytest.raises(PayloadTooLargeError):
         register(world, document=f"{most} ")
-    assert world.cron.entries == {}
+    assert world.stored.crons == {}
     register(world, document=most, description="x" * 1024)
-    assert world.cron.entries[NAME].definition.description == "x" * 1024
+    assert world.stored.crons[NAME].definition.description == "x" * 1024
 
 
 def test_enabling_what_is_enabled_writes_nothing(world: World) -> None:
@@ -626,7 +626,7 @@ def test_any_number_of_ticks_fires_an_occurrence_once(world: World, overlap: str
         for thread in threads:
             thread.join()
         assert len(jobs(world)) == minute
-        assert world.cron.entries[NAME].run_count == minute
+        assert world.stored.crons[NAME].run_count == minute
 
 
 def _attempt(call: Callable[[], Any]) -> None:
@@ -667,7 +667,7 @@ def test_no_fault_fires_twice_or_leaves_a_claim_open(fault: Fault) -> None:
         scheduled = [decode(render_job(job)["meta"]) for job in jobs(world)]
         seen = [(m["cron_name"], m["cron_scheduled_at"]) for m in scheduled if isinstance(m, dict)]
         assert len(seen) == len(set(seen)), where
-        for entry in world.cron.entries.values():
+        for entry in world.stored.crons.values():
             assert not entry.is_claimed, where
             runs = [name for name, _ in seen if name == entry.name]
             assert len(runs) == entry.run_count, where

@@ -114,7 +114,7 @@ def test_dead_letters_beyond_one_page_are_counted_where_rows_decide(
     world.registry.ensure("default", NOW)
     for number in range(3):
         job = a_job(number, state=JobState.DISCARDED, is_dead_letter=True, discarded_at=NOW)
-        world.store.jobs[job.id] = job
+        world.stored.jobs[job.id] = job
     counted: list[object] = []
 
     def count(*asked: object) -> Count:

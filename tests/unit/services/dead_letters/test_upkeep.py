@@ -47,14 +47,14 @@ def test_a_dead_letter_that_is_retried_while_it_is_pruned_stays() -> None:
 
     world.store.listed = listed_then_retried  # type: ignore[method-assign]
     assert tick(world).pruned == 0
-    assert world.store.jobs[oldest.id].state is JobState.AVAILABLE
+    assert world.stored.jobs[oldest.id].state is JobState.AVAILABLE
 
 
 def test_a_rule_replays_the_jobs_of_its_type_alone() -> None:
     world = with_rules({**ANY, "filter": {"type": "a.b"}})
     mine, other = die(world, type="a.b"), die(world, type="c.d")
     assert tick(world).replayed == 1
-    states = [world.store.jobs[each.id].state for each in (mine, other)]
+    states = [world.stored.jobs[each.id].state for each in (mine, other)]
     assert states == [JobState.AVAILABLE, JobState.DISCARDED]
 
 

@@ -41,7 +41,7 @@ class Watched:
 
     def _recorded(self, write: Callable[..., Any]) -> Callable[..., Any]:
         def recorded(*arguments: Any, **named: Any) -> Any:
-            jobs = self.world.store.jobs
+            jobs = self.world.stored.jobs
             before = dict(jobs)
             answer = write(*arguments, **named)
             for job_id in {*before, *jobs}:
@@ -233,7 +233,7 @@ def test_the_data_of_completed(watched: Watched) -> None:
 def test_a_result_that_is_kept_elsewhere_is_not_null_in_the_event(watched: Watched) -> None:
     """It is left out: null would say that there was none."""
     completed(watched)
-    job = watched.world.store.jobs[watched.events[0].subject]
+    job = watched.world.stored.jobs[watched.events[0].subject]
     large = replace(job, result=StoredElsewhere("item", "x", 10**6))
     (event,) = events_of(None, large, Commit(Instant(0)))
     assert "result" not in json.loads(event.data)
@@ -313,7 +313,7 @@ def test_events_of_a_job_with_a_trace_carry_its_id(
 
 def test_a_trace_is_known_also_of_a_document_that_is_kept_elsewhere(watched: Watched) -> None:
     """Its place says so: no event costs a read."""
-    job = watched.world.store.jobs[watched.push()]
+    job = watched.world.stored.jobs[watched.push()]
     elsewhere = replace(job, document=StoredElsewhere("s3", "x", 10**6, "4bf92f35"))
     (event,) = events_of(None, elsewhere, COMMIT)
     assert json.loads(event.data)["trace_id"] == "4bf92f35"
@@ -322,7 +322,7 @@ def test_a_trace_is_known_also_of_a_document_that_is_kept_elsewhere(watched: Wat
 def test_a_repeated_record_repeats_the_ids_and_another_write_does_not(watched: Watched) -> None:
     """Ids depend on the write alone, not on who reads it or when."""
     completed(watched)
-    job = watched.world.store.jobs[watched.events[0].subject]
+    job = watched.world.stored.jobs[watched.events[0].subject]
     commit = Commit(Instant(5), "1")
     again = events_of(None, job, commit)
     assert again == events_of(None, job, commit)
@@ -332,7 +332,7 @@ def test_a_repeated_record_repeats_the_ids_and_another_write_does_not(watched: W
 
 def test_an_id_that_is_used_again_has_events_of_its_own(watched: Watched) -> None:
     """A job that was deleted and pushed again at another time is another one."""
-    job = watched.world.store.jobs[watched.push()]
+    job = watched.world.stored.jobs[watched.push()]
     moved = replace(job, created_at=Instant(job.created_at + 1), enqueued_at=None)
     commit = Commit(Instant(0))
     assert events_of(None, moved, commit)[0].id != watched.events[0].id

@@ -37,7 +37,7 @@ def test_a_job_that_is_given_back_is_available_at_once(world: World, error: Any)
     assert [failure.type for failure in after.failures] == (["ShutdownError"] if error else [])
     (again,) = fetched(world.backend, worker_id="w2")
     assert (again.id, again.attempt) == (job.id, 2)
-    assert len(world.messages.queues["default"]) == 1
+    assert len(world.held()) == 1
 
 
 def test_a_job_that_is_given_back_stands_where_its_time_puts_it(world: World) -> None:
@@ -116,7 +116,7 @@ def test_only_the_holder_gives_a_job_back(world: World) -> None:
     (second,) = fetched(world.backend, worker_id="w1")
     with pytest.raises(ConflictError):
         give_back(world, first)
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second
 
 
 def test_a_repeated_fail_does_not_end_an_attempt_after_a_requeue(world: World) -> None:
@@ -127,7 +127,7 @@ def test_a_repeated_fail_does_not_end_an_attempt_after_a_requeue(world: World) -
     (second,) = fetched(world.backend, worker_id="w1")
     with pytest.raises(ConflictError):
         world.backend.jobs.fail(first.id, WORKER, ERROR, which=attempt_of(first))
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second
 
 
 def test_a_malformed_reason_changes_nothing(world: World) -> None:
@@ -136,13 +136,13 @@ def test_a_malformed_reason_changes_nothing(world: World) -> None:
     (job,) = fetched(world.backend, worker_id="w1")
     with pytest.raises(InvalidRequestError):
         give_back(world, job, parse_object('{"message": 5}'))
-    assert world.store.jobs[job.id] == job
+    assert world.stored.jobs[job.id] == job
 
 
 def test_a_job_that_was_fetched_without_a_message_gets_one(world: World) -> None:
     """For the workers that only a message wakes."""
     pushed(world.backend)
-    world.messages.queues["default"].clear()
+    world.lose_messages()
     (job,) = fetched(world.backend, worker_id="w1")
     give_back(world, job)
     (received,) = world.messages.receive("default", 1, 30)

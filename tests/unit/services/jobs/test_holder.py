@@ -63,7 +63,7 @@ def test_a_repeated_fail_does_not_end_the_next_attempt(world: World, again: Agai
         world.backend.jobs.fail(first.id, WORKER, ERROR, which=attempt_of(first))
     assert refused.value.details["current_state"] == "active"
     assert refused.value.details["current_attempt"] == second.attempt
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second
     done = world.backend.jobs.ack(second.id, WORKER, None, which=attempt_of(second))
     assert done.state is JobState.COMPLETED
 
@@ -75,7 +75,7 @@ def test_a_late_ack_does_not_complete_the_next_attempt(world: World, again: Agai
     for result in (None, RawJson("1"), RawJson('"' + "x" * 200_000 + '"')):
         with pytest.raises(ConflictError):
             world.backend.jobs.ack(first.id, WORKER, result, which=attempt_of(first))
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second
 
 
 @pytest.mark.parametrize("again", AGAIN)
@@ -90,7 +90,7 @@ def test_a_late_beat_does_not_extend_the_next_attempt(world: World, again: Again
         WORKER, [first.id, other.id], None, WorkerReport(), attempts=named
     )
     assert (beat.lost, beat.extended) == ((first.id,), (other.id,))
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second
     beat = world.backend.workers.heartbeat(
         WORKER, [first.id], attempts={first.id: attempt_of(second)}
     )
@@ -106,7 +106,7 @@ def test_late_progress_is_ignored_and_a_late_checkpoint_refused(world: World, ag
     assert noted == (second, False)
     with pytest.raises(ConflictError):
         world.backend.outcomes.checkpoints.save(first.id, WORKER, RawJson("1"), which=late)
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second
     saved = world.backend.outcomes.checkpoints.save(
         first.id, WORKER, RawJson("2"), which=attempt_of(second)
     )
@@ -121,7 +121,7 @@ def test_the_number_of_an_attempt_alone_is_checked_too(world: World, again: Agai
         world.backend.jobs.fail(first.id, None, ERROR, which=AttemptRef(attempt=1))
     with pytest.raises(ConflictError):
         world.backend.jobs.ack(first.id, None, None, which=AttemptRef(attempt=1))
-    assert world.store.jobs[first.id] == second
+    assert world.stored.jobs[first.id] == second
     done = world.backend.jobs.ack(first.id, None, None, which=AttemptRef(attempt=2))
     assert done.state is JobState.COMPLETED
 

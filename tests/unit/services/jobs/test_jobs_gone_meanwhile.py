@@ -24,7 +24,7 @@ KEY = "01961234-5678-7abc-8def-0123456789ab"
 
 def gone(world: World, job_id: str) -> Callable[[], object]:
     """Remove a job, as its time to live does."""
-    return lambda: world.store.jobs.pop(job_id)
+    return lambda: world.stored.jobs.pop(job_id)
 
 
 # ------------------------------------------------------------------------------------------- FETCH
@@ -34,7 +34,7 @@ def test_a_due_job_that_is_removed_meanwhile_is_no_error_of_a_fetch(world: World
     world.clock.advance(s=2)
     before(world.store, "save", gone(world, job_id))
     assert fetched_ids(world.backend) == []
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 def test_a_table_that_does_not_answer_is_not_asked_job_by_job(world: World) -> None:
@@ -78,7 +78,7 @@ def test_a_job_whose_documents_cannot_be_read_keeps_no_other_back(world: World) 
 
     world.store.fill_many = first_is_unreadable  # type: ignore[assignment, method-assign]
     assert fetched_ids(world.backend, count=2) == jobs[1:]
-    assert world.store.jobs[jobs[0]].state is JobState.ACTIVE
+    assert world.stored.jobs[jobs[0]].state is JobState.ACTIVE
 
 
 # ------------------------------------------------------------------------------------- others
@@ -117,8 +117,8 @@ def test_a_purge_counts_no_job_that_is_gone_or_changed_meanwhile(
 
 def changed(world: World, job_id: str) -> JobRecord:
     """Write a job once more."""
-    found = world.store.jobs[job_id]
-    world.store.jobs[job_id] = replace(found, version=found.version + 1)
+    found = world.stored.jobs[job_id]
+    world.stored.jobs[job_id] = replace(found, version=found.version + 1)
     return found
 
 
@@ -129,7 +129,7 @@ def test_a_key_is_free_when_its_job_is_removed_while_another_wants_it(world: Wor
     world.clock.advance(s=2)
     before(world.store, "save", gone(world, job_id))
     second = pushed(world.backend, unique=unique).id
-    assert list(world.store.jobs) == [second]
+    assert list(world.stored.jobs) == [second]
 
 
 def test_a_workflow_is_shown_though_a_job_of_it_is_removed_meanwhile(world: World) -> None:
@@ -146,10 +146,10 @@ def test_a_workflow_is_shown_though_a_job_of_it_is_removed_meanwhile(world: Worl
 def test_a_workflow_is_cancelled_though_a_job_of_it_is_removed_meanwhile(world: World) -> None:
     """The others are cancelled."""
     made = create(world, {"type": "group", "name": "g", "jobs": [step(), step()]}).view.workflow
-    first, second = sorted(world.store.jobs)
+    first, second = sorted(world.stored.jobs)
     before(world.store, "save", gone(world, first))
     world.backend.workflows.service.cancel(made.id)
-    assert world.store.jobs[second].state is JobState.CANCELLED
+    assert world.stored.jobs[second].state is JobState.CANCELLED
 
 
 # ------------------------------------------------------------------------------- dead letters
@@ -165,7 +165,7 @@ def test_a_dead_letter_that_an_operator_retries_meanwhile_is_not_pruned(
     report = upkeep.tick()
     assert (report.pruned, report.failed) == (0, 0)
     assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
-    assert world.store.jobs[dead.id].state is JobState.AVAILABLE
+    assert world.stored.jobs[dead.id].state is JobState.AVAILABLE
 
 
 def test_dead_letters_that_cannot_be_counted_do_not_stop_the_next_queue(world: World) -> None:
@@ -177,7 +177,7 @@ def test_dead_letters_that_cannot_be_counted_do_not_stop_the_next_queue(world: W
     before(world.store, "count", refuse(ValueError("unreadable")))
     report = upkeep.tick()
     assert (report.pruned, report.failed) == (1, 1)
-    assert len(world.store.jobs) == len(dead) - 1
+    assert len(world.stored.jobs) == len(dead) - 1
 
 
 @pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "failing"])

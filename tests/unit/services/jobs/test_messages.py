@@ -65,7 +65,7 @@ def test_jobs_get_messages_that_can_run_within_sqs_s_delay(
 ) -> None:
     """And no others: the sweep arms those that are due later, once."""
     messages_of(world).send_for([job], NOW)
-    held = world.messages.queues.get("default", {}).values()
+    held = world.held()
     assert [(each.visible_at - NOW) // 1000 for each in held] == delays
 
 
@@ -114,7 +114,7 @@ def test_a_message_is_hidden_shortly_and_seldom_and_else_sent_again(
     received = ReceivedMessage(message_of(a_job()), "h", count)
     messages_of(world).set_aside("default", [(received, seconds)], NOW)
     assert world.faults.calls == calls
-    for each in world.messages.queues.get("default", {}).values():
+    for each in world.held():
         assert each.visible_at == NOW + min(seconds, MAX_DELAY_S) * 1000
 
 

@@ -37,7 +37,7 @@ def test_jobs_that_fit_are_stored_by_one_transaction(world: World, over: int) ->
     world.backend.jobs.push.all(batch(MAX_TRANSACTION + over))
     assert ("insert_all" in world.faults.calls) is not over
     assert ("stage" in world.faults.calls) is bool(over)
-    assert len(world.store.jobs) == MAX_TRANSACTION + over
+    assert len(world.stored.jobs) == MAX_TRANSACTION + over
 
 
 @pytest.mark.parametrize("count", [1, MAX_TRANSACTION, MAX_TRANSACTION + 1])
@@ -71,7 +71,7 @@ def test_two_jobs_of_a_batch_never_have_the_same_id(world: World) -> None:
     (job,) = batch(1)
     with pytest.raises(DuplicateError, match="index 0 and 1"):
         world.backend.jobs.push.all([job, *batch(1)])
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,9 @@ def test_a_middleware_sees_the_job_before_and_after_it_is_stored() -> None:
 
     async def stamp(job: Job, call_next: Next) -> Job | None:
         job.meta["stamped"] = True
-        seen.append(len(world.store.jobs))
+        seen.append(len(world.stored.jobs))
         stored = await call_next(job)
-        seen.append(len(world.store.jobs))
+        seen.append(len(world.stored.jobs))
         return stored
 
     record = push_with(world, stamp)(Job("a.b", [1])).record
@@ -55,7 +55,7 @@ def test_mw_enq_018_a_dropped_job_is_not_stored_and_has_a_dropper() -> None:
 
     pushed = push_with(world, nothing_today)(Job("a.b"))
     assert (pushed.record, pushed.dropped_by) == (None, "nothing_today")
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_mw_enq_014_an_error_aborts_and_nothing_is_stored(
 
     with pytest.raises(kind):
         push_with(world, refuse)(Job("a.b"))
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 def test_an_error_after_the_storing_names_the_job() -> None:
@@ -86,7 +86,7 @@ def test_an_error_after_the_storing_names_the_job() -> None:
 
     with pytest.raises(EnqueueRejectedError) as refused:
         push_with(world, late)(Job("a.b"))
-    assert refused.value.details["stored_job_ids"] == list(world.store.jobs)
+    assert refused.value.details["stored_job_ids"] == list(world.stored.jobs)
 
 
 def test_what_a_middleware_breaks_is_refused() -> None:
@@ -99,7 +99,7 @@ def test_what_a_middleware_breaks_is_refused() -> None:
 
     with pytest.raises(InvalidRequestError, match="queue"):
         push_with(world, shout)(Job("a.b"))
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
@@ -181,7 +181,7 @@ def test_a_batch_fails_when_a_middleware_raises_after_the_storing() -> None:
     with pytest.raises(EnqueueRejectedError, match="too late") as refused:
         push_with(world, late).all([Job("a.b"), Job("a.late")])
     assert refused.value.details["index"] == 1
-    assert sorted(refused.value.details["stored_job_ids"]) == sorted(world.store.jobs)  # type: ignore[arg-type,type-var]
+    assert sorted(refused.value.details["stored_job_ids"]) == sorted(world.stored.jobs)  # type: ignore[arg-type,type-var]
 
 
 @pytest.mark.parametrize("is_batch", [True, False])
@@ -202,4 +202,4 @@ def test_an_error_that_a_batch_middleware_swallows_is_no_drop(is_batch: bool) ->
     push = push_with(world, Swallows(), refuses)
     with pytest.raises(EnqueueRejectedError, match="no"):
         push.all([Job("a.b")]) if is_batch else push(Job("a.b"))
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}

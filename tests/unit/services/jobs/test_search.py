@@ -133,7 +133,7 @@ def test_what_time_has_decided_is_found_by_its_new_state(world: World) -> None:
     world.clock.advance(s=3600)
     assert found(world, states=frozenset({S.AVAILABLE})) == [record.id]
     assert found(world, states=frozenset({S.SCHEDULED})) == []
-    stored = world.store.jobs[record.id]
+    stored = world.stored.jobs[record.id]
     assert (stored.state, stored.version) == (S.SCHEDULED, record.version)
     assert not world.backend.jobs.search.count(JobFilter(states=frozenset({S.AVAILABLE}))).is_exact
 
@@ -203,9 +203,9 @@ def test_adm_007_discarded_jobs_are_retried_in_bulk(world: World) -> None:
     report = world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(queue="billing"))
     assert {outcome.job_id for outcome in report.outcomes} == wanted
     assert (report.done, report.cursor) == (3, "")
-    assert {world.store.jobs[each].state for each in wanted} == {S.AVAILABLE}
-    assert {world.store.jobs[each].attempt for each in wanted} == {0}
-    assert world.store.jobs[other.id].state is S.DISCARDED
+    assert {world.stored.jobs[each].state for each in wanted} == {S.AVAILABLE}
+    assert {world.stored.jobs[each].attempt for each in wanted} == {0}
+    assert world.stored.jobs[other.id].state is S.DISCARDED
     assert world.messages.backlog("billing").visible == 3
 
 
@@ -235,7 +235,7 @@ def test_a_bulk_change_only_meets_jobs_that_it_can_be_done_to(
 ) -> None:
     """Retry: discarded; cancel: what has not ended; delete: what has. Nothing else is touched."""
     ids = one_of_each(world)
-    before = dict(world.store.jobs)
+    before = dict(world.stored.jobs)
     report = world.backend.bulk.by_filter(action, JobFilter(queue="default"))
     met = {outcome.job_id for outcome in report.outcomes}
     states = {
@@ -246,7 +246,7 @@ def test_a_bulk_change_only_meets_jobs_that_it_can_be_done_to(
     assert met == {ids[state] for state in states}
     assert report.done == len(states)
     for state, job_id in ids.items():
-        after = world.store.jobs.get(job_id)
+        after = world.stored.jobs.get(job_id)
         if state not in states:
             assert after == before[job_id]
         elif action is BulkAction.DELETE:
@@ -261,9 +261,9 @@ def test_a_bulk_change_only_meets_jobs_that_it_can_be_done_to(
 def test_adm_r005_a_dry_run_changes_nothing(world: World, action: BulkAction) -> None:
     """And says what would be changed."""
     one_of_each(world)
-    before = dict(world.store.jobs)
+    before = dict(world.stored.jobs)
     dry = world.backend.bulk.by_filter(action, JobFilter(queue="default"), 1000, is_dry=True)
-    assert world.store.jobs == before
+    assert world.stored.jobs == before
     real = world.backend.bulk.by_filter(action, JobFilter(queue="default"))
     assert {each.job_id for each in dry.outcomes} == {each.job_id for each in real.outcomes}
 
@@ -293,7 +293,7 @@ def test_one_failing_write_does_not_stop_the_others(world: World, fault: Fault) 
     world.faults.faulty = None
     again = world.backend.bulk.by_filter(BulkAction.RETRY, JobFilter(queue="default"))
     assert again.done == (fault is Fault.FAILS_BEFORE)
-    assert {job.state for job in world.store.jobs.values()} == {S.AVAILABLE}
+    assert {job.state for job in world.stored.jobs.values()} == {S.AVAILABLE}
 
 
 def test_a_job_that_somebody_changed_meanwhile_is_skipped(world: World) -> None:
@@ -303,12 +303,12 @@ def test_a_job_that_somebody_changed_meanwhile_is_skipped(world: World) -> None:
     def retried(number: int) -> None:
         if world.faults.calls[number] == "load_many":
             again = replace(dead, state=S.AVAILABLE, discarded_at=None, version=dead.version + 1)
-            world.store.jobs[dead.id] = again
+            world.stored.jobs[dead.id] = again
 
     world.faults.afterwards = retried
     report = world.backend.bulk.by_filter(BulkAction.DELETE, JobFilter(queue="default"))
     assert [each.status for each in report.outcomes] == [BulkStatus.SKIPPED]
-    assert world.store.jobs[dead.id].state is S.AVAILABLE
+    assert world.stored.jobs[dead.id].state is S.AVAILABLE
 
 
 # -------------------------------------------------------------------------------------- history
@@ -331,7 +331,7 @@ def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
     claim(world, dead)
     world.clock.advance(s=1)
     world.backend.jobs.ack(dead.id, "w", None)
-    entries = history_of(world.store.jobs[dead.id])
+    entries = history_of(world.stored.jobs[dead.id])
     shown = [(entry.what, entry.is_past_life) for entry in entries]
     assert shown == [
         ("created", False),
@@ -346,7 +346,7 @@ def test_the_history_of_a_job_is_made_of_the_job(world: World) -> None:
 def test_a_job_ends_after_its_last_attempt_failed(world: World) -> None:
     """Both happen in the same instant; read from the top, the one leads to the other."""
     dead = die(world)
-    shown = [entry.what for entry in history_of(world.store.jobs[dead.id])]
+    shown = [entry.what for entry in history_of(world.stored.jobs[dead.id])]
     assert shown.index("attempt_failed") < len(shown) - 1
     assert shown[-1] in {"discarded", "dead_lettered"}
 
@@ -354,10 +354,10 @@ def test_a_job_ends_after_its_last_attempt_failed(world: World) -> None:
 def test_the_history_shows_what_is_to_come(world: World) -> None:
     """When the reservation of an active job ends, and when a retry is due."""
     ids = one_of_each(world)
-    active = history_of(world.store.jobs[ids[S.ACTIVE]])
+    active = history_of(world.stored.jobs[ids[S.ACTIVE]])
     assert active[-1].what == "reservation_ends"
-    assert history_of(world.store.jobs[ids[S.RETRYABLE]])[-1].what == "next_attempt"
-    assert history_of(world.store.jobs[ids[S.SCHEDULED]])[-1].what == "scheduled"
+    assert history_of(world.stored.jobs[ids[S.RETRYABLE]])[-1].what == "next_attempt"
+    assert history_of(world.stored.jobs[ids[S.SCHEDULED]])[-1].what == "scheduled"
 
 
 def test_a_page_that_shows_all_jobs_needs_no_count(
@@ -391,7 +391,7 @@ def test_the_row_of_a_silent_worker_moves_once_its_job_is_due(
     assert held.listed_at is not None
     changer = world.backend.jobs.fetch.changer
     now = Instant(held.listed_at + after_ms)
-    before = world.store.jobs[record.id]
+    before = world.stored.jobs[record.id]
     ((_, job),) = changer.settle_each([record.id], now, lambda *_: pytest.fail("it failed"))
     assert job is not None
     assert (job.version > before.version) is is_moved

@@ -62,7 +62,7 @@ def test_jobs_are_found_by_one_of_their_tags(world: World) -> None:
     assert found(world, tag="é 1") == [both]
     assert found(world, tag="vi") == []
     (job,) = world.backend.jobs.search.find(JobFilter(tag="vip"), 1).jobs
-    assert job == world.store.jobs[both]
+    assert job == world.stored.jobs[both]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_jobs_are_found_by_a_part_of_their_latest_error(world: World, part: str)
 def test_a_message_that_is_not_kept_is_not_found(world: World) -> None:
     """Only what jobs show is compared."""
     dead = die(world)
-    job = world.store.jobs[dead]
-    world.store.jobs[dead] = replace(job, failures=(job.failures[0].without_message(),))
+    job = world.stored.jobs[dead]
+    world.stored.jobs[dead] = replace(job, failures=(job.failures[0].without_message(),))
     assert found(world, error="4711") == []
     assert found(world, error="smtp") == [dead]
 
@@ -168,7 +168,7 @@ def test_a_document_elsewhere_counts_where_it_has_to_be_read(
     (row,) = world.store.listed("default", JobList.READY, 10).jobs
     _move_documents(world, [])
     away = StoredElsewhere(place="s3", digest="d", size_bytes=size)
-    world.store.jobs[job_id] = replace(world.store.jobs[job_id], document=away)
+    world.stored.jobs[job_id] = replace(world.stored.jobs[job_id], document=away)
     sifted = search.JobMatcher(world.store, JobFilter(tag=tag), world.clock.now())
     assert [*sifted([row])] == [job_id]
     assert sifted.read_bytes == counted
@@ -179,7 +179,7 @@ def test_a_matcher_reads_no_further_job_once_it_has_read_its_bytes(
     world: World, monkeypatch: pytest.MonkeyPatch, spare: int, read: int
 ) -> None:
     ids = [push(world) for _ in range(3)]
-    size = world.store.jobs[ids[0]].document_bytes
+    size = world.stored.jobs[ids[0]].document_bytes
     monkeypatch.setattr(search, "MAX_READ_BYTES", size + spare)
     rows = world.store.listed("default", JobList.READY, 10, newest_first=False).jobs
     sifted = search.JobMatcher(world.store, JobFilter(), world.clock.now())
@@ -189,10 +189,10 @@ def test_a_matcher_reads_no_further_job_once_it_has_read_its_bytes(
 
 def _move_documents(world: World, filled: list[int]) -> None:
     """Keep the documents of all jobs elsewhere, and note how many are read at once."""
-    documents = {job_id: RawJson(str(job.document)) for job_id, job in world.store.jobs.items()}
-    for job_id, job in list(world.store.jobs.items()):
+    documents = {job_id: RawJson(str(job.document)) for job_id, job in world.stored.jobs.items()}
+    for job_id, job in list(world.stored.jobs.items()):
         away = StoredElsewhere(place="s3", digest="d", size_bytes=900)
-        world.store.jobs[job_id] = replace(job, document=away)
+        world.stored.jobs[job_id] = replace(job, document=away)
 
     def fill_many(jobs: Sequence[JobRecord]) -> list[JobRecord]:
         filled.append(len(jobs))
@@ -208,7 +208,7 @@ def test_a_document_that_cannot_be_read_is_an_error_unless_gone(
     """To leave the job out would make the count wrong."""
     push(world, tags=["vip"])
     _move_documents(world, [])
-    world.store.fill_many = lambda jobs: [problem for _ in jobs]  # type: ignore[method-assign, misc]
+    world.store.fill_many = lambda jobs: [problem for _ in jobs]  # type: ignore[method-assign]
     if isinstance(problem, DocumentMissingError):
         assert found(world, tag="vip") == []
     else:
@@ -225,8 +225,8 @@ def test_what_a_tag_finds_is_changed_and_nothing_else(world: World) -> None:
     assert ({each.job_id for each in dry.outcomes}, dry.examined) == (wanted, 4)
     report = world.backend.bulk.by_filter(BulkAction.CANCEL, chosen)
     assert ({each.job_id for each in report.outcomes}, report.examined) == (wanted, 4)
-    assert world.store.jobs[other].state is JobState.AVAILABLE
-    assert "vip" in str(world.store.jobs[next(iter(wanted))].document)
+    assert world.stored.jobs[other].state is JobState.AVAILABLE
+    assert "vip" in str(world.stored.jobs[next(iter(wanted))].document)
 
 
 def test_a_matcher_for_types_stops_behind_a_job_of_the_caller(

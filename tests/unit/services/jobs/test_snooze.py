@@ -45,7 +45,7 @@ def test_a_snoozed_job_is_due_after_the_delay(world: World, error: Any) -> None:
     world.clock.advance(ms=1)
     (again,) = fetched(world.backend, worker_id="w1")
     assert (again.id, again.attempt, again.counted_attempts) == (job.id, 2, 1)
-    assert len(world.messages.queues["default"]) == 1
+    assert len(world.held()) == 1
 
 
 @pytest.mark.parametrize("delay_ms", [0, 1, 61_000, 30 * 86_400_000])

@@ -299,7 +299,7 @@ def test_workers_that_are_quiet_take_no_jobs(world: World) -> None:
 def test_a_lost_message_is_found_missing(world: World) -> None:
     """The job waits longer than a minute, and SQS has nothing for its queue."""
     job_id = push(world)
-    world.messages.queues["default"].clear()
+    world.lose_messages()
     wait(world)
     assert codes(world, job_id) == [R.MESSAGE_MISSING]
 

@@ -47,7 +47,7 @@ def test_rl_001_a_job_waits_until_another_has_ended(world: World) -> None:
         first, second = push(world, ONE), push(world, ONE)
         assert fetched_ids(world.backend, count=2) == [first], end
         assert fetched_ids(world.backend) == []
-        assert world.store.jobs[second].state is JobState.AVAILABLE
+        assert world.stored.jobs[second].state is JobState.AVAILABLE
         match end:
             case "ack":
                 world.backend.jobs.ack(first, "w", None)
@@ -113,7 +113,7 @@ def test_a_job_may_rather_be_given_up_than_wait(world: World) -> None:
     limit = {**ONE, "on_limit": "drop"}
     first, second, third = (push(world, limit) for _ in range(3))
     assert fetched_ids(world.backend, count=3) == [first]
-    assert {world.store.jobs[each].state for each in (second, third)} == {JobState.DISCARDED}
+    assert {world.stored.jobs[each].state for each in (second, third)} == {JobState.DISCARDED}
 
 
 def test_a_whole_queue_is_limited_whatever_its_jobs_say(world: World) -> None:
@@ -183,9 +183,9 @@ def test_a_job_may_rather_be_scheduled_than_wait(world: World) -> None:
     limit = {"key": "k", "rate": {"limit": 1, "period": "PT1H"}, "on_limit": "reschedule"}
     first, second = push(world, limit), push(world, limit)
     assert fetched_ids(world.backend, count=2) == [first]
-    record = world.store.jobs[second]
+    record = world.stored.jobs[second]
     assert record.state is JobState.SCHEDULED
-    opened = world.store.buckets["k"].opened_at
+    opened = world.stored.buckets["k"].opened_at
     assert record.scheduled_at is not None
     assert opened is not None
     assert record.scheduled_at == opened + 3_600_000
@@ -279,8 +279,8 @@ def test_an_error_that_names_no_instant_is_only_an_error(world: World, until: ob
     fetched_ids(world.backend)
     text = json.dumps({"message": "429", "details": {"rate_limit_until": until}})
     world.backend.jobs.fail(job, "w", parse_object(text))
-    assert world.store.jobs[job].state is JobState.RETRYABLE
-    assert world.store.buckets["api"].blocked_until is None
+    assert world.stored.jobs[job].state is JobState.RETRYABLE
+    assert world.stored.buckets["api"].blocked_until is None
 
 
 def test_rl_006_a_bucket_reports_once_that_it_is_exhausted_and_released(
@@ -292,11 +292,11 @@ def test_rl_006_a_bucket_reports_once_that_it_is_exhausted_and_released(
     commit = Commit(Instant(world.clock.at))
     published = []
     for look in range(4):
-        before = world.store.buckets["api"]
+        before = world.stored.buckets["api"]
         if look == 3:
             world.backend.jobs.ack(jobs[0], "w", None)
         fetched_ids(world.backend)
-        published += events_of(before, world.store.buckets["api"], commit)
+        published += events_of(before, world.stored.buckets["api"], commit)
     assert [event.type for event in published] == ["rate_limit.exceeded", "rate_limit.released"]
     exceeded, released = (decode(event.data) for event in published)
     assert exceeded == {"key": "api", "strategy": "concurrency", "limit": 1, "current": 1}
@@ -343,7 +343,7 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
                 case "cancel":
                     world.backend.jobs.cancel(first)
         world.faults.faulty = None
-        states = [job.state for job in world.store.jobs.values()]
+        states = [job.state for job in world.stored.jobs.values()]
         assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
         ended = 0
         for _ in range(20):
@@ -353,7 +353,7 @@ def test_whatever_fails_no_place_leaks_and_none_is_taken_twice(
                 world.backend.jobs.ack(job_id, "w", None)
                 ended += 1
         assert active(world, "api") == 0
-        assert all(world.store.jobs[each].state.is_terminal for each in (first, second))
+        assert all(world.stored.jobs[each].state.is_terminal for each in (first, second))
 
 
 def test_the_sweep_sends_no_second_message_for_a_job_that_waits(world: World) -> None:
@@ -366,7 +366,7 @@ def test_the_sweep_sends_no_second_message_for_a_job_that_waits(world: World) ->
         world.backend.jobs.fetch.claim_messages("default", received, "lambda")
         world.backend.upkeep.sweep.tick()
         assert world.messages.backlog("default").total == 3
-    world.messages.queues.clear()
+    world.lose_messages()
     world.backend.upkeep.sweep.tick()
     assert world.messages.backlog("default").visible == 3
 
@@ -395,7 +395,7 @@ def test_messages_do_not_multiply_while_jobs_wait_for_a_slow_limit(
                     world.backend.jobs.ack(outcome.record.id, "lambda", None, has_message=False)
                     world.messages.delete("default", [message.handle])
         world.backend.upkeep.sweep.tick()
-        assert len(world.messages.queues["default"]) <= 99
+        assert len(world.held()) <= 99
         world.clock.advance(s=60)
     assert begun == 2
 
@@ -424,7 +424,7 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
                 case "reschedule":
                     fetched_ids(world.backend, count=2)
         world.faults.faulty = None
-        states = [job.state for job in world.store.jobs.values()]
+        states = [job.state for job in world.stored.jobs.values()]
         assert active(world, "api") == states.count(JobState.ACTIVE) <= 1
         for _ in range(20):
             world.clock.advance(s=1801)
@@ -432,4 +432,4 @@ def test_whatever_fails_what_is_laid_down_leaks_no_place(fault: Fault, operation
             for job_id in fetched_ids(world.backend, count=5):
                 world.backend.jobs.ack(job_id, "w", None)
         assert active(world, "api") == 0
-        assert all(world.store.jobs[each].state.is_terminal for each in jobs)
+        assert all(world.stored.jobs[each].state.is_terminal for each in jobs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,10 +72,8 @@ def test_a_large_backlog_is_delayed_and_not_hidden(
     world = World()
     for _ in range(10):
         push(world, {"key": "k", **limit})
-    world.store.buckets["k"] = replace(
-        world.store.buckets["k"], blocked_until=Instant(world.clock.at + 1000)
-    )
-    monkeypatch.setattr(type(world.messages), "backlog", lambda *_: Backlog(delayed=500_000))
+    world.limits.block("k", Instant(world.clock.at + 1000), "")
+    monkeypatch.setattr(world.messages, "backlog", lambda *_: Backlog(delayed=500_000))
     received = world.messages.receive("default", 10, 120)
     world.backend.jobs.fetch.claim_messages("default", received, "lambda")
     monkeypatch.undo()

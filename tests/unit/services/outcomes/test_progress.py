@@ -147,9 +147,9 @@ def test_a_report_that_comes_too_late_is_ignored(world: World, state: str) -> No
             world.backend.jobs.ack(job.id, "w", None)
         else:
             worker = "other"
-    before = world.store.jobs[job.id]
+    before = world.stored.jobs[job.id]
     assert report(world, job, '{"progress": 0.5}', worker) is False
-    assert world.store.jobs[job.id] == before
+    assert world.stored.jobs[job.id] == before
 
 
 def test_a_report_of_no_job_is_refused(world: World) -> None:
@@ -165,7 +165,7 @@ def test_a_report_is_a_heartbeat(world: World) -> None:
         world.clock.advance(s=9)
         assert report(world, job, '{"progress": 0.1}')
         world.backend.upkeep.sweep.tick()
-    assert world.store.jobs[job.id].state is JobState.ACTIVE
+    assert world.stored.jobs[job.id].state is JobState.ACTIVE
     assert world.backend.jobs.fetch(FetchRequest(("default",), worker_id="thief")) == []
     world.clock.advance(s=11)
     assert world.backend.jobs.info(job.id).state is JobState.AVAILABLE
@@ -190,7 +190,7 @@ def test_a_chatty_handler_does_not_extend_with_every_report(world: World) -> Non
     for _ in range(30):
         world.clock.advance(ms=100)
         report(world, job, '{"progress": 0.1}')
-        held = world.store.jobs[job.id].reservation
+        held = world.stored.jobs[job.id].reservation
         assert held is not None
         ends.add(held.expires_at)
     assert len(ends) == 1 + 3
@@ -201,9 +201,9 @@ def test_progress_makes_one_event_a_second(world: World) -> None:
     job = active(world)
     reported = []
     for number in range(25):
-        before = world.store.jobs[job.id]
+        before = world.stored.jobs[job.id]
         report(world, job, f'{{"progress": {number / 100}, "message": "row {number}"}}')
-        reported += events_of(before, world.store.jobs[job.id], Commit(world.clock.now(), "1"))
+        reported += events_of(before, world.stored.jobs[job.id], Commit(world.clock.now(), "1"))
         world.clock.advance(ms=100)
     assert {event.type for event in reported} == {"job.progress"}
     assert 2 <= len(reported) <= 4
@@ -278,7 +278,7 @@ def test_a_job_that_is_over_has_no_checkpoint(world: World, end: str) -> None:
         world.backend.jobs.cancel(job.id)
     else:
         world.backend.jobs.fail(job.id, "w", ERROR)
-    assert world.store.jobs[job.id].checkpoint is None
+    assert world.stored.jobs[job.id].checkpoint is None
     with pytest.raises(NotFoundError):
         world.backend.outcomes.checkpoints.get(job.id)
 
@@ -303,10 +303,10 @@ def test_only_the_holder_of_an_active_job_saves(world: World, state: str) -> Non
         job = active(world)
         if state == "completed":
             world.backend.jobs.ack(job.id, "w", None)
-    before = world.store.jobs[job.id]
+    before = world.stored.jobs[job.id]
     with pytest.raises(ConflictError):
         save(world, job, "1", "other" if state == "stolen" else "w")
-    assert world.store.jobs[job.id] == before
+    assert world.stored.jobs[job.id] == before
 
 
 def test_a_checkpoint_may_be_set_before_the_first_attempt_not_at_the_end(

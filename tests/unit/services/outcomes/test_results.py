@@ -72,8 +72,8 @@ def test_a_result_is_pruned_at_the_end_of_its_time_and_not_before(world: World) 
 def test_an_ephemeral_result_is_not_stored(world: World) -> None:
     """Section 7.1: ACK succeeds, and keeps nothing."""
     job = done(world, result_ttl=0)
-    assert world.store.jobs[job.id].result is None
-    assert world.store.jobs[job.id].state is JobState.COMPLETED
+    assert world.stored.jobs[job.id].result is None
+    assert world.stored.jobs[job.id].state is JobState.COMPLETED
     with pytest.raises(ResultPrunedError):
         world.backend.outcomes.results(job.id)
 
@@ -83,15 +83,15 @@ def test_an_ephemeral_result_is_refused_to_whoever_does_not_hold_the_job(world: 
     job = active(world.backend, result_ttl=0)
     with pytest.raises(ConflictError):
         world.backend.jobs.ack(job.id, "other", RawJson("1"))
-    assert world.store.jobs[job.id].state is JobState.ACTIVE
+    assert world.stored.jobs[job.id].state is JobState.ACTIVE
 
 
 def test_a_workflow_keeps_the_results_of_its_steps(world: World) -> None:
     """Section 9.1: whatever their own time to live."""
     job = active(world.backend, result_ttl=0)
-    world.store.jobs[job.id] = replace(job, workflow_id="wf", workflow_step=1)
+    world.stored.jobs[job.id] = replace(job, workflow_id="wf", workflow_step=1)
     world.backend.jobs.ack(job.id, "w", RawJson("7"))
-    assert world.store.jobs[job.id].result == "7"
+    assert world.stored.jobs[job.id].result == "7"
 
 
 def test_a_permanent_result_is_never_pruned(world: World) -> None:
@@ -107,7 +107,7 @@ def test_a_time_to_live_that_makes_no_sense_is_refused(world: World, ttl: Any) -
     """Nothing is stored."""
     with pytest.raises(InvalidRequestError, match="result_ttl"):
         world.backend.jobs.push(Job("report.make", [], result_ttl_s=ttl))
-    assert not world.store.jobs
+    assert not world.stored.jobs
 
 
 def test_a_result_that_is_too_large_leaves_the_job_active(world: World) -> None:
@@ -117,7 +117,7 @@ def test_a_result_that_is_too_large_leaves_the_job_active(world: World) -> None:
         world.backend.jobs.ack(job.id, "w", RawJson(f'"{"x" * 1_048_576}"'))
     assert refused.value.details["max_bytes"] == 1_048_576
     assert refused.value.details["size_bytes"] == 1_048_578
-    assert world.store.jobs[job.id].state is JobState.ACTIVE
+    assert world.stored.jobs[job.id].state is JobState.ACTIVE
     reference = '{"$ref": "ojs://results/external", "uri": "s3://b/k"}'
     world.backend.jobs.ack(job.id, "w", RawJson(reference))
     assert world.backend.outcomes.results(job.id).result == reference
@@ -131,9 +131,9 @@ def test_a_job_may_limit_its_result_further(world: World, size: int) -> None:
     with pytest.raises(ResultTooLargeError) as refused:
         world.backend.jobs.ack(job.id, "w", RawJson(f'"{"x" * (size - 2)}"'))
     assert refused.value.details["max_bytes"] == limit
-    assert world.store.jobs[job.id].state is JobState.ACTIVE
+    assert world.stored.jobs[job.id].state is JobState.ACTIVE
     world.backend.jobs.ack(job.id, "w", RawJson(f'"{"x" * (size - 3)}"'))
-    assert world.store.jobs[job.id].state is JobState.COMPLETED
+    assert world.stored.jobs[job.id].state is JobState.COMPLETED
 
 
 def test_the_error_of_a_discarded_job_is_its_outcome(world: World) -> None:

@@ -31,12 +31,12 @@ def push(world: World, **attributes: Any) -> PushResult:
 
 def depth(world: World) -> int:
     """What is counted."""
-    return world.depths.depths["small"].jobs
+    return world.stored.depths["small"].jobs
 
 
 def publish(world: World, before: JobRecord | None, job_id: str) -> None:
     """Let the stream report a job's change."""
-    world.backend.queues.backpressure.follow([(before, world.store.jobs.get(job_id))])
+    world.backend.queues.backpressure.follow([(before, world.stored.jobs.get(job_id))])
 
 
 def test_bp_001_a_full_queue_rejects_and_stores_nothing(world: World) -> None:
@@ -54,14 +54,14 @@ def test_bp_001_a_full_queue_rejects_and_stores_nothing(world: World) -> None:
         2,
         "reject",
     )
-    assert len(world.store.jobs) == 2
+    assert len(world.stored.jobs) == 2
 
 
 def test_a_job_that_ended_leaves_its_place(world: World) -> None:
     """As soon as the stream reports it; a retry keeps it."""
     jobs = [push(world).record for _ in range(2)]
     assert jobs[0] is not None
-    before = world.store.jobs[jobs[0].id]
+    before = world.stored.jobs[jobs[0].id]
     world.backend.jobs.cancel(jobs[0].id)
     publish(world, before, jobs[0].id)
     assert depth(world) == 1
@@ -90,8 +90,8 @@ def test_a_batch_gets_all_its_places_or_none(world: World) -> None:
     batch = [Job("demo.echo", [], queue=queue) for queue in ("also", "small", "small", "small")]
     with pytest.raises(QueueFullError):
         world.backend.jobs.push.all(batch)
-    assert world.store.jobs == {}
-    assert {name: each.jobs for name, each in world.depths.depths.items()} == {
+    assert world.stored.jobs == {}
+    assert {name: each.jobs for name, each in world.stored.depths.items()} == {
         "small": 0,
         "also": 0,
     }
@@ -177,7 +177,7 @@ def test_a_push_that_is_repeated_finds_its_jobs_in_a_queue_that_is_full(
         )
         assert [each.record.id for each in stored if each.record] == [job.id for job in texts]
     assert depth(world) == jobs
-    assert len(world.store.jobs) == jobs
+    assert len(world.stored.jobs) == jobs
     with pytest.raises(QueueFullError):
         push(world)
 
@@ -193,7 +193,7 @@ def test_a_bound_counts_the_jobs_that_are_there(world: World) -> None:
     world.backend.queues.config.change("late", {"max_size": 0})
     world.clock.advance(s=5)
     push(world, queue="late")
-    assert "late" not in world.depths.depths
+    assert "late" not in world.stored.depths
 
 
 def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
@@ -203,20 +203,20 @@ def test_bp_r004_producers_are_warned_above_the_threshold(world: World) -> None:
     assert [fill.is_high for fill in fills if fill] == [False, True, True]
     assert fills[2] is not None
     assert (fills[2].depth, fills[2].bound, fills[2].pressure) == (3, 4, 0.75)
-    report = world.pressures.reports["warned"]
+    report = world.stored.pressures["warned"]
     assert (report.is_warned, report.depth, report.bound) == (True, 2, 4)
-    for job in list(world.store.jobs.values())[:2]:
+    for job in list(world.stored.jobs.values())[:2]:
         world.backend.jobs.cancel(job.id)
         publish(world, job, job.id)
-    assert world.pressures.reports["warned"].is_warned is False
+    assert world.stored.pressures["warned"].is_warned is False
 
 
 def test_a_queue_that_takes_its_last_job_is_full(world: World) -> None:
     """``queue.full`` (ojs-queue-config, 10.1): reported when its last place is taken."""
     push(world)
-    assert "small" not in world.pressures.reports
+    assert "small" not in world.stored.pressures
     push(world)
-    report = world.pressures.reports["small"]
+    report = world.stored.pressures["small"]
     (warning, full) = events_of(None, report, Commit(world.clock.now(), "1"))
     assert (warning.type, full.type) == ("backpressure.warning", "queue.full")
     assert full.data == '{"queue":"small","depth":2,"bound":2}'
@@ -229,11 +229,11 @@ def test_bp_004_rejections_are_published_once_a_second(world: World) -> None:
     for _ in range(5):
         with pytest.raises(QueueFullError):
             push(world)
-    assert world.pressures.reports["small"].rejected == 1
+    assert world.stored.pressures["small"].rejected == 1
     world.clock.advance(s=1)
     with pytest.raises(QueueFullError):
         push(world)
-    assert world.pressures.reports["small"].rejected == 6
+    assert world.stored.pressures["small"].rejected == 6
 
 
 def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -> None:
@@ -248,7 +248,7 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
     world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
     assert world.backend.queues.depth_recount.tick(settings) == {"small": -1}
-    assert world.depths.depths["small"] == Depth(0, world.depths.depths["small"].version)
+    assert world.stored.depths["small"] == Depth(0, world.stored.depths["small"].version)
 
 
 def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None:
@@ -264,7 +264,7 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
     push(world)
     publish(world, job, job.id)
     push(world)
-    live = [each for each in world.store.jobs.values() if not each.state.is_terminal]
+    live = [each for each in world.stored.jobs.values() if not each.state.is_terminal]
     assert (depth(world), len(live)) == (2, 3)
     world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
@@ -275,7 +275,7 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
 
 def recount(world: World) -> dict[str, int]:
     """Let the tick look after the counters."""
-    used = {job.queue for job in world.store.jobs.values()}
+    used = {job.queue for job in world.stored.jobs.values()}
     return world.backend.queues.depth_recount.tick(world.book.all(), lambda: used)
 
 
@@ -285,7 +285,7 @@ def test_a_bound_of_the_default_policy_counts_the_jobs_that_are_there(world: Wor
         push(world, queue="late")
     world.backend.queues.config.change("_default", {"max_size": 3})
     assert recount(world) == {}
-    assert world.depths.depths["late"].jobs == 3
+    assert world.stored.depths["late"].jobs == 3
     world.clock.advance(s=5)
     with pytest.raises(QueueFullError):
         push(world, queue="late")
@@ -298,11 +298,11 @@ def test_a_bound_of_the_default_policy_is_recounted_like_any_other(world: World)
     world.backend.queues.config.change("_default", {"max_size": 3})
     world.clock.advance(s=5)
     push(world, queue="late")
-    assert world.depths.depths["late"].jobs == 1
+    assert world.stored.depths["late"].jobs == 1
     assert recount(world) == {}
     world.clock.advance(s=60)
     assert recount(world) == {"late": -2}
-    assert world.depths.depths["late"].jobs == 3
+    assert world.stored.depths["late"].jobs == 3
 
 
 def test_a_queue_that_gives_up_its_bound_has_that_of_the_default_policy(world: World) -> None:

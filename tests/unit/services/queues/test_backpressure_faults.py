@@ -53,7 +53,7 @@ def test_a_batch_that_gets_no_place_in_one_queue_takes_none(world: World) -> Non
     with pytest.raises(BackendError):
         world.backend.jobs.push.all([Job("a", [], queue=queue) for queue in ("also", "small")])
     assert tried
-    assert world.depths.depths["also"].jobs == 0
+    assert world.stored.depths["also"].jobs == 0
 
 
 def test_a_push_is_answered_though_its_place_cannot_be_given_back(world: World) -> None:

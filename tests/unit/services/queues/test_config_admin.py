@@ -111,7 +111,7 @@ def test_concurrency_and_rate_are_the_limit_of_the_queue(world: World) -> None:
     assert config["concurrency"] == 2
     assert config["rate_limit"] == {"limit": 5, "period": "PT1M"}
     configure(world, concurrency=None, rate_limit=None)
-    assert world.store.queue_limits == {}
+    assert world.store.head("q", 1).limit == ""
 
 
 def test_a_queue_takes_only_the_types_it_allows(world: World) -> None:
@@ -120,7 +120,7 @@ def test_a_queue_takes_only_the_types_it_allows(world: World) -> None:
     with pytest.raises(JobTypeNotAllowedError) as refused:
         push(world)
     assert refused.value.code == "JOB_TYPE_NOT_ALLOWED"
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
     for allowed in ("payment.charge", "demo.ping"):
         assert world.backend.jobs.push(Job(allowed, [], queue="q")).record is not None
 
@@ -233,7 +233,7 @@ def test_a_queue_with_jobs_left_is_not_deleted(world: World) -> None:
     assert answer["state"] == "deleted"
     with pytest.raises(NotFoundError):
         world.backend.queues.config.get("q")
-    assert world.depths.depths == {}
+    assert world.stored.depths == {}
 
 
 @pytest.mark.parametrize("delay", [None, "+PT2H"])
@@ -265,7 +265,8 @@ def test_a_deleted_queue_begins_again_with_its_next_job(world: World) -> None:
     world.clock.advance(s=AGE_S)
     assert push(world).timeout_ms == 1_800_000
     assert world.backend.queues.config.get("q").own == {}
-    assert (world.store.queue_limits, world.store.queue_visibility) == ({}, {})
+    head = world.store.head("q", 1)
+    assert (head.limit, head.visibility_timeout_ms) == ("", None)
 
 
 @pytest.mark.parametrize("strategy", [None, "explode", "move", "discard"])

@@ -75,7 +75,7 @@ def test_the_default_policy_shows_its_limit_and_limits_no_queue(
     config.change(DEFAULT_POLICY, {"concurrency": 2})
     shown = config.change(DEFAULT_POLICY, {"default_timeout": 60})
     assert (shown.config["concurrency"], shown.config["default_timeout"]) == (2, 60)
-    assert world.store.queue_limits == {}
+    assert world.store.head(DEFAULT_POLICY, 1).limit == ""
 
 
 def test_a_queue_with_settings_of_its_own_keeps_them_all(config: QueueConfigAdmin) -> None:

@@ -24,7 +24,7 @@ def purged(world: World, *states: JobState, cursor: str = "", **more: Any) -> Pu
 
 
 def states(world: World) -> list[str]:
-    return sorted(str(job.state) for job in world.store.jobs.values())
+    return sorted(str(job.state) for job in world.stored.jobs.values())
 
 
 @pytest.mark.parametrize("is_dry", [True, False])
@@ -75,9 +75,9 @@ def test_a_purge_takes_the_jobs_that_are_still_as_it_wants_them(
     """A row may be late; a dry run counts them, and changes none."""
     jobs = [pushed(world.backend) for _ in range(3)]
     page = world.store.listed("default", JobList.READY, 10)
-    active, moved, _ = (world.store.jobs[job.id] for job in jobs)
-    world.store.jobs[active.id] = replace(active, state=S.PENDING)
-    world.store.jobs[moved.id] = replace(moved, queue="other")
+    active, moved, _ = (world.stored.jobs[job.id] for job in jobs)
+    world.stored.jobs[active.id] = replace(active, state=S.PENDING)
+    world.stored.jobs[moved.id] = replace(moved, queue="other")
     monkeypatch.setattr(world.store, "listed", lambda *_, **__: page)
     assert purged(world, S.AVAILABLE, is_dry=is_dry) == PurgeReport(cancelled=1)
     kept = ["available"] * 2 if is_dry else ["available", "cancelled"]
@@ -94,8 +94,8 @@ def test_rows_of_jobs_that_are_gone_are_removed(
         world.backend.jobs.cancel(job.id)
         ids.append(job.id)
     page = world.store.listed("default", JobList.CANCELLED, 10, newest_first=False)
-    del world.store.jobs[ids[0]]
-    world.store.jobs[ids[1]] = replace(world.store.jobs[ids[1]], state=S.AVAILABLE)
+    del world.stored.jobs[ids[0]]
+    world.stored.jobs[ids[1]] = replace(world.stored.jobs[ids[1]], state=S.AVAILABLE)
     removed: list[str] = []
 
     def unlist(rows: Sequence[ListedJob]) -> None:

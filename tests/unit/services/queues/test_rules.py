@@ -36,13 +36,13 @@ def test_undeclared_queues_are_made_up_to_a_number(world: World) -> None:
     """One more is refused before anything is stored; declared and known ones go on."""
     for queue in ("a", "b", "c"):
         push(world, queue)
-    jobs = len(world.store.jobs)
+    jobs = len(world.stored.jobs)
     with pytest.raises(NotFoundError) as refused:
         push(world, "d")
     assert refused.value.details == {"queue": "d", "max_undeclared_queues": 3}
     with pytest.raises(NotFoundError):
         world.backend.jobs.push.all([Job("a.b", [], queue="a"), Job("a.b", [], queue="d")])
-    assert len(world.store.jobs) == jobs
+    assert len(world.stored.jobs) == jobs
     for queue in ("a", "default"):
         push(world, queue)
 
@@ -51,7 +51,7 @@ def test_another_process_counts_the_queues_that_there_are(world: World) -> None:
     """It knows nothing of them at first."""
     for queue in ("a", "b", "c"):
         world.registry.note(queue, world.clock.now())
-    other = World(settings=world.settings, registry=world.registry)
+    other = World(settings=world.settings, shared=world.aws)
     push(other, "b")
     with pytest.raises(NotFoundError):
         push(other, "d")
@@ -81,7 +81,7 @@ def test_a_deleted_queue_makes_room(world: World) -> None:
         world.registry.note(queue, world.clock.now())
     with pytest.raises(NotFoundError):
         push(world, "d")
-    [job_id] = [job.id for job in world.store.jobs.values() if job.queue == "a"]
+    [job_id] = [job.id for job in world.stored.jobs.values() if job.queue == "a"]
     world.backend.jobs.cancel(job_id)
     world.backend.queues.config.delete("a", {"strategy": "reject"})
     world.clock.advance(s=61)
@@ -101,7 +101,7 @@ def test_where_the_queues_cannot_be_read_a_job_is_stored(world: World) -> None:
     """The bound is on cost; no job is lost for it."""
     world.faults.faulty = 0
     push(world, "a")
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
 
 
 def test_threads_admit_queues_at_the_same_time(

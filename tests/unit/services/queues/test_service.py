@@ -26,7 +26,7 @@ ERROR = parse_object('{"type": "Broken", "message": "it broke", "retryable": fal
 def world() -> World:
     """A fresh backend with one Lambda trigger."""
     made = World()
-    made.triggers.by_queue["default"] = ["trigger-1"]
+    made.add_trigger("trigger-1")
     return made
 
 
@@ -70,20 +70,20 @@ def test_an_undeclared_queue_is_not_made_by_a_pause() -> None:
 def test_triggers_are_switched_off_and_on(world: World) -> None:
     """So that a paused queue invokes nobody."""
     world.backend.queues.service.pause("default")
-    assert world.triggers.off == {"trigger-1"}
+    assert world.triggers_off() == {"trigger-1"}
     world.backend.queues.service.pause("default")
     world.backend.queues.service.resume("default")
-    assert world.triggers.off == set()
+    assert world.triggers_off() == set()
     assert world.backend.queues.service.get("default").triggers == ()
 
 
 def test_a_trigger_that_was_off_before_stays_off(world: World) -> None:
     """A pause gives back what it took."""
-    world.triggers.by_queue["default"].append("by-hand")
-    world.triggers.off = {"by-hand"}
+    world.add_trigger("by-hand")
+    world.triggers.switch(["by-hand"], is_on=False)
     world.backend.queues.service.pause("default")
     world.backend.queues.service.resume("default")
-    assert world.triggers.off == {"by-hand"}
+    assert world.triggers_off() == {"by-hand"}
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -98,10 +98,10 @@ def test_whatever_fails_in_a_resume_the_workers_are_woken(
     with suppress(OjsError, ProcessDiedError):
         world.backend.queues.service.resume("default")
     world.faults.faulty = None
-    if world.registry.infos["default"].paused_at is not None:
+    if world.stored.queues["default"].paused_at is not None:
         world.backend.queues.service.resume("default")
     world.backend.upkeep.sweep.tick()
-    assert world.triggers.off == set()
+    assert world.triggers_off() == set()
     assert len(world.backend.jobs.fetch(REQUEST)) == 1
 
 
@@ -117,21 +117,21 @@ def test_whatever_fails_in_a_pause_the_triggers_are_off(
         world.backend.queues.service.pause("default")
     world.faults.faulty = None
     world.backend.upkeep.sweep.tick()
-    is_paused = world.registry.infos["default"].paused_at is not None
-    assert world.triggers.off == ({"trigger-1"} if is_paused else set())
+    is_paused = world.stored.queues["default"].paused_at is not None
+    assert world.triggers_off() == ({"trigger-1"} if is_paused else set())
     world.backend.queues.service.resume("default")
     world.backend.upkeep.sweep.tick()
-    assert world.triggers.off == set()
+    assert world.triggers_off() == set()
 
 
 def test_a_trigger_that_is_deployed_during_a_pause_is_switched_off(world: World) -> None:
     """With the next sweep, and on again with the resume."""
     world.backend.queues.service.pause("default")
-    world.triggers.by_queue["default"].append("new")
+    world.add_trigger("new")
     world.backend.upkeep.sweep.tick()
-    assert world.triggers.off == {"trigger-1", "new"}
+    assert world.triggers_off() == {"trigger-1", "new"}
     world.backend.queues.service.resume("default")
-    assert world.triggers.off == set()
+    assert world.triggers_off() == set()
 
 
 def test_a_resume_that_comes_into_a_pause_wins(world: World) -> None:
@@ -146,8 +146,8 @@ def test_a_resume_that_comes_into_a_pause_wins(world: World) -> None:
 
     world.triggers.switch = switch  # type: ignore[method-assign]
     world.backend.queues.service.pause("default")
-    assert world.registry.infos["default"].paused_at is None
-    assert world.triggers.off == set()
+    assert world.stored.queues["default"].paused_at is None
+    assert world.triggers_off() == set()
 
 
 def test_a_long_pause_asks_for_its_triggers_every_ten_minutes(world: World) -> None:
@@ -173,7 +173,7 @@ def test_a_worker_that_is_invoked_all_the_same_sets_its_messages_aside(world: Wo
     """For minutes, and a resume sends others in their place."""
     for _ in range(3):
         pushed(world.backend)
-    world.triggers.by_queue.clear()
+    world.aws.triggers.mappings.clear()
     world.backend.queues.service.pause("default")
     received = world.messages.receive("default", 10, 120)
     claimed = world.backend.jobs.fetch.claim_messages("default", received, "lambda")
@@ -188,7 +188,7 @@ def test_a_worker_that_is_invoked_all_the_same_sets_its_messages_aside(world: Wo
 
 def test_a_resume_sends_no_messages_where_they_are_there(world: World) -> None:
     """And a bounded number where they are not."""
-    world.triggers.by_queue.clear()
+    world.aws.triggers.mappings.clear()
     for _ in range(5):
         pushed(world.backend)
     world.backend.queues.service.pause("default")
@@ -203,18 +203,18 @@ def test_messages_do_not_multiply_with_each_resume(world: World) -> None:
     """Workers set aside what they receive during a pause: a few messages for each job at most."""
     for _ in range(3):
         pushed(world.backend)
-    world.triggers.by_queue.clear()
+    world.aws.triggers.mappings.clear()
     for _ in range(20):
         world.backend.queues.service.pause("default")
         received = world.messages.receive("default", 10, 120)
         world.backend.jobs.fetch.claim_messages("default", received, "lambda")
         world.backend.queues.service.resume("default")
-        assert len(world.messages.queues["default"]) <= MOST_PER_JOB * 3
+        assert len(world.held()) <= MOST_PER_JOB * 3
 
 
 def test_a_resume_wakes_workers_however_many_jobs_are_scheduled(world: World) -> None:
     """Messages of jobs that are due later say nothing of those that are ready."""
-    world.triggers.by_queue.clear()
+    world.aws.triggers.mappings.clear()
     for _ in range(2 * MOST_PER_JOB):
         pushed(world.backend, scheduled_at="+PT10M")
     pushed(world.backend)

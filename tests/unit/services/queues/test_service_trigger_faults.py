@@ -19,7 +19,7 @@ QUEUE = "default"
 def world() -> World:
     """A backend with a queue that has a Lambda trigger."""
     made = World()
-    made.triggers.by_queue[QUEUE] = ["trigger-1"]
+    made.add_trigger("trigger-1", QUEUE)
     return made
 
 
@@ -45,23 +45,23 @@ def test_a_queue_is_paused_though_its_triggers_cannot_be_switched_off(
     tried, restore = refuse(world.triggers, name)
     assert world.backend.queues.service.pause(QUEUE).paused_at is not None
     assert tried
-    assert world.triggers.off == set()
+    assert world.triggers_off() == set()
     restore()
     world.backend.upkeep.sweep.tick()
-    assert world.triggers.off == {"trigger-1"}
+    assert world.triggers_off() == {"trigger-1"}
 
 
 def test_a_trigger_that_cannot_be_noted_is_not_switched_off(world: World) -> None:
     """Nobody would switch it on again."""
     world.backend.queues.service.pause(QUEUE)
-    world.triggers.by_queue[QUEUE].append("new")
+    world.add_trigger("new", QUEUE)
     tried, restore = refuse(world.registry, "note_triggers")
-    world.backend.queues.service.finish(world.registry.infos[QUEUE])
+    world.backend.queues.service.finish(world.stored.queues[QUEUE])
     assert tried
-    assert world.triggers.off == {"trigger-1"}
+    assert world.triggers_off() == {"trigger-1"}
     restore()
-    world.backend.queues.service.finish(world.registry.infos[QUEUE])
-    assert world.triggers.off == {"trigger-1", "new"}
+    world.backend.queues.service.finish(world.stored.queues[QUEUE])
+    assert world.triggers_off() == {"trigger-1", "new"}
 
 
 def test_a_queue_is_resumed_though_its_triggers_stay_noted(world: World) -> None:
@@ -70,15 +70,15 @@ def test_a_queue_is_resumed_though_its_triggers_stay_noted(world: World) -> None
     tried, restore = refuse(world.registry, "forget_triggers")
     world.backend.queues.service.resume(QUEUE)
     assert tried
-    assert world.triggers.off == set()
+    assert world.triggers_off() == set()
     restore()
     world.backend.upkeep.sweep.tick()
-    assert world.registry.infos[QUEUE].triggers == ()
+    assert world.stored.queues[QUEUE].triggers == ()
 
 
 def test_a_resume_sends_a_message_for_each_job_where_the_queue_is_missing(world: World) -> None:
     """As it is after a restore; sending makes it."""
-    world.triggers.by_queue.clear()
+    world.aws.triggers.mappings.clear()
     for _ in range(3):
         world.backend.jobs.push(Job("demo.echo", []))
     world.backend.queues.service.pause(QUEUE)

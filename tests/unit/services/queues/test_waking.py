@@ -40,7 +40,7 @@ def woken(world: World, lists: Lists, backlog: Backlog) -> int:
     world.messages.backlog = count  # type: ignore[method-assign]
     queues = replace(world.backend.queues.service, store=cast("JobStore", lists))
     queues.wake("default")
-    return len(world.messages.queues.get("default", {}))
+    return len(world.held())
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_triggers_of_a_queue_that_was_just_paused_are_looked_at_by_each_sweep(
         now = world.clock.at + minute * 60_000
         world.clock.at = now
         paused = replace(info, paused_at=Instant(now - after_ms))
-        world.triggers.by_queue["default"] = ["trigger"]
-        world.triggers.off.clear()
+        world.add_trigger("trigger")
+        world.triggers_off().clear()
         world.backend.queues.service.finish(paused)
-        found += bool(world.triggers.off)
+        found += bool(world.triggers_off())
     assert (found == LOOK_EVERY_MIN) is looks

@@ -27,7 +27,7 @@ def fail(world: World, message: str, queue: str = "default", **more: Any) -> str
     (before,) = world.backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
     error = parse_object(encode({"type": "Broken", "message": message, **more}))
     world.backend.jobs.fail(record.id, "w", error)
-    after = world.store.jobs[record.id]
+    after = world.stored.jobs[record.id]
     world.backend.failures.record(events_of(before, after, Commit(world.clock.now())))
     world.clock.advance(s=60)
     return record.id

@@ -107,11 +107,11 @@ def test_a_job_that_is_deleted_meanwhile_has_no_cause(world: World) -> None:
     world.clock.advance(s=301)
     beat(world)
     listed = world.store.listed
-    record = world.store.jobs[waits]
+    record = world.stored.jobs[waits]
 
     def delete_then_list(*given: Any, **more: Any) -> Any:
         page = listed(*given, **more)
-        world.store.jobs.pop(record.id, None)
+        world.stored.jobs.pop(record.id, None)
         return page
 
     world.store.listed = delete_then_list  # type: ignore[method-assign]

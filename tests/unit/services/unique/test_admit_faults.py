@@ -48,7 +48,7 @@ def push(world: World, job_id: str, strategy: str, args: list[Any], **more: Any)
 def live(world: World) -> list[str]:
     """Jobs of the key that have not ended, as of now."""
     now = world.clock.now()
-    found = [deadlines.settle(job, now) for job in world.store.jobs.values()]
+    found = [deadlines.settle(job, now) for job in world.stored.jobs.values()]
     return [job.id for job in found if job.unique_key and job.state in DEFAULT_STATES]
 
 
@@ -78,10 +78,10 @@ def test_no_fault_makes_two_jobs_or_none_of_a_key(
         first, second = play(world, strategy, is_scheduled=is_scheduled)
         assert first not in (None, KEPT_OUT)
         assert second is not None
-        expected = {job.id: job.state for job in clean.store.jobs.values()}
-        assert {job.id: job.state for job in world.store.jobs.values()} == expected
-        documents = {job.id: job.document for job in clean.store.jobs.values()}
-        assert {job.id: job.document for job in world.store.jobs.values()} == documents
+        expected = {job.id: job.state for job in clean.stored.jobs.values()}
+        assert {job.id: job.state for job in world.stored.jobs.values()} == expected
+        documents = {job.id: job.document for job in clean.stored.jobs.values()}
+        assert {job.id: job.document for job in world.stored.jobs.values()} == documents
         assert len(live(world)) == 1
         heal(world)
         assert live(world) == []
@@ -130,7 +130,7 @@ def test_at_most_one_job_of_a_key_is_live_at_any_time(script: list[tuple[Any, ..
 
 def step(world: World, number: int, what: str, how: list[Any]) -> None:
     """One thing that happens."""
-    held = [job for job in world.store.jobs.values() if job.state is JobState.ACTIVE]
+    held = [job for job in world.stored.jobs.values() if job.state is JobState.ACTIVE]
     match what:
         case "push":
             strategy, scheduled, expires = how

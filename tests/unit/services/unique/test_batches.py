@@ -48,7 +48,7 @@ def batch_of(strategy: str, start: int = 1000, *, first_key: int = 1000) -> list
 def world_of() -> World:
     """A world with parts of thirty jobs."""
     world = World()
-    world.batches.part_jobs = 30
+    world.part_batches(30)
     return world
 
 
@@ -68,14 +68,14 @@ def outcome(call: Callable[[], Any]) -> Any:
 def settled(world: World) -> dict[str, JobState]:
     """The states of all jobs."""
     now = world.clock.now()
-    return {job.id: deadlines.settle(job, now).state for job in world.store.jobs.values()}
+    return {job.id: deadlines.settle(job, now).state for job in world.stored.jobs.values()}
 
 
 def live(world: World, key: int) -> list[str]:
     """The jobs of a key that keep others out."""
     states = settled(world)
     found = []
-    for job in world.store.jobs.values():
+    for job in world.stored.jobs.values():
         assert isinstance(job.document, str)
         if f'"key":{key},' in job.document and states[job.id] in DEFAULT_STATES:
             found.append(job.id)
@@ -97,7 +97,7 @@ def test_unique_jobs_beyond_a_transaction_are_stored() -> None:
     for at in range(1000, 1000 + MANY):
         with pytest.raises(DuplicateError):
             world.backend.jobs.push(unique(at + 500, "reject", key=at))
-    assert len(world.store.jobs) == MANY
+    assert len(world.stored.jobs) == MANY
 
 
 def test_a_rejected_job_keeps_all_of_the_batch_out_and_locks_nothing() -> None:
@@ -109,7 +109,7 @@ def test_a_rejected_job_keeps_all_of_the_batch_out_and_locks_nothing() -> None:
     refused = push_all(world, jobs)
     assert isinstance(refused, DuplicateError)
     assert (refused.details["index"], refused.details["existing_job_id"]) == (30, name(7))
-    assert list(world.store.jobs) == [name(7)]
+    assert list(world.stored.jobs) == [name(7)]
     for at in (1000, 1000 + MANY - 1):
         assert world.backend.jobs.push(unique(at + 500, "reject", key=at)).is_new
 
@@ -147,7 +147,7 @@ def test_two_jobs_of_a_batch_with_one_key() -> None:
     pushed = push_all(world, jobs)
     assert pushed[40].is_duplicate
     assert pushed[40].record.id == name(1001)
-    assert len(world.store.jobs) == MANY - 1
+    assert len(world.stored.jobs) == MANY - 1
     again = push_all(world, jobs)
     assert not any(one.is_new for one in again)
     assert again[40].record.id == name(1001)
@@ -175,7 +175,7 @@ def test_what_a_job_of_the_batch_does_to_the_holder_of_its_key(
         for flag in ("is_new", "is_duplicate", "is_update"):
             assert getattr(single[0], flag) == getattr(many[0], flag), flag
     for job_id in (name(7), name(1000)):
-        one, other = small.store.jobs.get(job_id), large.store.jobs.get(job_id)
+        one, other = small.stored.jobs.get(job_id), large.stored.jobs.get(job_id)
         assert (one and one.state) == (other and other.state)
         assert (one and one.document) == (other and other.document)
     assert live(small, 7) == live(large, 7)
@@ -210,14 +210,14 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
         answer = push_all(world, jobs)
         world.faults.faulty = None
         recover(world)
-        counted = sum(job.id in world.store.jobs for job in jobs)
+        counted = sum(job.id in world.stored.jobs for job in jobs)
         assert counted in {0, sum(job.id in clean_states for job in jobs)}, calls[faulty]
         if isinstance(answer, (BackendError, ProcessDiedError)):
             push_all(world, jobs)
         recover(world)
         assert settled(world) == clean_states, calls[faulty]
-        documents = {job.id: job.document for job in clean.store.jobs.values()}
-        assert {job.id: job.document for job in world.store.jobs.values()} == documents
+        documents = {job.id: job.document for job in clean.stored.jobs.values()}
+        assert {job.id: job.document for job in world.stored.jobs.values()} == documents
         assert len(live(world, 7)) == 1
 
 
@@ -245,7 +245,7 @@ def test_whoever_wants_a_key_meanwhile_gets_it_or_the_batch_does(strategy: str) 
         answer = push_all(world, jobs)
         world.faults.afterwards = lambda _: None
         recover(world)
-        stored = [job.id for job in jobs if job.id in world.store.jobs]
+        stored = [job.id for job in jobs if job.id in world.stored.jobs]
         assert len(stored) in {0, MANY}
         assert len(live(world, 1030)) == 1, calls[at]
         if isinstance(answer, list):
@@ -323,7 +323,7 @@ def test_a_replacement_begins_again_when_another_one_was_first(
         assert store(world, jobs) == [job.id for job in jobs], calls[at]
         assert not caplog.records  # nothing is left to the sweep
         assert live(world, 7) == [name(1000)], calls[at]
-        assert sum(job.id in world.store.jobs for job in jobs) == MANY
+        assert sum(job.id in world.stored.jobs for job in jobs) == MANY
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

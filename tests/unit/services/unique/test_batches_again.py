@@ -100,8 +100,8 @@ def test_a_batch_sent_twice_leaves_a_job_that_was_moved_elsewhere() -> None:
     first, *others = batch_of("replace", first_key=7)
     first = amended(first, keys=keys)
     world.backend.jobs.push(amended(unique(6, "reject", key=7), keys=keys))
-    before = world.store.jobs[name(6)]
-    world.store.jobs[name(6)] = replace(before, queue="elsewhere", version=before.version + 1)
+    before = world.stored.jobs[name(6)]
+    world.stored.jobs[name(6)] = replace(before, queue="elsewhere", version=before.version + 1)
     world.faults.calls.clear()
     world.faults.faulty, world.faults.fault = 5, Fault.FAILS_AFTER
     assert isinstance(push_all(world, [first, *others]), BackendError)
@@ -133,7 +133,7 @@ def test_a_key_whose_job_was_ignored_in_the_end_stays_taken(strategy: str) -> No
     world.unique.reserve = meanwhile  # type: ignore[method-assign]
     lets = batch_push.store_all(wanted, same)
     assert (lets[0].record.id, lets[0].is_duplicate) == (name(6), True)
-    assert name(1000) not in world.store.jobs
+    assert name(1000) not in world.stored.jobs
     again = batch_push.store_all(wanted, same)
     assert (again[0].record.id, again[0].is_duplicate) == (name(6), True)
     outcome(lambda: world.backend.jobs.push(unique(9, strategy, key=7)))

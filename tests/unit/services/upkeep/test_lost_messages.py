@@ -87,13 +87,13 @@ def test_a_queue_that_lost_all_its_messages_gets_them_again(part: int) -> None:
 
         def lose(number: int, world: World = world, lost_after: int = lost_after) -> None:
             if number == lost_after:
-                world.messages.queues.clear()
+                world.lose_messages()
 
         world.faults.afterwards = lose
         play(world)
         world.faults.afterwards = lambda _: None
         heal(world, 50)
-        states = {job.state for job in world.store.jobs.values()}
+        states = {job.state for job in world.stored.jobs.values()}
         where = f"lost after call {lost_after} ({world.faults.calls[lost_after]})"
         assert states == {JobState.COMPLETED, JobState.CANCELLED}, where
 
@@ -104,9 +104,9 @@ def test_a_lost_message_delays_a_ready_job_by_minutes() -> None:
     world.backend.upkeep.sweep.tick()  # the queue was idle
     world.clock.advance(s=1)
     job_id = push(world)
-    world.messages.queues.clear()
+    world.lose_messages()
     pushed = world.clock.at
-    while world.store.jobs[job_id].state is not JobState.COMPLETED:
+    while world.stored.jobs[job_id].state is not JobState.COMPLETED:
         heal(world, 1)
         assert world.clock.at - pushed < 8 * 60_000
 
@@ -118,7 +118,7 @@ def test_a_job_of_a_killed_lambda_worker_does_not_wait_for_its_message() -> None
     received = world.messages.receive("default", 10, 6 * 900)
     world.backend.jobs.fetch.claim_messages("default", received, "killed", 65_000)
     began = world.clock.at
-    while world.store.jobs[job_id].state is not JobState.COMPLETED:
+    while world.stored.jobs[job_id].state is not JobState.COMPLETED:
         heal(world, 1)
     assert world.clock.at - began <= (65 + 3 * 60) * 1000
     assert world.messages.backlog("default").hidden == 1

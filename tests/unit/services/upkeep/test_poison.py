@@ -10,15 +10,13 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Head
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.fetch.unused_messages import FAILED_AGAIN_S
 from ojs_aws.transport.events.tick import build_tick
 from tests.job_steps import fetched_ids
-from tests.model import MemoryStore
 from tests.simulation.world import World
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
@@ -26,58 +24,47 @@ PROBLEMS = [BackendError("UpdateItem failed: ValidationException."), ValueError(
 
 
 @dataclass
-class PoisonedStore(MemoryStore):
-    """Jobs, some of which cannot be written, and queues that cannot be read."""
+class Poison:
+    """Lets a store fail: some jobs cannot be written, and some queues cannot be read."""
 
-    problem: Exception = field(default_factory=lambda: PROBLEMS[0])
+    problem: Exception
     poisoned: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)
 
-    def _check(self, job_id: str) -> None:
-        if job_id in self.poisoned:
-            raise self.problem
-
-    def claim(
-        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
-    ) -> JobRecord:
-        self._check(job_id)
-        return super().claim(queue, job_id, reservation, now, place)
-
-    def save(self, before: JobRecord, after: JobRecord) -> JobRecord:
-        self._check(before.id)
-        return super().save(before, after)
-
-    def delete(self, job: JobRecord) -> None:
-        self._check(job.id)
-        super().delete(job)
-
-    def load_many(self, job_ids: Any) -> dict[str, JobRecord]:
+    def into(self, store: Any) -> None:
+        """Let the methods of a store fail."""
+        named: dict[str, Callable[..., list[str]]] = {
+            "claim": lambda _, job_id, *__: [job_id],
+            "save": lambda before, _: [before.id],
+            "delete": lambda job: [job.id],
+        }
         if not isinstance(self.problem, BackendError):
-            for job_id in job_ids:
-                self._check(job_id)
-        return super().load_many(job_ids)
+            named |= {"load_many": lambda ids: [*ids], "load": lambda job_id: [job_id]}
+        for name, ids_of in named.items():
+            setattr(store, name, self._checked(getattr(store, name), ids_of, self.poisoned))
+        store.head = self._checked(store.head, lambda queue, _: [queue], self.broken)
 
-    def load(self, job_id: str) -> JobRecord | None:
-        if not isinstance(self.problem, BackendError):
-            self._check(job_id)
-        return super().load(job_id)
+    def _checked(self, call: Any, names_of: Callable[..., list[str]], bad: set[str]) -> Any:
+        def checked(*arguments: Any) -> Any:
+            if not bad.isdisjoint(names_of(*arguments)):
+                raise self.problem
+            return call(*arguments)
 
-    def head(self, queue: str, limit: int) -> Head:
-        if queue in self.broken:
-            raise self.problem
-        return super().head(queue, limit)
+        return checked
 
 
 @pytest.fixture(params=PROBLEMS, ids=["an error of ours", "any other"])
-def store(request: pytest.FixtureRequest) -> PoisonedStore:
-    """A store that fails in either way."""
-    return PoisonedStore(problem=request.param)
+def store(request: pytest.FixtureRequest) -> Poison:
+    """What fails, in either way."""
+    return Poison(problem=request.param)
 
 
 @pytest.fixture
-def world(store: PoisonedStore) -> World:
-    """A backend over it."""
-    return World(store=store)
+def world(store: Poison) -> World:
+    """A backend over a store that fails."""
+    world = World()
+    store.into(world.store)
+    return world
 
 
 def push(world: World, queue: str = "default", **attributes: Any) -> str:
@@ -90,7 +77,7 @@ def push(world: World, queue: str = "default", **attributes: Any) -> str:
 
 # ------------------------------------------------------------------------------------------- FETCH
 def test_a_job_whose_claim_fails_does_not_stop_its_queue(
-    world: World, store: PoisonedStore, caplog: pytest.LogCaptureFixture
+    world: World, store: Poison, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The next in line is given instead, and the log names the job."""
     poison, *others = (push(world) for _ in range(3))
@@ -101,18 +88,14 @@ def test_a_job_whose_claim_fails_does_not_stop_its_queue(
     assert any(poison in record.getMessage() for record in caplog.records)
 
 
-def test_many_jobs_whose_claims_fail_do_not_use_up_the_tries(
-    world: World, store: PoisonedStore
-) -> None:
+def test_many_jobs_whose_claims_fail_do_not_use_up_the_tries(world: World, store: Poison) -> None:
     """As many as a request sees of the queue."""
     store.poisoned = {push(world) for _ in range(20)}
     job_id = push(world)
     assert fetched_ids(world.backend) == [job_id]
 
 
-def test_a_due_job_whose_write_fails_does_not_stop_its_queue(
-    world: World, store: PoisonedStore
-) -> None:
+def test_a_due_job_whose_write_fails_does_not_stop_its_queue(world: World, store: Poison) -> None:
     """Its backoff is over, and nobody can write that down."""
     poison, other = (push(world, scheduled_at="+PT5S") for _ in range(2))
     store.poisoned.add(poison)
@@ -121,7 +104,7 @@ def test_a_due_job_whose_write_fails_does_not_stop_its_queue(
 
 
 def test_a_queue_that_cannot_be_read_does_not_stop_the_next_one(
-    world: World, store: PoisonedStore
+    world: World, store: Poison
 ) -> None:
     """Nor are jobs lost that the queue before it gave."""
     store.broken.add("default")
@@ -129,9 +112,7 @@ def test_a_queue_that_cannot_be_read_does_not_stop_the_next_one(
     assert fetched_ids(world.backend, "a", "default", "b", count=3) == [first, second]
 
 
-def test_an_error_is_raised_where_nothing_can_be_fetched(
-    world: World, store: PoisonedStore
-) -> None:
+def test_an_error_is_raised_where_nothing_can_be_fetched(world: World, store: Poison) -> None:
     """An empty answer would hide an outage."""
     store.poisoned.add(push(world))
     with pytest.raises(type(store.problem)):
@@ -142,26 +123,26 @@ def test_an_error_is_raised_where_nothing_can_be_fetched(
 
 
 def test_a_fetch_ends_where_each_failing_call_takes_long(
-    world: World, store: PoisonedStore, monkeypatch: pytest.MonkeyPatch
+    world: World, store: Poison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls that time out would not end before the gateway's limit."""
     for _ in range(5):
         store.poisoned.add(push(world))
     claims: list[str] = []
 
-    def slow(self: PoisonedStore, job_id: str) -> None:
+    def slow(self: Poison, job_id: str) -> None:
         claims.append(job_id)
         world.clock.advance(s=15)
         raise self.problem
 
-    monkeypatch.setattr(PoisonedStore, "_check", slow)
+    monkeypatch.setattr(Poison, "_check", slow)
     with pytest.raises(type(store.problem)):
         fetched_ids(world.backend, "default", "other")
     assert len(claims) == 1
 
 
 def test_the_message_of_a_job_whose_claim_fails_comes_back_later(
-    world: World, store: PoisonedStore
+    world: World, store: Poison
 ) -> None:
     """Not at once: each time it invokes a Lambda worker."""
     poison, other = push(world), push(world)
@@ -178,25 +159,21 @@ def test_the_message_of_a_job_whose_claim_fails_comes_back_later(
 
 
 # -------------------------------------------------------------------------------------------- sweep
-def test_a_job_whose_write_fails_does_not_stop_the_sweep(
-    world: World, store: PoisonedStore
-) -> None:
+def test_a_job_whose_write_fails_does_not_stop_the_sweep(world: World, store: Poison) -> None:
     """Those behind it are settled, and covered; it is counted."""
     poison, other = (push(world, scheduled_at="+PT5S") for _ in range(2))
     ready = push(world)
     store.poisoned.add(poison)
-    world.messages.queues.clear()
+    world.lose_messages()
     world.clock.advance(s=90)
     report = world.backend.upkeep.sweep.tick()
     assert (report.settled, report.failed, report.jobs_failed) == (1, 0, 1)
-    assert store.jobs[other].state is JobState.AVAILABLE
-    named = {each.message.job_id for each in world.messages.queues["default"].values()}
+    assert world.stored.jobs[other].state is JobState.AVAILABLE
+    named = {each.message.job_id for each in world.held()}
     assert named >= {other, ready}
 
 
-def test_a_queue_that_cannot_be_swept_does_not_stop_the_others(
-    world: World, store: PoisonedStore
-) -> None:
+def test_a_queue_that_cannot_be_swept_does_not_stop_the_others(world: World, store: Poison) -> None:
     """Whatever the error is."""
     store.broken.add("default")
     push(world)
@@ -204,7 +181,7 @@ def test_a_queue_that_cannot_be_swept_does_not_stop_the_others(
     world.clock.advance(s=90)
     report = world.backend.upkeep.sweep.tick()
     assert (report.queues, report.failed, report.settled) == (2, 1, 1)
-    assert store.jobs[other].state is JobState.AVAILABLE
+    assert world.stored.jobs[other].state is JobState.AVAILABLE
 
 
 def test_triggers_that_cannot_be_switched_do_not_stop_the_sweep(world: World) -> None:
@@ -220,7 +197,7 @@ def test_triggers_that_cannot_be_switched_do_not_stop_the_sweep(world: World) ->
     object.__setattr__(sweep, "finish", fail)
     world.clock.advance(s=90)
     assert sweep.tick().settled == 1
-    assert world.store.jobs[due].state is JobState.AVAILABLE
+    assert world.stored.jobs[due].state is JobState.AVAILABLE
 
 
 # --------------------------------------------------------------------------------------------- tick
@@ -231,7 +208,7 @@ def broken(*_: object, **__: object) -> Any:
 
 PARTS: dict[str, Callable[[World, pytest.MonkeyPatch], None]] = {
     "cron": lambda world, patch: patch.setattr(type(world.backend.cron.scheduler), "tick", broken),
-    "batches": lambda world, patch: patch.setattr(type(world.batches), "open", broken),
+    "batches": lambda world, patch: patch.setattr(world.batches, "open", broken),
     "dead letters": lambda world, patch: patch.setattr(
         type(world.backend.dead_letters.upkeep), "tick", broken
     ),
@@ -250,7 +227,7 @@ def test_no_part_of_the_tick_stops_the_others(part: str, monkeypatch: pytest.Mon
     PARTS[part](world, monkeypatch)
     tick = build_tick(world.backend)
     assert tick({}, None)["settled"] == 1
-    assert world.store.jobs[due].state is JobState.AVAILABLE
+    assert world.stored.jobs[due].state is JobState.AVAILABLE
 
 
 def test_a_cron_job_that_fails_unexpectedly_does_not_stop_the_others(
@@ -272,8 +249,9 @@ def test_a_cron_job_that_fails_unexpectedly_does_not_stop_the_others(
 
 def test_a_dead_letter_that_cannot_be_removed_does_not_stop_pruning() -> None:
     """Nor the dead letters of other queues."""
-    store = PoisonedStore(problem=ValueError("unreadable"))
-    world = World(store=store)
+    store = Poison(problem=ValueError("unreadable"))
+    world = World()
+    store.into(world.store)
     upkeep = world.backend.dead_letters.upkeep
     upkeep.max_count = 0
     dead = []
@@ -285,4 +263,4 @@ def test_a_dead_letter_that_cannot_be_removed_does_not_stop_pruning() -> None:
     store.poisoned.add(dead[0])
     world.clock.advance(s=600)
     assert upkeep.tick().pruned == 2
-    assert set(store.jobs) == {dead[0]}
+    assert set(world.stored.jobs) == {dead[0]}

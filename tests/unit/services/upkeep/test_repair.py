@@ -30,7 +30,7 @@ def push(world: World, **more: object) -> str:
 
 def restored(world: World) -> None:
     """A restore: what is in the table stays, and all queues are empty."""
-    world.messages.queues.clear()
+    world.lose_messages()
 
 
 def repaired(world: World, *, is_dry: bool = False) -> RepairReport:
@@ -91,7 +91,7 @@ def test_every_job_runs_when_it_is_due_although_all_messages_are_gone() -> None:
             world.backend.upkeep.sweep.tick()
         done = work(world) + work(world, "email")
         assert done == 2 * expected, f"after {minutes} minutes"
-    assert {job.state for job in world.store.jobs.values()} == {JobState.COMPLETED}
+    assert {job.state for job in world.stored.jobs.values()} == {JobState.COMPLETED}
 
 
 def test_a_dry_run_counts_and_sends_nothing() -> None:
@@ -115,7 +115,7 @@ def test_repairing_twice_runs_no_job_twice() -> None:
     assert work(world) == 3
     world.clock.advance(s=3600)
     assert work(world) == 0
-    assert not any(world.messages.queues.values())
+    assert world.held() == []
 
 
 def test_many_jobs_are_repaired_in_requests_of_bounded_size() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
-from ojs_aws.ports import QueueInfo
+from ojs_aws.ports import ListedJob, Page, QueueInfo
 from ojs_aws.services.upkeep import sweep_queue as sweeping
 from ojs_aws.services.upkeep.sweep import IDLE_LOOK_MS
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS, REACH_MS
@@ -41,7 +42,7 @@ def tick_for(world: World, minutes: int) -> Counter[str]:
 
 def sent(world: World, queue: str = "default") -> Counter[str]:
     """How many messages name each job."""
-    held = world.messages.queues.get(queue, {}).values()
+    held = world.held(queue)
     return Counter(each.message.job_id for each in held)
 
 
@@ -79,9 +80,17 @@ def test_ticks_read_nothing_of_what_waits_for_next_week(world: World) -> None:
     tick_for(world, 2)
     before = tick_and_count(world)
     push(world, 1_000, scheduled_at="+P7D")
-    world.store.rows_read = 0
+    read: list[ListedJob] = []
+    due = world.store.due
+
+    def noted(*arguments: Any, **named: Any) -> Page:
+        page = due(*arguments, **named)
+        read.extend(page.jobs)
+        return page
+
+    world.store.due = noted  # type: ignore[method-assign]
     assert tick_and_count(world) == before
-    assert world.store.rows_read == 0
+    assert read == []
 
 
 def tick_and_count(world: World) -> int:
@@ -128,11 +137,11 @@ def test_the_cursor_waits_for_the_index(world: World) -> None:
     push(world, scheduled_at="+PT1H")  # so that the cursor moves
     world.clock.advance(s=HOUR_S - MAX_DELAY_S)
     (late,) = push(world, scheduled_at=f"+PT{MAX_DELAY_S + 1}S")
-    world.store.lagging[late] = None
+    world.index_shows(late, None)
     world.clock.advance(s=2)
     world.backend.upkeep.sweep.tick()
     world.clock.advance(s=50)
-    world.store.lagging.clear()
+    world.index_catches_up()
     tick_for(world, 5)
     assert sent(world)[late] == 1
 
@@ -147,7 +156,7 @@ def test_after_an_outage_the_oldest_go_first_and_not_all_at_once(
     first = world.backend.upkeep.sweep.tick()
     assert first.armed == 500
     assert first.lag_ms == 2 * HOUR_S * 1000
-    held = sorted(world.messages.queues["default"].values(), key=lambda each: each.visible_at)
+    held = sorted(world.held(), key=lambda each: each.visible_at)
     assert {each.message.job_id for each in held} == set(ids[:500])
     at_once = [each for each in held if each.visible_at <= world.clock.at]
     assert len(at_once) == sweeping.OVERDUE_PER_S
@@ -238,7 +247,7 @@ def test_unfetched_overdue_jobs_are_settled_longest_overdue_first(
     ids = [push(world, scheduled_at=f"+PT{number + 1}S")[0] for number in range(300)]
     world.clock.advance(s=400)
     assert world.backend.upkeep.sweep.tick().settled == 200
-    states = [world.store.jobs[job_id].state for job_id in ids]
+    states = [world.stored.jobs[job_id].state for job_id in ids]
     assert states == [JobState.AVAILABLE] * 200 + [JobState.SCHEDULED] * 100
     assert "load" not in world.faults.calls
     assert world.backend.upkeep.sweep.tick().settled == 100
@@ -249,7 +258,7 @@ def test_another_job_s_delayed_message_does_not_hide_a_lost_one(
 ) -> None:
     """Only visible messages can wake somebody for the ready one."""
     (ready,) = push(world)
-    world.messages.queues.clear()
+    world.lose_messages()
     push(world, scheduled_at="+PT14M")
     world.clock.advance(s=61)
     assert world.backend.upkeep.sweep.tick().covered == 1
@@ -261,8 +270,8 @@ def test_another_job_s_delayed_message_does_not_hide_a_lost_one(
 def test_a_paused_queue_gets_no_messages_again(world: World) -> None:
     """Nobody may claim its jobs."""
     push(world)
-    world.messages.queues.clear()
-    world.store.paused.add("default")
+    world.lose_messages()
+    world.registry.pause("default", (), world.clock.now())
     assert tick_for(world, 5)["covered"] == 0
 
 
@@ -331,7 +340,7 @@ def test_a_lost_message_is_sent_again_although_others_wait_for_the_limit(world: 
     """Delayed messages of jobs that are due later stand for these, and for no ready one."""
     limit = {"key": "k", "rate": {"limit": 100, "period": "PT1S"}}
     push(world, rate_limit=limit)
-    world.messages.queues.clear()
+    world.lose_messages()
     push(world, 3, rate_limit=limit, scheduled_at="+PT14M")
     world.clock.advance(s=61)
     assert world.backend.upkeep.sweep.tick().covered == 1

@@ -7,11 +7,10 @@ from functools import partial
 
 import pytest
 
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.ports import JobList, WorkerReport
 from tests.job_steps import fetched, pushed
-from tests.model.rows import list_of
 from tests.simulation.world import World
 from tests.unit.services.test_overtaken_requests import before
 
@@ -112,7 +111,7 @@ def test_early_rows_hide_what_is_due_for_one_fetch_only(world: World) -> None:
     held(world, 30)
     due = pushed(world.backend, scheduled_at="+PT31S")
     world.clock.advance(s=32)
-    world.messages.queues["default"].clear()
+    world.lose_messages()
     assert fetched(world.backend, worker_id="w2") == []
     assert [job.id for job in fetched(world.backend, worker_id="w2")] == [due.id]
 
@@ -134,27 +133,16 @@ def test_a_row_after_the_due_time_would_let_lower_priority_go_first(
 
     Promise 4: the fetches do not overlap, the index is up to date, and no message is lost.
     """
-    world.messages.newest_first = True
+    world.receive_newest_first()
     urgent = pushed(world.backend, priority=10)
     fetched(world.backend, worker_id="w1", heartbeat_interval_ms=15_000)
     usual = [pushed(world.backend).id for _ in range(3)]
     if is_late:
-
-        def late(job: JobRecord) -> tuple[JobList, str]:
-            reservation = job.reservation
-            if reservation is None:
-                return list_of(job)
-            alive_until = Instant(reservation.due_at + 30_000)
-            return list_of(
-                replace(
-                    job,
-                    reservation=replace(
-                        reservation, expires_at=alive_until, alive_until=alive_until
-                    ),
-                )
-            )
-
-        monkeypatch.setattr("tests.model.job_lists.list_of", late)
+        job = world.stored.jobs[urgent.id]
+        assert job.reservation is not None
+        alive_until = Instant(job.reservation.due_at + 30_000)
+        later = replace(job.reservation, expires_at=alive_until, alive_until=alive_until)
+        world.index_shows(job.id, replace(job, reservation=later))
     world.clock.advance(s=45)
     [first] = fetched(world.backend, worker_id="w2")
     assert (first.id == urgent.id) is not is_late

@@ -84,7 +84,7 @@ def test_a_job_outside_the_callers_bounds_is_lost_to_it(
 def test_only_a_message_that_there_is_is_hidden_for_longer(world: World, has_message: bool) -> None:
     pushed(world.backend)
     if not has_message:
-        world.messages.queues["default"].clear()
+        world.lose_messages()
     (job,) = fetched(world.backend)
     world.clock.advance(s=5)
     assert ("hide" in calls_of(world, "w", [job.id])) is has_message

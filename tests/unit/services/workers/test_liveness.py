@@ -160,7 +160,7 @@ def test_the_dead_workers_message_comes_back_once_and_serves_the_job(world: Worl
     world.clock.advance(s=15)
     fetched(world.backend, worker_id="w2")
     world.backend.jobs.ack(job.id, "w2", None)
-    assert world.messages.queues["default"] == {}
+    assert world.held() == []
 
 
 def test_the_last_attempt_of_a_dead_worker_discards_the_job(world: World) -> None:
@@ -182,7 +182,7 @@ def test_a_promise_that_no_worker_keeps_is_refused(world: World, interval: int) 
         fetched(world.backend, worker_id="w1", heartbeat_interval_ms=interval)
     with pytest.raises(InvalidRequestError, match="heartbeat_interval_ms"):
         world.backend.workers.heartbeat("w1", [], None, WorkerReport(interval_ms=interval))
-    assert (world.workers.workers, state(world, job)) == ({}, JobState.AVAILABLE)
+    assert ([*world.stored.workers], state(world, job)) == ([], JobState.AVAILABLE)
 
 
 # ------------------------------------------------------------------------- length of a reservation

@@ -12,7 +12,6 @@ from ojs_aws.domain.progress import ProgressReport
 from ojs_aws.ports import WorkerReport
 from ojs_aws.services.backend import Backend
 from tests.job_steps import fetched, pushed
-from tests.model.jobs import MemoryStore
 from tests.simulation.world import World
 
 LENGTHS = [(300, None, 300), (None, 120_000, 120), (None, None, 1800), (10, 60_000, 10)]
@@ -175,16 +174,15 @@ def test_no_heartbeat_without_a_pace_ends_a_reservation_earlier(
     """Whatever they ask for, in whatever order; each worker beats with its name at most once."""
     world = World()
     job = held(world, *length[:2])
-    store: MemoryStore = world.store
     is_named = False
     for wait_ms, asked_ms, worker_id in beats:
-        before = store.jobs[job.id].reservation
+        before = world.stored.jobs[job.id].reservation
         assert before is not None
         world.clock.advance(ms=min(wait_ms, before.due_at - world.clock.now() - 1))
         name = None if is_named else worker_id
         is_named |= name is not None
         assert world.backend.workers.heartbeat(name, [job.id], asked_ms).extended == (job.id,)
-        after = store.jobs[job.id].reservation
+        after = world.stored.jobs[job.id].reservation
         assert after is not None
         assert after.due_at >= before.due_at
         assert after.due_at >= world.clock.now() + (asked_ms or length[2] * 1000)

@@ -62,7 +62,7 @@ class Stream:
 
     def news(self) -> list[Record]:
         """The changes since the last look."""
-        now: dict[str, object] = {**self.world.store.jobs, **self.world.workflows.kept}
+        now: dict[str, object] = {**self.world.stored.jobs, **self.world.stored.workflows}
         found: list[Record] = []
         for key, after in now.items():
             before = self.seen.get(key)
@@ -208,9 +208,9 @@ def test_a_plan_that_is_remembered_is_not_that_of_a_later_workflow(world: World)
     first = create(world, {**body, "steps": [job("a"), job("b")]}).view.workflow
     advance = world.backend.workflows.advance
     assert len(advance.plan(first).envelopes) == 2
-    world.workflows.kept.clear()
-    world.workflows.plans.clear()
-    world.store.jobs.clear()
+    world.stored.workflows.clear()
+    world.workflows.forget(first.id)
+    world.stored.jobs.clear()
     world.clock.advance(s=1)
     second = create(world, {**body, "steps": [job("c"), job("d"), job("e")]}).view.workflow
     assert len(advance.plan(second).envelopes) == 3
@@ -283,7 +283,7 @@ def test_an_active_job_of_a_cancelled_workflow_does_not_begin_again(
     world.backend.workflows.service.cancel(made.view.workflow.id)
     end(world, active, fails=True)
     stream.flow()
-    assert world.store.jobs[active.id].state is JobState.CANCELLED
+    assert world.stored.jobs[active.id].state is JobState.CANCELLED
 
 
 def test_a_returned_job_of_a_cancelled_workflow_does_not_begin_again(
@@ -294,7 +294,7 @@ def test_a_returned_job_of_a_cancelled_workflow_does_not_begin_again(
     world.backend.workflows.service.cancel(made.view.workflow.id)
     world.backend.jobs.fail.requeue(active.id, "w", None)
     stream.flow()
-    assert world.store.jobs[active.id].state is JobState.CANCELLED
+    assert world.stored.jobs[active.id].state is JobState.CANCELLED
 
 
 def test_many_jobs_are_cancelled_in_portions(
@@ -304,8 +304,8 @@ def test_many_jobs_are_cancelled_in_portions(
     made = create(world, {"type": "group", "jobs": [job()] * 350})
     world.backend.workflows.service.cancel(made.view.workflow.id)
     stream.flow()
-    assert {each.state for each in world.store.jobs.values()} == {JobState.CANCELLED}
-    assert world.workflows.kept[made.view.workflow.id].cancelled_count == 350
+    assert {each.state for each in world.stored.jobs.values()} == {JobState.CANCELLED}
+    assert world.stored.workflows[made.view.workflow.id].cancelled_count == 350
 
 
 # ------------------------------------------------------------------------------- creating
@@ -317,8 +317,8 @@ def test_a_job_that_push_would_refuse_refuses_the_whole_workflow(world: World) -
         create(world, {"type": "chain", "steps": steps})
     errors: Any = caught.value.details["validation_errors"]
     assert [each["path"] for each in errors] == ["$.steps[1].type", "$.steps[2].jobs[0].args"]
-    assert world.store.jobs == {}
-    assert world.workflows.kept == {}
+    assert world.stored.jobs == {}
+    assert world.stored.workflows == {}
 
 
 def test_a_job_of_a_workflow_cannot_be_unique(world: World) -> None:
@@ -331,7 +331,7 @@ def test_the_same_request_again_finds_what_it_made(world: World) -> None:
     body = {"type": "group", "id": "nightly-7", "jobs": [job()]}
     first, again = create(world, body), create(world, body)
     assert (first.is_new, again.is_new) == (True, False)
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
     with pytest.raises(DuplicateError):
         create(world, body | {"name": "other"})
     with pytest.raises(InvalidWorkflowError, match=r"\$.id"):
@@ -374,7 +374,7 @@ def test_a_middleware_that_drops_a_job_refuses_the_workflow(world: World) -> Non
     with pytest.raises(EnqueueRejectedError) as caught:
         create(world, {"type": "chain", "steps": [job("a"), job("b")]})
     assert caught.value.details["path"] == "$.steps[1]"
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 def test_a_queue_that_is_gone_when_a_step_begins_fails_the_step(
@@ -392,7 +392,7 @@ def test_a_queue_that_is_gone_when_a_step_begins_fails_the_step(
         type(world.backend.workflows.advance.push.job_builder.rules), "check", refuse
     )
     stream.flow()
-    workflow = world.workflows.kept[made.view.workflow.id]
+    workflow = world.stored.workflows[made.view.workflow.id]
     assert (workflow.state, workflow.states) == (WorkflowState.FAILED, "fcfx")
     assert workflow.failures[0].code == "not_found"
 
@@ -434,12 +434,12 @@ def test_records_that_repeat_and_come_in_any_order_change_nothing(seed: int) -> 
         assert stream.deliver([*some, *again, *some]) == []
         del late[: len(some)]
         past += some
-        if not late and world.workflows.kept["w"].state.is_terminal:
+        if not late and world.stored.workflows["w"].state.is_terminal:
             break
-    workflow = world.workflows.kept["w"]
+    workflow = world.stored.workflows["w"]
     assert workflow.state is WorkflowState.COMPLETED
-    assert sorted(each.type for each in world.store.jobs.values()) == [*"abcdefghi"]
-    assert {each.attempt for each in world.store.jobs.values()} == {1}
+    assert sorted(each.type for each in world.stored.jobs.values()) == [*"abcdefghi"]
+    assert {each.attempt for each in world.stored.jobs.values()} == {1}
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -458,20 +458,20 @@ def _lived(faulty: int | None, fault: Fault) -> int:
     waiting: list[Record] = []
     for _ in range(60):
         try:
-            if "w" not in world.workflows.kept:
+            if "w" not in world.stored.workflows:
                 create(world, NESTED)
             waiting += stream.news()
             waiting = stream.deliver(waiting)
             waiting += stream.news()
-            for each in [*world.store.jobs.values()]:
+            for each in [*world.stored.jobs.values()]:
                 if each.state is JobState.AVAILABLE:
-                    world.store.jobs[each.id] = _done(each, world)
+                    world.stored.jobs[each.id] = _done(each, world)
         except (OjsError, ProcessDiedError):
             world = _revived(world)
             stream.world = world
-    workflow: Workflow = world.workflows.kept["w"]
+    workflow: Workflow = world.stored.workflows["w"]
     assert workflow.state is WorkflowState.COMPLETED, (faulty, fault, world.faults.calls)
-    assert sorted(each.type for each in world.store.jobs.values()) == [*"abcdefgi"]
+    assert sorted(each.type for each in world.stored.jobs.values()) == [*"abcdefgi"]
     return len(world.faults.calls)
 
 
@@ -491,9 +491,7 @@ def _revived(world: World) -> World:
     """The same table with new processes, which remember nothing."""
     return World(
         clock=world.clock,
-        store=world.store,
-        workflows=world.workflows,
-        registry=world.registry,
+        shared=world.aws,
         faults=world.faults,
     )
 
@@ -506,8 +504,8 @@ def test_many_members_that_end_at_once_fire_each_callback_once(
     body = {"type": "batch", "id": "w", "jobs": [job("a")] * 200, "callbacks": callbacks}
     create(world, body)
     stream.flow()
-    for each in [*world.store.jobs.values()]:
-        world.store.jobs[each.id] = _done(each, world)
+    for each in [*world.stored.jobs.values()]:
+        world.stored.jobs[each.id] = _done(each, world)
     records = stream.news()
 
     def shard(seed: int) -> None:
@@ -521,9 +519,9 @@ def test_many_members_that_end_at_once_fire_each_callback_once(
     with ThreadPoolExecutor(8) as pool:
         for ended in [pool.submit(shard, seed) for seed in range(8)]:
             ended.result()
-    workflow = world.workflows.kept["w"]
+    workflow = world.stored.workflows["w"]
     assert workflow.completed_count == 200
-    fired = [each for each in world.store.jobs.values() if each.type != "a"]
+    fired = [each for each in world.stored.jobs.values() if each.type != "a"]
     assert sorted(each.type for each in fired) == ["done", "yes"]
     assert {each.state for each in fired} == {JobState.AVAILABLE}
 
@@ -533,17 +531,17 @@ def test_a_large_group_begins_whole_and_ends_once(world: World, stream: Stream) 
     world.faults.faulty, world.faults.fault = 4, Fault.DIES_BEFORE
     with pytest.raises(ProcessDiedError):
         create(world, {"type": "group", "id": "w", "jobs": [job("a")] * 1500})
-    begun = len(world.store.jobs)
+    begun = len(world.stored.jobs)
     assert 0 < begun < 1500
     stream.flow()
-    assert len(world.store.jobs) == 1500
-    for each in [*world.store.jobs.values()]:
-        world.store.jobs[each.id] = _done(each, world)
+    assert len(world.stored.jobs) == 1500
+    for each in [*world.stored.jobs.values()]:
+        world.stored.jobs[each.id] = _done(each, world)
     records = stream.news()
     random.Random(1).shuffle(records)
     for at in range(0, len(records), 100):
         assert stream.deliver([*records[at : at + 100], *records[:5]]) == []
-    workflow = world.workflows.kept["w"]
+    workflow = world.stored.workflows["w"]
     assert (workflow.state, workflow.completed_count) == (WorkflowState.COMPLETED, 1500)
 
 
@@ -556,20 +554,20 @@ def test_thousands_of_members_cost_few_calls_and_a_small_item(
     create(world, {"type": "batch", "id": "w", "jobs": [job("a")] * size, "callbacks": callbacks})
     stream.flow()
     calls = Counter(world.faults.calls)
-    assert len(world.store.jobs) == size
+    assert len(world.stored.jobs) == size
     assert calls["create"] + calls["save"] == calls["send_all"] == size / 80
     assert calls["load"] <= size / 80
-    records = [(job_id, each, _done(each, world)) for job_id, each in [*world.store.jobs.items()]]
+    records = [(job_id, each, _done(each, world)) for job_id, each in [*world.stored.jobs.items()]]
     random.Random(1).shuffle(records)
     world.faults.calls.clear()
     largest = 0
     for at in range(0, size, 100):
         assert stream.deliver([*records[at : at + 100]]) == []
-        largest = max(largest, item_bytes(to_item(world.workflows.kept["w"], 0)))
+        largest = max(largest, item_bytes(to_item(world.stored.workflows["w"], 0)))
     parts = size / 100
     assert Counter(world.faults.calls) == {"load": parts, "save": parts, "results": 1, "send": 1}
     assert largest < 8_000
-    assert [each.type for each in world.store.jobs.values()].count("done") == 1
+    assert [each.type for each in world.stored.jobs.values()].count("done") == 1
 
 
 def test_listing_shows_the_newest_first_and_refuses_unknown_states(world: World) -> None:
@@ -587,9 +585,9 @@ def test_listing_shows_the_newest_first_and_refuses_unknown_states(world: World)
 def test_what_a_removed_workflow_kept_is_removed(world: World, stream: Stream) -> None:
     create(world, {"type": "group", "id": "w", "jobs": [job()]})
     stream.flow()
-    gone = world.workflows.kept.pop("w")
+    gone = world.stored.workflows.pop("w")
     assert stream.deliver([("9", gone, None)]) == []
-    assert world.workflows.plans == {}
+    assert world.workflows.plan("w") is None
 
 
 def test_a_defect_in_one_workflow_does_not_hold_up_the_others(

@@ -28,7 +28,7 @@ def test_the_same_workflow_twice_at_once_is_made_once(world: World) -> None:
 
     after(world.workflows, "load", lambda: create(world, body))
     assert not create(world, body).is_new
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
 
 
 def test_a_workflow_is_cancelled_although_it_goes_on_meanwhile(world: World) -> None:
@@ -44,7 +44,7 @@ def test_a_workflow_is_cancelled_although_it_goes_on_meanwhile(world: World) -> 
     before(world.workflows, "save", go_on)
     cancelled = world.backend.workflows.service.cancel(made.id).workflow
     assert cancelled.state is WorkflowState.CANCELLED
-    states = {each.state for each in world.store.jobs.values()}
+    states = {each.state for each in world.stored.jobs.values()}
     assert states == {JobState.COMPLETED, JobState.CANCELLED}
 
 
@@ -57,7 +57,7 @@ def test_two_reports_of_one_workflow_at_once_both_count(world: World, stream: St
     first, second = stream.news()
     before(world.workflows, "save", lambda: stream.deliver([second]))
     assert stream.deliver([first]) == []
-    (workflow,) = world.workflows.kept.values()
+    (workflow,) = world.stored.workflows.values()
     assert workflow.state is WorkflowState.COMPLETED
 
 

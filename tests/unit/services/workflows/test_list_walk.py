@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import pytest
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.ports import WorkflowPage
+from ojs_aws.ports import WorkflowPage, Workflows
 from ojs_aws.services.workflows.list_walk import MAX_READS
-from tests.model.workflows import MemoryWorkflows
 from tests.simulation.world import World
 
 
 @dataclass
-class Endless(MemoryWorkflows):
+class Endless:
     """A long list in which no workflow is in the wanted state."""
 
     reads: int = 0
@@ -39,8 +39,8 @@ def test_a_list_of_few_workflows_among_many_ends_after_some_pages(
     world: World, view: View, skip: int, problem: str
 ) -> None:
     """Otherwise one request would read the whole list, until its function ends."""
-    workflows = Endless(world.store)
-    service = replace(world.backend.workflows.service, workflows=workflows)
+    workflows = Endless()
+    service = replace(world.backend.workflows.service, workflows=cast("Workflows", workflows))
     with pytest.raises(InvalidRequestError, match=problem):
         service.list("failed", 10, "", skip=skip, view=view)
     assert workflows.reads == MAX_READS

@@ -24,11 +24,11 @@ GROUP = {"type": "group", "id": "w", "jobs": [job("a"), job("b"), job("c")]}
 
 def begin(world: World, type_: str, at: int | None) -> None:
     """Let the job of a type begin, without anybody noticing."""
-    [found] = [each for each in world.store.jobs.values() if each.type == type_]
+    [found] = [each for each in world.stored.jobs.values() if each.type == type_]
     started = {"state": JobState.ACTIVE, "attempt": 1, "reservation": a_reservation()}
     if at is not None:
         begun = replace(found, **started, started_at=Instant(at))  # type: ignore[arg-type]
-        world.store.jobs[found.id] = begun
+        world.stored.jobs[found.id] = begun
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class Life:
     job_id = "01900000-0000-7000-8000-000000000001"
 
     def note(self) -> None:
-        self.states.append(self.world.store.jobs[self.job_id])
+        self.states.append(self.world.stored.jobs[self.job_id])
 
     def records(self) -> list[dict[str, Any]]:
         images = [None, *(to_item(state, lambda _, __: 0) for state in self.states)]

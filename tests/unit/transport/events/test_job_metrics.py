@@ -91,10 +91,10 @@ def test_the_stream_measures_what_it_published_once() -> None:
     """A record that must be repeated is counted when it is reported."""
     world = World()
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
-    waiting = world.store.jobs[reply.json["id"]]
+    waiting = world.stored.jobs[reply.json["id"]]
     world.clock.advance(s=2)
     world.backend.jobs.fetch(FetchRequest(("default",)))
-    records = batch([waiting, world.store.jobs[waiting.id]])
+    records = batch([waiting, world.stored.jobs[waiting.id]])
     found: list[Mapping[str, JobMetrics]] = []
     fails = [True]
 
@@ -130,7 +130,7 @@ def test_obs_004_jobs_are_counted_by_type_too_where_it_is_asked_for(
         world = World(settings=Settings(metrics_by_type=by_type))
         reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
         capsys.readouterr()
-        records = batch([world.store.jobs[reply.json["id"]]])
+        records = batch([world.stored.jobs[reply.json["id"]]])
         build_stream(world.backend, read_image)({"Records": records}, Context())
         counted = [line for line in lines_of(capsys) if "ojs.job.enqueued" in line]
         assert [line.get("type") for line in counted] == [None, "demo.echo"][: 1 + by_type]
@@ -236,7 +236,7 @@ def test_refused_puts_of_the_log_are_a_metric_only_where_there_were_some(
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": [1]})
     capsys.readouterr()
     handler = build_stream(world.backend, read_image)
-    records = {"Records": batch([world.store.jobs[reply.json["id"]]])}
+    records = {"Records": batch([world.stored.jobs[reply.json["id"]]])}
     handler(records, Context())
     assert not [line for line in lines_of(capsys) if "EventPutsRefused" in line]
     monkeypatch.setattr(world.events, "take_refused", lambda: 3)

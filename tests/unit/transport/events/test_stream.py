@@ -60,11 +60,11 @@ def life(world: World) -> list[JobRecord]:
     """A job available, active and completed; its document is long enough to be deflated."""
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": ["x" * 1000]})
     job_id = reply.json["id"]
-    available = world.store.jobs[job_id]
+    available = world.stored.jobs[job_id]
     world.backend.jobs.fetch(FetchRequest(("default",)))
-    active = world.store.jobs[job_id]
+    active = world.stored.jobs[job_id]
     world.backend.jobs.ack(job_id, None, None)
-    return [available, active, world.store.jobs[job_id]]
+    return [available, active, world.stored.jobs[job_id]]
 
 
 def batch(life: list[JobRecord], *, as_json: bool = True) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def test_each_committed_change_becomes_its_event(
 ) -> None:
     """Promise 6; the images may come from Lambda or from botocore."""
     assert handler({"Records": batch(life, as_json=as_json)}, None) == {"batchItemFailures": []}
-    types = [event.type for event in world.events.events.values()]
+    types = [event.type for event in world.published()]
     assert types == ["job.enqueued", "job.started", "job.completed"]
 
 
@@ -89,7 +89,7 @@ def test_a_repeated_batch_repeats_the_ids(
     """Consumers drop repeats by id."""
     for _ in range(2):
         handler({"Records": batch(life)}, None)
-    assert len(world.events.events) == 3
+    assert len(world.published()) == 3
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_a_record_that_cannot_be_read_is_left_behind(
     """Those around it get their events, and it does not come again."""
     first, *rest = batch(life)
     assert handler({"Records": [first, poison, *rest]}, None) == {"batchItemFailures": []}
-    assert len(world.events.events) == 3
+    assert len(world.published()) == 3
     expected = 0 if poison == {"dynamodb": {}} else 1
-    assert len(world.events.kept) == expected
+    assert len(world.events.aside(9)) == expected
 
 
 def test_items_that_are_no_jobs_make_no_events(world: World, handler: Handler) -> None:
@@ -125,7 +125,7 @@ def test_items_that_are_no_jobs_make_no_events(world: World, handler: Handler) -
         for pk, sk in others
     ]
     assert handler({"Records": records}, None) == {"batchItemFailures": []}
-    assert world.events.events == {}
+    assert world.published() == []
 
 
 def test_a_deleted_job_makes_no_event(
@@ -133,7 +133,7 @@ def test_a_deleted_job_makes_no_event(
 ) -> None:
     """TTL or an operator removed it: no transition."""
     handler({"Records": [record_of(1, life[-1], None)]}, None)
-    assert world.events.events == {}
+    assert world.published() == []
 
 
 def refusing(world: World, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
@@ -151,12 +151,12 @@ def refusing(world: World, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
 def another(world: World) -> JobRecord:
     """One more job."""
     reply = Api(world.backend).post("/jobs", {"type": "demo.echo", "args": []})
-    return world.store.jobs[reply.json["id"]]
+    return world.stored.jobs[reply.json["id"]]
 
 
 def published_events(world: World) -> list[tuple[str, str]]:
     """What the log holds: subject and type."""
-    return [(event.subject, event.type) for event in world.events.log]
+    return [(event.subject, event.type) for event in world.published()]
 
 
 def test_a_change_that_cannot_be_logged_does_not_hold_up_other_jobs(
@@ -196,7 +196,7 @@ def test_a_poison_change_is_set_aside_after_some_tries_and_counted(
     failed = {"batchItemFailures": [{"itemIdentifier": "1"}]}
     assert answers[: MAX_TRIES - 1] == [failed] * (MAX_TRIES - 1)
     assert answers[-1] == {"batchItemFailures": []}
-    (aside,) = world.events.kept.values()
+    (aside,) = world.events.aside(9)
     assert json.loads(aside.record)["dynamodb"]["SequenceNumber"] == "1"
     assert counted == [1]
     job = life[0].id
@@ -219,7 +219,7 @@ def test_an_outage_sets_nothing_aside(
         for _ in range(3 * MAX_TRIES):
             answer = handler({"Records": batch(life)}, None)
             assert answer == {"batchItemFailures": [{"itemIdentifier": "0"}]}
-    assert world.events.kept == {}
+    assert world.events.aside(9) == []
     assert handler({"Records": batch(life)}, None) == {"batchItemFailures": []}
     assert len(published_events(world)) == 3
 
@@ -234,10 +234,10 @@ def test_what_was_set_aside_is_published_when_an_operator_asks(
         records = [*batch(life), record_of(7, None, another(world)), poison]
         for _ in range(MAX_TRIES + 1):
             handler({"Records": records}, None)
-        assert set(world.events.kept) == {"1", "9"}
+        assert {each.number for each in world.events.aside(9)} == {"1", "9"}
     answer = handler({"redrive": True}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "9"}]}
-    assert set(world.events.kept) == {"9"}
+    assert {each.number for each in world.events.aside(9)} == {"9"}
     assert published_events(world)[-1] == (life[0].id, "job.started")
     assert len(published_events(world)) == 4
 
@@ -251,9 +251,9 @@ def test_what_aws_never_accepts_is_set_aside_in_the_end(
     records = {"Records": batch(life)}
     answers = [handler(records, None)["batchItemFailures"] for _ in range(PATIENCE)]
     assert [bool(answer) for answer in answers] == [True] * (PATIENCE - 1) + [False]
-    assert [
-        json.loads(a.record)["dynamodb"]["SequenceNumber"] for a in world.events.kept.values()
-    ] == ["1"]
+    assert [json.loads(a.record)["dynamodb"]["SequenceNumber"] for a in world.events.aside(9)] == [
+        "1"
+    ]
     assert len(published_events(world)) == 3
 
 
@@ -334,7 +334,7 @@ def test_hooks_are_called_with_each_event_in_order(
     seen: list[Event] = []
     handler = with_bus(world, bus, seen.append)
     handler({"Records": batch(life)}, None)
-    assert seen == world.events.log == bus.taken
+    assert seen == world.published() == bus.taken
 
 
 def test_a_failing_hook_is_called_again_and_blocks_no_other_job(
@@ -390,8 +390,8 @@ def test_a_process_that_dies_after_the_log_repeats_with_the_same_ids(
     with pytest.raises(ProcessDiedError):
         dying({"Records": batch(life)}, None)
     with_bus(world, bus)({"Records": batch(life)}, None)
-    assert len(world.events.log) == 6
-    assert {e.id for e in world.events.log} == {e.id for e in bus.taken}
+    assert len(world.published()) == 3
+    assert {e.id for e in world.published()} == {e.id for e in bus.taken}
     assert len(bus.taken) == 3
 
 
@@ -423,16 +423,18 @@ def _ended(world: World, api: Api) -> list[dict[str, Any]]:
     """The records of a job's life."""
     steps: list[JobRecord | None] = [None]
     job_id = api.post("/jobs", {"type": "demo.echo", "args": []}).json["id"]
-    steps.append(world.store.jobs[job_id])
+    steps.append(world.stored.jobs[job_id])
     world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-    steps.append(world.store.jobs[job_id])
+    steps.append(world.stored.jobs[job_id])
     world.backend.jobs.ack(job_id, "w", None)
-    steps.append(world.store.jobs[job_id])
+    steps.append(world.stored.jobs[job_id])
     return [record_of(n, *steps[n - 1 : n + 1]) for n in range(1, 4)]
 
 
 def _tally(world: World) -> dict[str, int]:
-    found = total(tally for tally, _ in world.tallies.kept.values())
+    found = total(
+        tally for _, tally in world.tallies.read("default", Instant(0), world.clock.now())
+    )
     return {str(kind): amount for kind, amount in found.counts.items()}
 
 
@@ -480,4 +482,4 @@ def test_counters_that_cannot_be_written_hold_nothing_up(
     handler = build_stream(world.backend, read_image)
     records = {"Records": _ended(world, Api(world.backend))}
     assert handler(records, None) == {"batchItemFailures": []}
-    assert len(world.events.log) == 3
+    assert len(world.published()) == 3

@@ -24,7 +24,7 @@ def test_a_tick_moves_what_time_has_overtaken_and_reports_it() -> None:
     report = build_tick(world.backend)({"detail-type": "Scheduled Event"}, None)
     assert (report["queues"], report["settled"], report["failed"]) == (1, 1, 0)
     assert report["lag_ms"] == 0
-    assert world.store.jobs[job_id].state is JobState.AVAILABLE
+    assert world.stored.jobs[job_id].state is JobState.AVAILABLE
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ def test_sec_006_a_foreign_queue_or_type_is_403_and_nothing_is_enqueued(
     reply = api_of.post(path, body)
     assert (reply.status, reply.error["code"]) == (403, "permission_denied")
     assert reply.error["details"]["field"]
-    assert not world.store.jobs
+    assert not world.stored.jobs
 
 
 def test_within_the_bounds_all_is_as_ever(api_of: Api) -> None:
@@ -266,7 +266,7 @@ JOB_ROUTES = [route for route in ROUTES if route.access.bounds is Bounds.JOB]
 def test_a_foreign_job_is_as_if_there_were_none(route: Route, world: World, api_of: Api) -> None:
     """The very same answer as for an id that nobody has; and the job is untouched."""
     job_id = pushed(api_of, "other")
-    before = world.store.jobs[job_id]
+    before = world.stored.jobs[job_id]
     everything = tuple(Permission)
     api_of.authorizer = as_caller(
         Caller(id="key:1", permissions=frozenset(everything), queues=("email",))
@@ -283,7 +283,7 @@ def test_a_foreign_job_is_as_if_there_were_none(route: Route, world: World, api_
     assert answers[0].error["message"].replace(job_id, "") == answers[1].error["message"].replace(
         JOB, ""
     )
-    assert world.store.jobs[job_id] == before
+    assert world.stored.jobs[job_id] == before
 
 
 BOUND_REFUSED = [r for r in ROUTES if r.access.bounds is Bounds.REFUSED]
@@ -314,7 +314,7 @@ def test_a_worker_fetches_from_its_queues_only(world: World, api_of: Api) -> Non
 
     api_of.authorizer = ADMIN
     api_of.post("/workers/fetch", {"queues": ["other"], "worker_id": "v"})
-    held = world.store.jobs[foreign].reservation
+    held = world.stored.jobs[foreign].reservation
     api_of.authorizer = scoped(Scope.WORKER, queues=("email",))
     error = {"error": {"message": "no"}}
     for path, body in (
@@ -329,7 +329,7 @@ def test_a_worker_fetches_from_its_queues_only(world: World, api_of: Api) -> Non
     beat = {"worker_id": "v", "active_jobs": [foreign], "visibility_timeout_ms": 3_600_000}
     reply = api_of.post("/workers/heartbeat", beat)
     assert (reply.status, reply.json["jobs_lost"]) == (200, [foreign])
-    assert world.store.jobs[foreign].reservation == held
+    assert world.stored.jobs[foreign].reservation == held
 
 
 @pytest.mark.parametrize("worker", [{"worker_id": "w"}, {}])
@@ -544,7 +544,7 @@ def test_no_queue_is_reached_across_bounds(own: str, asked: str, scope: Scope) -
     reply = api.post("/jobs", {**BODY, "queue": asked})
     may = Permission.ENQUEUE in GRANTS[scope] and asked == own
     assert (reply.status == 201) is may
-    assert bool(world.store.jobs) is may
+    assert bool(world.stored.jobs) is may
 
 
 # --------------------------------------------------------------------------------------- logs

@@ -32,7 +32,7 @@ def test_sec_014_one_request_too_many_is_refused_with_when_to_come_again() -> No
     assert int(refused.headers["X-RateLimit-Reset"]) == now_s + 1
     assert (refused.error["code"], refused.error["retryable"]) == ("rate_limited", True)
     assert refused.error["details"]["retry_after_seconds"] == 1
-    assert len(world.store.jobs) == 2
+    assert len(world.stored.jobs) == 2
     world.clock.advance(s=1)
     assert api.post("/jobs", PUSH).status == 201
 
@@ -55,10 +55,10 @@ def test_each_credential_is_limited_by_itself() -> None:
         api.authorizer = {"jwt": {"claims": claims, "scopes": None}}
         statuses = [api.get("/queues").status for _ in range(3)]
         assert statuses == [200, 200, 429], subject
-    assert set(world.client_buckets.full_at) == {"jwt:alice", "jwt:bob"}
+    assert set(world.stored.clients) == {"jwt:alice", "jwt:bob"}
     api.authorizer = {}
     assert api.get("/queues").status == 401
-    assert len(world.client_buckets.full_at) == 2
+    assert len(world.stored.clients) == 2
 
 
 def test_health_and_manifest_are_never_refused() -> None:

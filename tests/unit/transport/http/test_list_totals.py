@@ -10,7 +10,7 @@ from ojs_aws.services.events import events_of
 from ojs_aws.services.events.commit import Commit
 from ojs_aws.services.jobs import job_lists
 from tests.api import Api
-from tests.simulation.world import World, count_changes
+from tests.simulation.world import FIRST_EVENT, World, count_changes
 
 QUEUES = ("a", "b", "c")
 
@@ -44,7 +44,7 @@ def fill(api: Api, path: str, world: World) -> int:
         elif path == "/rate-limits":
             api.send("PUT", f"/ojs/v1/rate-limits/key-{number}", {"concurrency": 1})
         elif path == "/events":
-            after = world.store.jobs[api.push(queue=queue)]
+            after = world.stored.jobs[api.push(queue=queue)]
             now = world.clock.now()
             world.events.append(events_of(None, after, Commit(now)), now)
         elif path == "/cron":
@@ -54,7 +54,7 @@ def fill(api: Api, path: str, world: World) -> int:
         else:
             api.push(queue=queue, type="mail.send")
         world.clock.advance(s=1)
-    return len(world.events.log) if path == "/events" else 6
+    return len(world.published()) if path == "/events" else 6
 
 
 def pages(api: Api, path: str, **query: str) -> list[dict[str, Any]]:
@@ -162,7 +162,7 @@ def test_the_newest_events_do_not_pass_for_all(api: Api, world: World, limit: in
 def test_events_behind_a_cursor_are_at_least_so_many(api: Api, world: World) -> None:
     """And a page that is followed by others has a cursor in both places."""
     truth = fill(api, "/events", world)
-    page = api.get("/events", query={"limit": "2", "cursor": "0"}).json
+    page = api.get("/events", query={"limit": "2", "cursor": FIRST_EVENT}).json
     said = page["pagination"]
     assert (said["total"], said["total_is"], said["has_more"]) == (2, "at_least", True)
     assert said["next_cursor"] == page["cursor"]

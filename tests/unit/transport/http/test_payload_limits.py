@@ -94,7 +94,7 @@ def test_what_a_deployment_accepts_more_deeply_nested_it_also_returns() -> None:
     deep = "[" * 200 + "]" * 200
     pushed = api.post("/jobs", f'{{"type":"demo.echo","args":{deep}}}')
     assert pushed.status == 201, pushed.text
-    [job_id] = world.store.jobs
+    [job_id] = world.stored.jobs
     assert api.get(f"/jobs/{job_id}").members["job"].raw.count("[") >= 200
     fetched = api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w"})
     assert fetched.status == 200

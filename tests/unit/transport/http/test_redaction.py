@@ -41,7 +41,7 @@ def test_what_is_redacted_is_nowhere(
         api.get(f"/jobs/{job_id}"),
         api.get(f"/dead-letter/{job_id}"),
     ]
-    shown = "".join(answer.text for answer in answers) + repr(world.store.jobs[job_id])
+    shown = "".join(answer.text for answer in answers) + repr(world.stored.jobs[job_id])
     assert (f"login({SECRET!r})" in shown) is is_backtrace_kept
     assert (f"no user {SECRET}" in shown) is is_message_kept
     assert (SECRET in shown) is (is_backtrace_kept or is_message_kept)

@@ -121,7 +121,7 @@ def test_a_body_that_is_no_json_object_is_an_invalid_payload(
     reply = api.post(path, body)
     assert reply.status == 400
     assert reply.error["code"] == "invalid_payload"
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 def test_a_body_is_bounded_in_size_and_depth(api: Api, world: World) -> None:
@@ -130,7 +130,7 @@ def test_a_body_is_bounded_in_size_and_depth(api: Api, world: World) -> None:
     assert (large.status, large.error["code"]) == (413, "payload_too_large")
     deep = api.post("/jobs", '{"type": "a", "args": ' + "[" * 200 + "]" * 200 + "}")
     assert (deep.status, deep.error["code"]) == (400, "invalid_payload")
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 def test_bodies_are_read_with_and_without_base64(world: World) -> None:

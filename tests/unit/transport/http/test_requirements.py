@@ -61,7 +61,7 @@ def test_state_023_state_027_state_028_nothing_leaves_a_terminal_state(
 ) -> None:
     """STATE-034 too: ACK, FAIL, BEAT, CANCEL, ACTIVATE, FETCH and time leave it as it is."""
     job_id = in_state(api, state)
-    before = world.store.jobs[job_id]
+    before = world.stored.jobs[job_id]
     assert ack(api, job_id).status == fail(api, job_id).status == 409
     beat = {"worker_id": WORKER, "active_jobs": [job_id]}
     assert api.post("/workers/heartbeat", beat).status == 200
@@ -70,7 +70,7 @@ def test_state_023_state_027_state_028_nothing_leaves_a_terminal_state(
     world.clock.advance(s=86_400)
     world.backend.upkeep.sweep.tick()
     assert api.fetch(worker_id=WORKER) == []
-    assert world.store.jobs[job_id] == before
+    assert world.stored.jobs[job_id] == before
 
 
 @pytest.mark.parametrize("state", WAITING)
@@ -192,7 +192,7 @@ def test_ret_02_ret_03_ret_16_ret_19_ret_20_a_bad_policy_is_refused(
         reply = api.post(path, body)
         assert (reply.status, reply.error["details"]["field"]) == (status, field)
         assert reply.error["type"] == "validation_error"
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_ret_09_ret_10_what_a_policy_leaves_out_has_its_default(api: Api, world:
     api.fetch(worker_id=WORKER, count=2)
     assert fail(api, partial).json["retry_delay_ms"] == 1000
     assert 500 <= fail(api, plain).json["retry_delay_ms"] < 1500
-    assert world.store.jobs[partial].retry.max_interval_ms == 300_000
+    assert world.stored.jobs[partial].retry.max_interval_ms == 300_000
 
 
 def test_ret_11_op_040_a_job_is_not_there_before_its_backoff_is_over(

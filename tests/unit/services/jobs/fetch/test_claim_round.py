@@ -71,7 +71,7 @@ def test_a_paused_queue_keeps_its_messages(world: World) -> None:
     """PAUSE: nothing is claimed, nothing is lost."""
     pushed(world.backend)
     received = receive(world)
-    world.store.paused.add("default")
+    world.registry.pause("default", (), world.clock.now())
     assert claim(world, received) == [Claimed(None, keep_message=True)]
 
 
@@ -133,9 +133,9 @@ def test_whatever_fails_in_a_batch_each_job_ends_once(world: World) -> None:
                 world.clock.advance(s=61)
                 world.backend.upkeep.sweep.tick()
                 finish(world, receive(world))
-            states = {job_id: world.store.jobs[job_id].state for job_id in jobs}
+            states = {job_id: world.stored.jobs[job_id].state for job_id in jobs}
             assert set(states.values()) == {JobState.COMPLETED}, (fault, faulty, states)
-            assert world.messages.queues["default"] == {}
+            assert world.held() == []
     assert count > 20
 
 

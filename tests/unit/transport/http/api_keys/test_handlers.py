@@ -67,7 +67,7 @@ def test_keys_are_listed_without_what_could_be_used(world: World, api: Api) -> N
         {"created_at"},
         {"created_at", "expires_at"},
     ]
-    kept = world.api_keys.kept[issued.key.id].secrets
+    kept = world.stored.api_keys[issued.key.id].secrets
     hidden = [issued.text, rotated.text, *(each.digest for each in kept)]
     assert not any(each in reply.text for each in hidden)
     world.clock.advance(s=60)

@@ -72,14 +72,14 @@ def test_blk_r001_atomic_is_all_or_none(api: Api, world: World, count: int) -> N
     jobs = [JOB] * count
     reply = api.post("/jobs/bulk", {"atomicity": "atomic", "jobs": jobs})
     assert (reply.status, set(statuses(reply))) == (201, {"created"})
-    stored = len(world.store.jobs)
+    stored = len(world.stored.jobs)
     for wrong in (BAD, JOB | {"id": ids_of(reply)[0], "args": [2]}):
         refused = api.post("/jobs/bulk", {"atomicity": "atomic", "jobs": [*jobs[1:], wrong]})
         assert (refused.status, set(statuses(refused))) == (422, {"failed"})
         errors = [item["error"] for item in refused.json["items"]]
         assert errors[-1]["code"] in {"invalid_request", "duplicate"}
         assert {error["code"] for error in errors[:-1]} == {"conflict"}
-        assert len(world.store.jobs) == stored
+        assert len(world.stored.jobs) == stored
 
 
 def test_blk_003_r006_more_than_a_thousand_are_refused(api: Api, world: World) -> None:
@@ -92,7 +92,7 @@ def test_blk_003_r006_more_than_a_thousand_are_refused(api: Api, world: World) -
     wrong: list[Any] = [{"jobs": []}, {"jobs": 1}, {}, {"jobs": [JOB], "atomicity": "some"}]
     for body in wrong:
         assert api.post("/jobs/bulk", body).status == 400
-    assert not world.store.jobs
+    assert not world.stored.jobs
 
 
 @pytest.mark.parametrize("by_header", [False, True])
@@ -106,16 +106,16 @@ def test_blk_r002_a_key_makes_a_request_safe_to_repeat(
     first = api.post("/jobs/bulk", body, headers=headers)
     again = api.post("/jobs/bulk", body, headers=headers)
     assert (again.status, again.text) == (first.status, first.text)
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
     other = api.post("/jobs/bulk", body | {"jobs": [JOB]}, headers=headers)
     assert (other.status, other.error["code"]) == (409, "conflict")
-    for request in world.bulk.requests.values():
+    for request in world.stored.bulk_requests.values():
         world.bulk.answer(
             type(request)(key=request.key, digest=request.digest, begun_at=request.begun_at)
         )
     after_a_crash = api.post("/jobs/bulk", body, headers=headers)
     assert ids_of(after_a_crash) == ids_of(first)
-    assert len(world.store.jobs) == 1
+    assert len(world.stored.jobs) == 1
     world.clock.advance(s=49 * 3600)
     assert ids_of(api.post("/jobs/bulk", body, headers=headers)) != ids_of(first)
 
@@ -179,7 +179,7 @@ def test_blk_r005_jobs_that_have_ended_are_deleted(api: Api, world: World) -> No
     api.post("/jobs/bulk/cancel", {"job_ids": ids[:2]})
     reply = api.post("/jobs/bulk/delete", {"job_ids": ids})
     assert statuses(reply) == ["deleted", "deleted", "skipped"]
-    assert [*world.store.jobs] == ids[2:]
+    assert [*world.stored.jobs] == ids[2:]
     assert api.post("/jobs/bulk/delete", {"filter": {"state": ["available"]}}).status == 400
 
 
@@ -283,7 +283,7 @@ def test_an_atomic_request_of_which_nobody_knows_is_no_refusal(
     assert reply.status >= 500, reply.text
     world.faults.faulty = None
     again = api.post("/jobs/bulk", body)
-    assert (again.status, len(world.store.jobs)) == (201, 2)
+    assert (again.status, len(world.stored.jobs)) == (201, 2)
 
 
 def test_a_partial_answer_is_kept_only_when_the_backend_did_not_fail(
@@ -298,7 +298,7 @@ def test_a_partial_answer_is_kept_only_when_the_backend_did_not_fail(
     world.faults.faulty = None
     again = api.post("/jobs/bulk", body)
     assert statuses(again) == ["duplicate", "duplicate"]
-    assert len(world.store.jobs) == 2
+    assert len(world.stored.jobs) == 2
     assert api.post("/jobs/bulk", body).text == again.text
 
 
@@ -312,7 +312,7 @@ def test_blk_each_request_has_one_event_with_its_numbers(api: Api, world: World)
     api.post("/jobs/bulk/delete", {"job_ids": ids[:1]})
     published = [
         (event.type, decode(event.data))
-        for done in world.bulk.ended
+        for done in world.stored.bulk_done.values()
         for event in events_of(None, done, Commit(world.clock.now(), "1"))
     ]
     anybody = {"by": {"id": "anonymous", "name": "anonymous"}}

@@ -334,7 +334,7 @@ def test_events_come_in_numbered_pages_newest_first(api: Api, world: World) -> N
     """The page of events reads ``items``, ``pagination`` and ``timestamp``."""
     assert api.get("/events").json["pagination"]["total"] == 0
     for number in range(3):
-        after = world.store.jobs[push(api, f"queue-{number}")]
+        after = world.stored.jobs[push(api, f"queue-{number}")]
         now = world.clock.now()
         world.events.append(events_of(None, after, Commit(now)), now)
     newest = api.get("/events", query={"page": "1", "per_page": "2", "type": "job.enqueued"}).json

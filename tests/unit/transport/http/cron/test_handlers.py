@@ -80,7 +80,7 @@ def test_the_form_of_the_openapi_document(api: Api, world: World) -> None:
     world.clock.advance(s=300)
     report = build_tick(world.backend)({"detail-type": "Scheduled Event"}, None)
     assert report["cron_fired"] == 1
-    assert [(job.type, job.queue) for job in world.store.jobs.values()] == [("cache.clean", "low")]
+    assert [(job.type, job.queue) for job in world.stored.jobs.values()] == [("cache.clean", "low")]
 
 
 def test_every_option_reaches_the_job(api: Api, world: World) -> None:
@@ -259,7 +259,7 @@ def test_bad_registrations_are_refused_with_field_and_reason(
     assert reply.status == 400
     assert reply.error["details"]["field"] == field
     assert reply.error["message"]
-    assert world.cron.entries == {}
+    assert world.stored.crons == {}
 
 
 @pytest.mark.parametrize("body", [{}, {"enabled": "no"}, {"enabled": None}])
@@ -329,15 +329,15 @@ def test_the_end_of_a_run_that_others_wait_for_is_noticed(api: Api, world: World
     """Only then: other jobs and other changes wake nobody."""
     register(api, TEMPLATE, overlap_policy="enqueue")
     register(api, TEMPLATE, name="other")
-    held = world.store.jobs[api.post("/cron/cleanup/trigger").json["job_id"]]
-    other = world.store.jobs[api.post("/cron/other/trigger").json["job_id"]]
+    held = world.stored.jobs[api.post("/cron/cleanup/trigger").json["job_id"]]
+    other = world.stored.jobs[api.post("/cron/other/trigger").json["job_id"]]
     world.backend.jobs.fetch(FetchRequest(("low",), 2, "w"))
-    active = world.store.jobs[held.id]
+    active = world.stored.jobs[held.id]
     assert ended_run(held, active) == ""
     for job in (held, other):
         world.backend.jobs.ack(job.id, "w", None)
-    assert ended_run(active, world.store.jobs[held.id]) == "cleanup"
-    assert ended_run(other, world.store.jobs[other.id]) == ""
+    assert ended_run(active, world.stored.jobs[held.id]) == "cleanup"
+    assert ended_run(other, world.stored.jobs[other.id]) == ""
     assert ended_run(None, active) == ""
     assert ended_run(active, None) == "cleanup"
-    assert ended_run(world.store.jobs[held.id], None) == ""
+    assert ended_run(world.stored.jobs[held.id], None) == ""

@@ -106,7 +106,7 @@ def test_many_dead_letters_are_removed_at_once(api: Api, world: World, base: str
         answer = api.post(f"{base}/delete", wanted)
     assert answer.status == 200, answer.text
     assert [item["id"] for item in answer.json["results"]] == [old]
-    assert set(world.store.jobs) == {young}
+    assert set(world.stored.jobs) == {young}
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ def test_a_bulk_operation_that_is_not_clear_does_nothing(
 ) -> None:
     """400 with the field; every dead letter stays."""
     die(api)
-    before = dict(world.store.jobs)
+    before = dict(world.stored.jobs)
     reply = api.post(f"/dead-letter/{operation}", body)
     assert (reply.status, reply.error["details"]["field"]) == (400, field)
-    assert world.store.jobs == before
+    assert world.stored.jobs == before
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_durations_of_a_retry_policy_come_back_as_sent(
     assert job["retry"] == {**retry, "jitter": False}
     api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w"})
     api.post("/workers/nack", {"job_id": job["id"], "error": {"type": "E", "message": "m"}})
-    failed = world.store.jobs[job["id"]]
+    failed = world.stored.jobs[job["id"]]
     assert failed.next_attempt_at == world.clock.now() + 1000
     assert api.get(f"/jobs/{job['id']}").json["job"]["retry"] == {**retry, "jitter": False}
 
@@ -91,5 +91,5 @@ def test_the_jobs_of_cron_entries_and_workflows_keep_their_forms(api: Api, world
     assert (job["retry"], job["unique"]) == (options["retry"], options["unique"])
     steps = [{"id": "a", "type": "a.b", "args": [], "options": {"retry": options["retry"]}}]
     api.post("/workflows", {"name": "w", "steps": steps})
-    jobs = [each for each in world.store.jobs.values() if each.workflow_id]
+    jobs = [each for each in world.stored.jobs.values() if each.workflow_id]
     assert json.loads(str(jobs[0].retry_document)) == options["retry"]

@@ -96,14 +96,14 @@ def test_a_clients_key_finds_no_foreign_job(
 ) -> None:
     """The new job is stored; the foreign one stays as it is, and is not seen."""
     foreign = secret_job(api, unique={"keys": ["type"]}, unique_key=KEY)
-    before = world.store.jobs[foreign]
+    before = world.stored.jobs[foreign]
     api.authorizer = bound(**bounds)
     reply = enqueue(world, api, way, attempt_of(conflict, KEY))
     assert reply.status == 201, reply.text
     assert SECRET not in reply.text
     assert foreign not in reply.text
-    assert world.store.jobs[foreign] == before
-    mine = [job for job in world.store.jobs.values() if job.unique_key and job.id != foreign]
+    assert world.stored.jobs[foreign] == before
+    mine = [job for job in world.stored.jobs.values() if job.unique_key and job.id != foreign]
     assert [job.queue for job in mine] == ["email"]
 
 
@@ -148,7 +148,7 @@ def test_clients_without_bounds_keep_their_keys_as_they_are(world: World, api: A
     """Locks of a running deployment go on keeping duplicates out."""
     job = {**OWN, "unique": {"keys": ["type"]}, "unique_key": KEY}
     first = api.post("/jobs", job).json["job"]
-    assert (first["unique_key"], world.store.jobs[first["id"]].unique_key) == (KEY, KEY)
+    assert (first["unique_key"], world.stored.jobs[first["id"]].unique_key) == (KEY, KEY)
     assert api.post("/jobs", {**job, "type": "email.other"}).status == 409
 
 
@@ -164,7 +164,7 @@ def test_a_job_that_was_moved_elsewhere_is_no_duplicate_any_more(world: World, a
         api.authorizer = bound(queues=("email",))
         reply = api.post("/jobs", {**OWN, "unique": {**policy, "on_conflict": conflict}})
         assert (reply.status, moved["id"] in reply.text) == (201, False), conflict
-        assert world.store.jobs[moved["id"]].state is JobState.AVAILABLE
+        assert world.stored.jobs[moved["id"]].state is JobState.AVAILABLE
         api.authorizer = admin()
         assert api.delete(f"/jobs/{reply.json['job']['id']}").status == 200
 

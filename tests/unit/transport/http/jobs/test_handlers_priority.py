@@ -67,12 +67,12 @@ def test_a_job_that_runs_or_has_ended_keeps_its_priority(api: Api, world: World)
     fetched(api, 2)
     error = {"code": "x", "message": "x"}
     api.post("/workers/nack", {"job_id": retried, "error": error})
-    states = [world.store.jobs[each].state.value for each in (done, cancelled, retried, active)]
+    states = [world.stored.jobs[each].state.value for each in (done, cancelled, retried, active)]
     assert states == ["completed", "cancelled", "retryable", "active"]
     for job_id, state in zip((done, cancelled, retried, active), states, strict=True):
         reply = change(api, job_id, {"priority": 1})
         assert (reply.status, reply.error["details"]["current_state"]) == (409, state)
-        assert world.store.jobs[job_id].priority == 0
+        assert world.stored.jobs[job_id].priority == 0
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_what_is_no_priority_changes_nothing(
 ) -> None:
     """PRI-005: with the field; nothing else of a job can be changed."""
     job_id = api.push(priority=3)
-    before = dict(world.store.jobs)
+    before = dict(world.stored.jobs)
     reply = change(api, job_id, body)
     assert (reply.status, reply.error["details"]["field"]) == (400, field)
-    assert world.store.jobs == before
+    assert world.stored.jobs == before
 
 
 def test_a_job_that_is_not_there_has_no_priority(api: Api) -> None:
@@ -110,15 +110,15 @@ def test_the_same_priority_again_writes_nothing(api: Api, world: World) -> None:
     job_id = api.push()
     for _ in range(2):
         assert change(api, job_id, {"priority": 4}).status == 200
-    assert world.store.jobs[job_id].version == 2
+    assert world.stored.jobs[job_id].version == 2
 
 
 def test_pri_r004_the_change_is_reported(api: Api, world: World) -> None:
     """With both priorities, and the job that it is about."""
     job_id = api.push()
-    before = world.store.jobs[job_id]
+    before = world.stored.jobs[job_id]
     change(api, job_id, {"priority": 4})
-    (event,) = events_of(before, world.store.jobs[job_id], Commit(world.clock.now(), "1"))
+    (event,) = events_of(before, world.stored.jobs[job_id], Commit(world.clock.now(), "1"))
     assert (event.type, event.subject) == ("priority.changed", job_id)
     assert '"previous_priority":0,"new_priority":4' in event.data
     assert f'"job_id":"{job_id}"' in event.data

@@ -98,7 +98,7 @@ def test_a_job_that_a_middleware_drops_says_so() -> None:
     batch = api.post("/jobs/batch", {"jobs": [{"type": "a", "args": []}]})
     assert (batch.status, batch.json["count"]) == (200, 0)
     assert batch.json["dropped"][0]["dropped_by"] == "quota"
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 def test_a_batch_answers_each_job_in_order(api: Api) -> None:
@@ -126,7 +126,7 @@ def test_a_batch_with_one_bad_job_stores_none_and_names_it(
     reply = api.post("/jobs/batch", {"jobs": [{"type": "a", "args": []}, bad]})
     assert reply.status == 400
     assert reply.error["details"]["index"] == 1
-    assert world.store.jobs == {}
+    assert world.stored.jobs == {}
 
 
 def test_an_envelope_comes_back_character_by_character(api: Api) -> None:
@@ -342,7 +342,7 @@ def test_a_heartbeat_extends_in_every_form(api: Api, world: World, path: str, fo
     assert reply.json["state"] == "running"
     assert reply.json["jobs_extended"] == [job_id]
     assert reply.json["server_time"].endswith("Z")
-    assert world.workers.workers[WORKER].active_jobs == 1
+    assert world.stored.workers[WORKER].active_jobs == 1
 
 
 def test_a_heartbeat_reports_cancelled_and_lost_jobs(api: Api) -> None:
@@ -386,7 +386,7 @@ def test_a_bad_heartbeat_is_refused(api: Api, world: World, body: dict[str, Any]
     reply = api.post("/workers/heartbeat", body)
     assert reply.status == 400
     assert reply.error["details"]["field"]
-    assert world.workers.workers == {}
+    assert world.stored.workers == {}
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_a_heartbeat_names_the_state_as_its_client_does(
     body = {"worker_id": "w", "state": said, "active_jobs": 1, "heartbeat_interval": 5}
     about = {"hostname": "h1", "pid": 7, "queues": ["a"], "concurrency": 3, "labels": ["v2"]}
     assert api.post("/workers/heartbeat", body | about).status == 200
-    worker = world.workers.workers["w"]
+    worker = world.stored.workers["w"]
     assert (worker.state, worker.active_jobs, worker.interval_ms) == (meant, 1, 5000)
     assert json.loads(worker.about) == about
 
@@ -520,7 +520,7 @@ def test_bad_query_parameters_are_refused(api: Api, path: str, query: dict[str, 
 def test_events_are_filtered_and_wrapped(api: Api, world: World) -> None:
     """ojs-events, sections 2 and 6.4; `events` of the cases."""
     for job_type, queue in (("a.b", "q1"), ("a.c", "q1"), ("a.b", "q2")):
-        after = world.store.jobs[pushed(api, type=job_type, queue=queue)]
+        after = world.stored.jobs[pushed(api, type=job_type, queue=queue)]
         now = world.clock.now()
         world.events.append(events_of(None, after, Commit(now)), now)
     query = {"types": "job.enqueued,job.started", "queues": "q1", "job_types": "a.b", "limit": "10"}

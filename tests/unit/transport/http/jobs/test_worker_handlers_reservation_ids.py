@@ -50,7 +50,7 @@ def test_the_same_failure_of_each_attempt_counts(
         states.append(api.post("/workers/nack", body, headers=headers).json["state"])
         world.clock.advance(s=5)
     assert states == ["retryable", "retryable", "discarded"]
-    assert len(world.store.jobs[job_id].failures) == 3
+    assert len(world.stored.jobs[job_id].failures) == 3
 
 
 @pytest.mark.parametrize("named", [{}, {"worker_id": WORKER}])
@@ -64,7 +64,7 @@ def test_a_repeated_nack_is_refused_where_it_names_its_attempt(
     body = {"job_id": first["id"], "error": FAILURE, **named, **attempt}
     answer = api.post("/workers/nack", body)
     assert answer.status == (409 if is_named else 200)
-    assert (world.store.jobs[first["id"]].state == "active") is is_named
+    assert (world.stored.jobs[first["id"]].state == "active") is is_named
     assert (second["attempt"], first["attempt"]) == (2, 1)
 
 
@@ -90,9 +90,9 @@ def test_a_report_counts_for_the_attempt_it_names(
 ) -> None:
     """That of an attempt that is over changes nothing; the running one's counts."""
     first, second = claimed_twice(api, world)
-    before = world.store.jobs[first["id"]]
+    before = world.stored.jobs[first["id"]]
     assert is_refused(report(api, kind, first["id"], **{name: first[name]}))
-    assert world.store.jobs[first["id"]] == before
+    assert world.stored.jobs[first["id"]] == before
     assert not is_refused(report(api, kind, first["id"], **{name: second[name]}))
 
 

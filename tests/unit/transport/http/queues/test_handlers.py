@@ -136,7 +136,7 @@ def test_a_purge_spares_what_ended_later(api: Api, world: World) -> None:
     push(api, "email")
     (job,) = api.post("/workers/fetch", {"queues": ["email"]}).json["jobs"]
     api.post("/workers/ack", {"job_id": job["id"]})
-    ended = world.store.jobs[job["id"]].completed_at
+    ended = world.stored.jobs[job["id"]].completed_at
     assert ended is not None
     world.clock.advance(s=10)
     body = {"states": ["completed", "available"], "confirm": True}
@@ -200,7 +200,7 @@ def test_a_purge_goes_on_where_it_ended(api: Api, world: World) -> None:
         if not reply["has_more"] or len(counts) > 9:
             break
         body["cursor"] = reply["next_cursor"]
-    assert sum(counts) == len(world.store.jobs) == 230
+    assert sum(counts) == len(world.stored.jobs) == 230
     assert max(counts) <= 100
 
 
@@ -211,8 +211,8 @@ def test_who_pauses_and_resumes_a_queue_is_kept_with_it() -> None:
     api = Api(world.backend)
     api.authorizer = {"lambda": verdict_context(Verdict(caller))}
     assert api.post("/queues/email/pause").status == 200
-    assert world.registry.infos["email"].paused_by.endswith(" key:1\talice")
+    assert world.stored.queues["email"].paused_by.endswith(" key:1\talice")
     assert api.post("/queues/email/resume").status == 200
-    assert world.registry.infos["email"].resumed_by.endswith(" key:1\talice")
+    assert world.stored.queues["email"].resumed_by.endswith(" key:1\talice")
     named = [Caller(id="iam:x", name="x").actor.text, Caller().actor.text]
     assert named == ["iam:x", "anonymous"]

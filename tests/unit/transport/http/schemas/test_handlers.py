@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ojs_aws.domain.json_text import RawJson
+from ojs_aws.adapters.dynamodb.columns import packed
+from ojs_aws.adapters.dynamodb.names import DOCUMENT
+from ojs_aws.adapters.dynamodb.schemas import SCHEMA_SK
 from ojs_aws.transport.http.routes import BASE
 from tests.api import Api, Reply
 from tests.simulation.world import World
@@ -170,7 +171,7 @@ def test_sr_r001_env_051_arguments_are_checked(api: Api, world: World) -> None:
     """422, nothing stored, errors that point into the arguments and hold none of them."""
     register(api)
     assert push(api, "ada@example.com", 1).status == 201
-    stored = len(world.store.jobs)
+    stored = len(world.stored.jobs)
     reply = push(api, "no", "secret")
     assert (reply.status, reply.json["error"]["code"]) == (422, "schema_validation")
     errors = reply.json["error"]["details"]["validation_errors"]
@@ -178,7 +179,7 @@ def test_sr_r001_env_051_arguments_are_checked(api: Api, world: World) -> None:
     assert "secret" not in reply.text
     batch = {"jobs": [{"type": "email.send", "args": [1], "schema": URI}]}
     assert api.post("/jobs/batch", batch).json["error"]["details"]["index"] == 0
-    assert len(world.store.jobs) == stored
+    assert len(world.stored.jobs) == stored
 
 
 def test_env_052_a_schema_that_nobody_registered_says_nothing(api: Api) -> None:
@@ -315,9 +316,10 @@ def test_a_stored_schema_that_cannot_be_followed_refuses_jobs(api: Api, world: W
     """One from before such were refused: it is no fault of the server."""
     part = {"not": {"$id": "//[", "properties": {"b": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}}}
     register(api)
-    for uri, entry in world.schemas.entries.items():
-        text = RawJson(json.dumps({"type": "array", "items": part}))
-        world.schemas.entries[uri] = replace(entry, schema=text)
+    text = json.dumps({"type": "array", "items": part})
+    for key, item in [*world.table.items.rows.items()]:
+        if key[1] == SCHEMA_SK:
+            world.table.write(key, {**item, DOCUMENT: packed(text)})
     reply = push(api, {"b": 1})
     assert (reply.status, reply.error["code"]) == (422, "schema_validation")
     assert push(api, "fine").status in {201, 422}

@@ -111,7 +111,7 @@ def test_a_purge_that_changes_nothing_records_nobody(api: Api, world: World) -> 
     body = {"states": ["available"], "confirm": True}
     for more in ({"dry_run": True}, {}, {}):
         api.send("DELETE", "/ojs/v1/queues/default/jobs", {**body, **more})
-    (done,) = world.bulk.operations
+    (done,) = world.stored.operations.values()
     target = {"queue": "default", "states": ["available"], "deleted": 0, "cancelled": 1}
     assert (done.operation, done.queue, decode(done.target)) == ("purge_queue", "default", target)
 
@@ -264,10 +264,10 @@ def test_a_bulk_change_that_is_not_clear_changes_nothing(
 ) -> None:
     """400, and which attribute."""
     die(api)
-    before = dict(world.store.jobs)
+    before = dict(world.stored.jobs)
     reply = api.post("/admin/jobs/bulk/retry", body)
     assert (reply.status, reply.error["details"]["field"]) == (400, field)
-    assert world.store.jobs == before
+    assert world.stored.jobs == before
 
 
 def test_adm_005_the_statistics_are_of_all_queues_together(api: Api, world: World) -> None:
@@ -295,7 +295,7 @@ def test_jobs_that_are_gone_are_not_in_the_statistics(api: Api, world: World) ->
     """Dropped dead letters, and jobs whose time to live is over; the stream publishes both."""
     count_changes(world)
     gone, kept = die(api), die(api)
-    del world.store.jobs[gone]
+    del world.stored.jobs[gone]
     jobs = api.get("/admin/stats").json["jobs"]
     assert (jobs["discarded"], jobs["available"]) == (1, 0)
     api.post(f"/admin/jobs/{kept}/retry")
@@ -409,7 +409,7 @@ def test_a_repair_is_asked_for_part_by_part(api: Api, world: World) -> None:
     """And refuses what is no cursor, or no flag, before anything is sent."""
     for _ in range(3):
         api.push()
-    world.messages.queues.clear()
+    world.lose_messages()
     for body in ({"cursor": "x"}, {"cursor": 7}, {"dry_run": "yes"}):
         reply = api.post("/admin/repair", body)
         assert (reply.status, reply.json["error"]["code"]) == (400, "invalid_request"), body
@@ -461,8 +461,8 @@ def test_many_jobs_get_a_priority_as_a_dry_run_counted_them(world: World, api: A
     change = {**wanted, "priority": 50, "confirm": True, "as_of": dry["as_of"]}
     done = api.post(path, change).json
     assert set(done["job_ids"]) == ids
-    assert {world.store.jobs[each].priority for each in ids} == {50}
-    assert {world.store.jobs[each].priority for each in (other, later)} == {0}
+    assert {world.stored.jobs[each].priority for each in ids} == {50}
+    assert {world.stored.jobs[each].priority for each in (other, later)} == {0}
     again = api.post(path, change).json
     assert again["job_ids"] == []
     for wrong in ({"confirm": True}, {"priority": 101, "confirm": True}, {"priority": 1}):
@@ -478,7 +478,7 @@ def test_a_bulk_priority_keeps_to_the_callers_bounds(world: World) -> None:
     body = {"filter": {"state": "available"}, "priority": 9, "confirm": True}
     api.authorizer = bound(queues=("email",))
     assert api.post("/admin/jobs/bulk/priority", body).json["job_ids"] == [mine]
-    assert world.store.jobs[foreign].priority == 0
+    assert world.stored.jobs[foreign].priority == 0
     reader = Caller(id="key:2", permissions=permissions_of([Scope.READ_ONLY]))
     api.authorizer = {"lambda": verdict_context(Verdict(reader))}
     assert api.post("/admin/jobs/bulk/priority", body).status == 403

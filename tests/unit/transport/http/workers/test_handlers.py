@@ -304,7 +304,7 @@ def test_an_unknown_worker_cannot_be_directed(api: Api, world: World, verb: str)
     beat(api, "silent")
     world.clock.advance(s=3600)
     assert api.post(f"/admin/workers/silent/{verb}").status == 404
-    assert world.workers.directives == {}
+    assert {each.directive for each in world.stored.workers.values()} == {"running"}
 
 
 def test_a_worker_is_read_with_its_jobs(api: Api) -> None:
@@ -329,7 +329,7 @@ def test_a_stale_worker_is_removed_and_its_jobs_are_free(api: Api, world: World)
     world.clock.advance(s=45)
     assert api.delete("/admin/workers/w1").json["jobs_requeued"] == [job_id]
     assert api.get("/admin/workers").json["items"] == []
-    assert world.store.jobs[job_id].failures[-1].type == "worker_death"
+    assert world.stored.jobs[job_id].failures[-1].type == "worker_death"
     assert api.delete("/admin/workers/w1").status == 404
 
 
@@ -340,13 +340,13 @@ def test_a_heartbeat_for_lost_jobs_only_is_answered_with_its_directive(
     job_id = api.post("/jobs", {"type": "a", "args": []}).json["job"]["id"]
     unknown = "01912345-6789-7abc-8def-0123456789ab"
     api.post("/workers/fetch", {"queues": ["default"], "worker_id": "other"})
-    held = world.store.jobs[job_id]
+    held = world.stored.jobs[job_id]
     beat(api)
     api.post("/admin/workers/w1/quiet")
     answer = beat(api, active_jobs=[job_id, unknown])
     assert (answer["state"], answer["jobs_lost"]) == ("quiet", [job_id, unknown])
     assert answer["jobs_extended"] == answer["jobs_cancelled"] == []
-    assert world.store.jobs[job_id] == held
+    assert world.stored.jobs[job_id] == held
     nameless = api.post("/workers/heartbeat", {"active_jobs": [unknown]})
     assert (nameless.status, nameless.json["state"]) == (200, "running")
     assert nameless.json["jobs_lost"] == [unknown]
