@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from benchmarks.local_server import ROOT
@@ -37,8 +38,8 @@ class PageTable:
         table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
         return f"{before}{mark}\n{table}\n\n{closing}{after}"
 
-    def write(self) -> None:
-        """Put this table into the page of docs that has its marks.
+    def page(self) -> Path:
+        """Return the page of docs that has the marks of this table.
 
         :raises ValueError: no page has them, or more than one.
         """
@@ -46,4 +47,12 @@ class PageTable:
         found = [page for page in DOCS.glob("*.md") if begin in page.read_text("utf-8")]
         if len(found) != 1:
             raise ValueError(f"{len(found)} pages of docs have {begin.strip()}; one must.")
-        found[0].write_text(self.put_into(found[0].read_text("utf-8")), "utf-8")
+        return found[0]
+
+    def write(self) -> None:
+        """Put this table into the page of docs that has its marks.
+
+        :raises ValueError: no page has them, or more than one.
+        """
+        page = self.page()
+        page.write_text(self.put_into(page.read_text("utf-8")), "utf-8")

@@ -130,7 +130,7 @@ TITLES: Final = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables and keep them, in the page if asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true", help="write the tables of docs/costs.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/costs*.md")
     is_for_docs = parser.parse_args(arguments).docs
     console = Console()
     for table in tables():

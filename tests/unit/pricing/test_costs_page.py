@@ -1,4 +1,4 @@
-"""The page about costs has the tables that commands print, and its sentences the same figures."""
+"""The pages about costs have the tables that commands print, and the figures of the model."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from ojs_aws.pricing.estimate import API_GB, GB, STREAM_MS, STREAM_RECORD_MS
 from ojs_aws.pricing.units import STREAM_BATCH, STREAM_LOG, fetch_reads, is_in_s3, life_units
 
 DOCS: Final = Path(__file__).resolve().parents[3] / "docs"
-PAGE: Final = (DOCS / "costs.md").read_text("utf-8")
-SENTENCES: Final = re.sub(r"\s+", " ", PAGE)
+PAGES: Final = [page.read_text("utf-8") for page in sorted(DOCS.glob("costs*.md"))]
+SENTENCES: Final = re.sub(r"\s+", " ", "\n".join(PAGES))
 NAMED: Final = {each.name: each for each in ALTERNATIVES}
 CELERY: Final = NAMED["Celery on SQS and Fargate"]
 SIDEKIQ: Final = NAMED["Sidekiq or BullMQ on ElastiCache and Fargate"]
@@ -76,14 +76,15 @@ def crossing(other: Alternative) -> float:
 
 
 @pytest.mark.parametrize("table", [*paths.tables(), *compare.tables()], ids=lambda each: each.name)
-def test_the_page_has_the_tables_that_commands_print(table: PageTable) -> None:
+def test_the_pages_have_the_tables_that_commands_print(table: PageTable) -> None:
     """``python -m benchmarks.paths --docs`` and ``python -m benchmarks.compare --docs`` do it."""
-    assert table.put_into(PAGE) == PAGE
+    page = table.page().read_text("utf-8")
+    assert table.put_into(page) == page
 
 
 def test_a_table_needs_its_marks() -> None:
     with pytest.raises(ValueError, match="lacks"):
-        PageTable("none", ("a",), [("1",)]).put_into(PAGE)
+        PageTable("none", ("a",), [("1",)]).put_into(PAGES[0])
 
 
 HTTP: Final = {"uses_http_workers": True}
@@ -130,11 +131,11 @@ SAID: Final[Mapping[str, Sequence[float]]] = {
     ),
     "further step costs ${:g} a million more": (PRICES["durable operation"] * 1e6,),
 }
-"""Sentences of the page, and their figures by the model."""
+"""Sentences of the pages, and their figures by the model."""
 
 
 @pytest.mark.parametrize("sentence", SAID)
-def test_the_sentences_of_the_page_have_the_figures_of_the_model(sentence: str) -> None:
+def test_the_sentences_of_the_pages_have_the_figures_of_the_model(sentence: str) -> None:
     assert sentence.format(*SAID[sentence]) in SENTENCES
 
 
@@ -151,7 +152,7 @@ def test_the_page_has_the_units_of_a_jobs_life_by_its_size(name: str, size: int)
             paid |= {"S3 PUT": 1, "S3 GET": 1}
         dollars = sum(PRICES[unit] * amount for unit, amount in paid.items()) * 1e6
         cells += [f"{writes:g}", f"{dollars:.2f}"]
-    assert f"| {name} | {' | '.join(cells)} |" in PAGE
+    assert f"| {name} | {' | '.join(cells)} |" in "\n".join(PAGES)
 
 
 def test_the_comparison_says_from_where_on_servers_are_cheaper() -> None:
