@@ -37,5 +37,6 @@ if TYPE_CHECKING:
     from ojs_aws.typed_jobs.workflows import group as group
     from ojs_aws.worker import LambdaWorker as LambdaWorker
     from ojs_aws.worker import Worker as Worker
+    from ojs_aws.worker.secrets import secret as secret
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -134,6 +134,11 @@ METRICS: Final = "OJS"
 QUEUE_DIMENSION: Final = "queue"
 """The second dimension of metrics about one queue: its OJS name."""
 
+SECRETS: Final = "OJS_SECRETS"
+"""The variable that names the ARNs of a worker's secrets, as a JSON object by their names."""
+TASK_PROTECTION: Final = "OJS_TASK_PROTECTION"
+"""The variable by which a worker on ECS protects its task while it runs jobs."""
+
 AGE_METRIC: Final = "OldestAvailable"
 """For how long the longest waiting of a queue's next hundred jobs has been available, in
 milliseconds; nothing for a queue that is empty or paused. Without a queue: the longest of all."""

@@ -16,7 +16,14 @@ from ojs_aws.adapters.dynamodb.queues.registry import DynamoQueueRegistry
 from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
 from ojs_aws.adapters.sqs.messages import SqsMessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
-from ojs_aws.bootstrap.clients import AwsClients, account_of, aws_clients
+from ojs_aws.bootstrap.clients import (
+    AwsClients,
+    account_of,
+    aws_clients,
+    data_removal_of,
+    secret_reader,
+    stacks_of,
+)
 from ojs_aws.bootstrap.machine import (
     InThreads,
     SystemClock,
@@ -54,9 +61,12 @@ __all__ = [
     "build_key_issuer",
     "build_ports",
     "build_remembered_authentication",
+    "data_removal_of",
     "enqueuing",
     "job_store",
     "record_tries",
+    "secret_reader",
+    "stacks_of",
 ]
 
 

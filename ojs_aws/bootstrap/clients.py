@@ -7,6 +7,7 @@ manager, which costs a cold Lambda start about 0.1 s and is never used here.
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from ojs_aws.adapters.account import Account, IdentityClient
+    from ojs_aws.adapters.data_removal import DataRemoval
+    from ojs_aws.adapters.secrets import SecretReader
+    from ojs_aws.adapters.stacks import Stacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,40 @@ def account_of(endpoint_url: str | None = None, region: str | None = None) -> Ac
         sqs=sqs,
         stacks=cast("CloudFormationClient", make("cloudformation")),
     )
+
+
+def stacks_of(endpoint_url: str | None, region: str | None, account: str) -> Stacks:
+    """Return what deploys stacks; parameters as of :func:`aws_clients`.
+
+    :param account: the account's number.
+    """
+    from ojs_aws.adapters.stacks import Stacks  # nothing that is deployed needs it
+
+    make = _maker(endpoint_url, region)
+    cloudformation = cast("CloudFormationClient", make("cloudformation"))
+    return Stacks(
+        cloudformation=cloudformation,
+        s3=cast("S3Client", make("s3")),
+        region=cloudformation.meta.region_name,
+        account=account,
+        sleep=time.sleep,
+    )
+
+
+def data_removal_of(endpoint_url: str | None, region: str | None) -> DataRemoval:
+    """Return what deletes the data of a deployment; parameters as of :func:`aws_clients`."""
+    from ojs_aws.adapters.data_removal import DataRemoval  # nothing that is deployed needs it
+
+    clients = aws_clients(endpoint_url, region)
+    return DataRemoval(clients.dynamodb, clients.s3(), clients.sqs)
+
+
+@functools.cache
+def secret_reader() -> SecretReader:
+    """Return what reads secrets in the usual AWS environment."""
+    from ojs_aws.adapters.secrets import SecretReader  # most workers have none
+
+    return SecretReader(functools.cache(_maker(None, None)))
 
 
 def _maker(endpoint_url: str | None, region: str | None) -> Callable[[str], object]:

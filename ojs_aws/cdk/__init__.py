@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.bundle import Target as Target
     from ojs_aws.cdk.change_stream import ChangeStream as ChangeStream
     from ojs_aws.cdk.change_stream import ChangeStreamProps as ChangeStreamProps
+    from ojs_aws.cdk.ecs_worker_service import EcsWorkerService as EcsWorkerService
+    from ojs_aws.cdk.ecs_worker_service import EcsWorkerServiceProps as EcsWorkerServiceProps
+    from ojs_aws.cdk.function_options import FunctionOptions as FunctionOptions
     from ojs_aws.cdk.job_backend import JobBackend as JobBackend
     from ojs_aws.cdk.job_backend_props import BackendExtensions as BackendExtensions
     from ojs_aws.cdk.job_backend_props import JobBackendProps as JobBackendProps
@@ -62,5 +65,7 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.warm_start import Provisioned as Provisioned
     from ojs_aws.cdk.warm_start import SnapStart as SnapStart
     from ojs_aws.cdk.warm_start import WarmStart as WarmStart
+    from ojs_aws.cdk.worker_network import WorkerEndpoints as WorkerEndpoints
+    from ojs_aws.cdk.worker_network import WorkerEndpointsProps as WorkerEndpointsProps
 else:
     __getattr__, __dir__ = lazy_exports(__name__, extra="cdk")

@@ -6,28 +6,37 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from aws_cdk import Tags
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, lock_of
+from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, lock_of
+from ojs_aws.cdk.function_options import FunctionOptions, secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import LAMBDA_WORKER
 from ojs_aws.cdk.synthesis_checks import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.warm_start import WarmStart
+from ojs_aws.cdk.worker_network import warn_without_a_route
 from ojs_aws.topology import OWNER_TAG
+
+_EXECUTIONS_OF_A_POLLER: Final = 10
+_MOST_POLLERS: Final = 200
+"""Of an event source mapping of SQS in provisioned mode, where nobody says how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LambdaWorkerFunctionProps:
-    """Say what the worker runs, and how.
+class LambdaWorkerFunctionProps(FunctionOptions):
+    """Say what the worker runs, and how, beside the options of its function.
 
     :ivar backend: whose jobs it runs.
-    :ivar handler: module and attribute of ``worker.lambda_handler``, such as ``jobs.handler``.
+    :ivar handler: module and attribute of ``worker.lambda_handler``, such as ``jobs.handler``. Of
+        an ``image`` its ``cmd`` says so.
     :ivar queues: the OJS queues that it serves; each must be declared by the backend.
     :ivar code_dir: folder of the worker's modules; a ``requirements.txt`` in it is installed too.
         None where the handler is part of an installed package of the bundle.
@@ -37,6 +46,12 @@ class LambdaWorkerFunctionProps:
     :ivar batch_size: most jobs of one invocation (1 to 10); they run concurrently.
     :ivar max_concurrency: most invocations at a time for each queue (2 to 1000); None: no limit,
         so that a backlog can take the executions that API, stream and tick need.
+    :ivar pollers: SQS provisioned mode: pollers that are always there, and how many there may be,
+        for a load that rises within seconds. AWS bills them by the hour. It excludes
+        ``max_concurrency``: each poller invokes up to ten times at once.
+    :ivar target: architecture and Python version; None: those of the backend.
+    :ivar permissions_boundary: of its roles; None: none.
+    :ivar tags: of all its resources.
     :ivar timeout_s: longest invocation, 900 at most; a job that is not done by then comes back.
     :ivar memory_mb: memory of the function.
     :ivar start: how it is made ready before there are jobs; None: not.
@@ -47,13 +62,17 @@ class LambdaWorkerFunctionProps:
     """
 
     backend: JobBackend
-    handler: str
+    handler: str = ""
     queues: Sequence[str]
     code_dir: Path | None = None
     aws_services: Sequence[str] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     batch_size: int = 10
     max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
+    pollers: lambda_.ProvisionedPollerConfig | None = None
+    target: Target | None = None
+    permissions_boundary: iam.IManagedPolicy | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
     timeout_s: int = 60
     memory_mb: int = 512
     start: WarmStart | None = None
@@ -74,46 +93,58 @@ class LambdaWorkerFunction(Construct):
     def __init__(self, scope: Construct, id_: str, props: LambdaWorkerFunctionProps) -> None:
         """Define the function and its triggers.
 
-        :raises ValueError: a queue that the backend does not declare, or no queue at all.
+        :raises ValueError: a queue that the backend does not declare, or no queue at all, or
+            options that a function cannot have.
         """
         super().__init__(scope, id_)
-        if not props.queues:
-            raise ValueError("A Lambda worker serves at least one queue.")
+        _check(props)
         backend = props.backend
         tracing = backend.props.tracing if props.tracing is None else props.tracing
+        services = secret_services(self, props.secrets)
         queues = [backend.queues.serve(name, props.timeout_s) for name in props.queues]
         self.function = OjsFunction(
             self,
             "Function",
             OjsFunctionProps(
                 handler=props.handler,
-                bundle=_bundle(props, tracing=tracing),
+                bundle=_bundle(props, services, tracing=tracing),
                 description=_description(props.queues),
                 service="ojs-worker",
-                environment={**props.environment, **backend.environment},
+                environment={
+                    **props.environment,
+                    **secrets_environment(self, props.secrets),
+                    **backend.environment,
+                },
                 memory_mb=props.memory_mb,
                 timeout_s=props.timeout_s,
                 log_retention=props.log_retention,
                 log_level=props.log_level,
                 start=props.start,
                 tracing=tracing,
+                reserved_concurrency=props.reserved_concurrency,
+                options=props,
                 loops=True,  # retries, messages that wait for a limit, jobs that enqueue jobs
             ),
         )
         backend.grant(self.function, LAMBDA_WORKER, queues)
-        triggers = [
-            sources.SqsEventSource(
+        for secret in props.secrets.values():
+            secret.grant_read(self.function)
+        for queue in queues:
+            trigger = sources.SqsEventSource(
                 queue,
                 batch_size=props.batch_size,
-                max_concurrency=props.max_concurrency,
+                max_concurrency=None if props.pollers else props.max_concurrency,
+                provisioned_poller_config=props.pollers,
                 report_batch_item_failures=True,
             )
-            for queue in queues
-        ]
-        for trigger in triggers:
             self.function.live.add_event_source(trigger)
-        backend.worker_concurrency.add(self, props.max_concurrency, len(triggers))
+        backend.worker_concurrency.add(self, _executions(props), len(queues))
         self._tag_triggers(backend)
+        for key, value in props.tags.items():
+            Tags.of(self).add(key, value)
+        if props.permissions_boundary is not None:
+            iam.PermissionsBoundary.of(self).apply(props.permissions_boundary)
+        warn_without_a_route(self, props, services)
 
     def _tag_triggers(self, backend: JobBackend) -> None:
         """Allow a pause to switch these triggers off, and a resume or the sweep to switch them on.
@@ -126,6 +157,25 @@ class LambdaWorkerFunction(Construct):
                 Tags.of(each).add(OWNER_TAG, backend.queues.prefix)
 
 
+def _check(props: LambdaWorkerFunctionProps) -> None:
+    """Refuse a worker without queues, without code, or with code twice.
+
+    :raises ValueError: naming what is missing.
+    """
+    if not props.queues:
+        raise ValueError("A Lambda worker serves at least one queue.")
+    if (props.image is None) == (not props.handler):
+        raise ValueError("Say handler, or image with its cmd, and not both.")
+
+
+def _executions(props: LambdaWorkerFunctionProps) -> int | None:
+    """Return how many invocations there may be at a time for each queue; None: any number."""
+    if props.pollers is None:
+        return props.max_concurrency
+    most = props.pollers.maximum_pollers or _MOST_POLLERS
+    return round(most) * _EXECUTIONS_OF_A_POLLER
+
+
 def _description(queues: Sequence[str]) -> str:
     """Describe the function within the 256 characters that Lambda takes."""
     return textwrap.shorten(
@@ -133,13 +183,13 @@ def _description(queues: Sequence[str]) -> str:
     )
 
 
-def _bundle(props: LambdaWorkerFunctionProps, *, tracing: bool) -> Bundle:
+def _bundle(props: LambdaWorkerFunctionProps, more: Sequence[str], *, tracing: bool) -> Bundle:
     services = props.aws_services
     return Bundle(
-        target=props.backend.props.target,
+        target=props.target or props.backend.props.target,
         lock=lock_of(tracing=tracing),
         code_dir=props.code_dir,
         botocore_services=None
         if services is None
-        else tuple(sorted({*BACKEND_SERVICES, *services})),
+        else tuple(sorted({*BACKEND_SERVICES, *services, *more})),
     )

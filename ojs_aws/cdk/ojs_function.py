@@ -13,6 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from ojs_aws.cdk.bundle import Bundle, Target, build
+from ojs_aws.cdk.function_options import FunctionOptions, allow_network, check_options
 from ojs_aws.cdk.resources.storage import accept
 from ojs_aws.cdk.warm_start import SnapStart, WarmStart, check_start, live_of
 from ojs_aws.topology import EXPORT_PREFIX
@@ -75,6 +76,7 @@ class OjsFunctionProps:
     :ivar removal_policy: what becomes of the log group when the stack goes.
     :ivar start: how it is made ready before it is asked; None: not.
     :ivar tracing: send traces to AWS X-Ray; its bundle then needs the packages of ``TRACING_LOCK``.
+    :ivar options: where it runs, and what it has beside its code.
     :ivar loops: it may be invoked by messages that it sent itself. Lambda stops all others after
         about 16 invocations in a chain.
     """
@@ -92,6 +94,7 @@ class OjsFunctionProps:
     removal_policy: RemovalPolicy = RemovalPolicy.DESTROY
     start: WarmStart | None = None
     tracing: bool = False
+    options: FunctionOptions = field(default_factory=FunctionOptions)
     loops: bool = False
 
 
@@ -104,27 +107,36 @@ class OjsFunction(lambda_.Function):
     def __init__(self, scope: Construct, id_: str, props: OjsFunctionProps) -> None:
         """Define the function.
 
-        :raises ValueError: it cannot start so.
+        :raises ValueError: it cannot start so, or cannot have these options.
         """
+        options = props.options
         check_start(props.start, props.bundle.target)
+        check_options(options, props.start)
         level_of(props.log_level)
         environment = _environment(props)
         self.props = props
         snap_start = isinstance(props.start, SnapStart)
-        log_group = _log_group(scope, id_, props)
+        log_group = options.log_group or _log_group(scope, id_, props)
         super().__init__(
             scope,
             id_,
-            runtime=runtime_of(props.bundle.target),
+            runtime=runtime_of(props.bundle.target)
+            if options.image is None
+            else lambda_.Runtime.FROM_IMAGE,
             architecture=architecture_of(props.bundle.target),
-            code=_code(scope, props.bundle),
-            handler=props.handler,
+            code=options.image or _code(scope, props.bundle),
+            handler=props.handler if options.image is None else lambda_.Handler.FROM_IMAGE,
             description=props.description,
             memory_size=props.memory_mb,
             timeout=Duration.seconds(props.timeout_s),
             reserved_concurrent_executions=props.reserved_concurrency,
             log_group=log_group,
-            role=_role(scope, id_, log_group),
+            role=_role(scope, id_, log_group, options),
+            layers=[*options.layers] or None,
+            filesystem=options.file_system,
+            vpc=options.vpc,
+            vpc_subnets=options.subnets,
+            security_groups=[*options.security_groups] or None,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=_level_at_lambda(props.log_level),
@@ -198,13 +210,20 @@ def _length(value: str) -> int:
     return _REFERENCE if Token.is_unresolved(value) else len(value.encode())
 
 
-def _role(scope: Construct, id_: str, log_group: logs.LogGroup) -> iam.Role:
+def _role(
+    scope: Construct, id_: str, log_group: logs.ILogGroup, options: FunctionOptions
+) -> iam.IRole:
     """Return a role that may write its function's log, and nothing else yet.
 
-    In the place of the managed policy that Lambda offers, which allows all logs of the account.
+    In the place of the managed policies that Lambda offers, which allow all logs of the account.
     """
+    if options.role is not None:
+        log_group.grant_write(options.role)
+        allow_network(options.role, options)
+        return options.role
     role = iam.Role(scope, f"{id_}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     log_group.grant_write(role)
+    allow_network(role, options)
     policy = role.node.find_child("DefaultPolicy")
     for reason, finding in _PATTERNS:
         accept(policy, "AwsSolutions-IAM5", reason, [finding])

@@ -28,6 +28,7 @@ class RunOptions:
     path: str
     queues: tuple[str, ...] = ()
     concurrency: int | None = None
+    grace_s: float | None = None
     log_level: str = "INFO"
     log_format: str = "text"
 
@@ -57,6 +58,14 @@ def _run(
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Jobs at the same time, instead of the worker's.")
+    ] = None,
+    grace_s: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds that running jobs get after SIGTERM, instead of the worker's. Let ECS "
+            "or Kubernetes wait ten seconds longer.",
+        ),
     ] = None,
     reload: Annotated[
         bool,
@@ -95,7 +104,9 @@ def _run(
     OJS_API_KEY say where the server is, if the worker does not.
     """
     named = [name.strip() for each in queues or () for name in each.split(",") if name.strip()]
-    options = RunOptions(path, tuple(named), concurrency, log_level.upper(), log_format.lower())
+    options = RunOptions(
+        path, tuple(named), concurrency, grace_s, log_level.upper(), log_format.lower()
+    )
     if options.log_level not in LEVELS:
         _refuse(f"--log-level is one of {', '.join(LEVELS)}, not {log_level!r}.")
     if options.log_format not in FORMATS:
@@ -121,6 +132,7 @@ def run_worker(options: RunOptions) -> None:
     worker = _loaded(options.path)
     try:
         worker.override(queues=options.queues, concurrency=options.concurrency)
+        worker.grace_s = worker.grace_s if options.grace_s is None else options.grace_s
         quiet_http()
         with speaking(
             worker,
@@ -143,6 +155,8 @@ def child_command(options: RunOptions) -> list[str]:
         command += ["--queues", queue]
     if options.concurrency is not None:
         command += ["--concurrency", str(options.concurrency)]
+    if options.grace_s is not None:
+        command += ["--grace-s", str(options.grace_s)]
     return [*command, "--log-level", options.log_level, "--log-format", options.log_format]
 
 

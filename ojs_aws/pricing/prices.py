@@ -37,12 +37,14 @@ PRICES: Final[Mapping[str, float]] = {
     "LCU-hour": 0.008,
     "small node-hour": 0.0256,
     "large node-hour": 0.1264,
+    "endpoint-hour": 0.01,
+    "endpoint GB": 0.01,
 }
 """Dollars: DynamoDB on demand, SQS standard queues, Lambda on arm64, API Gateway HTTP APIs,
 EventBridge custom events, KMS, CloudWatch logs, metrics, alarms and dashboards. From the state
 transition on, what only the alternatives need: Step Functions, durable functions, Fargate on arm64,
 public IPv4 addresses, application load balancers, ElastiCache for Valkey (cache.t4g.small,
-cache.m7g.large)."""
+cache.m7g.large). Then VPC endpoints: an interface in one zone, and what passes it."""
 
 
 @dataclass(frozen=True, slots=True)

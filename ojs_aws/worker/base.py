@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
@@ -10,7 +11,7 @@ from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.members import given_or_made
-from ojs_aws.topology import DEFAULT_QUEUE
+from ojs_aws.topology import DEFAULT_QUEUE, SECRETS
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.senders import Sender
@@ -118,7 +119,14 @@ class BaseWorker:
         return self.registry.handler(job_type, versions=versions)
 
     def freeze(self) -> Executor:
-        """Freeze handlers and middleware, and return the executor of jobs."""
+        """Freeze handlers and middleware, read secrets, and return the executor of jobs.
+
+        :raises BackendError: a secret cannot be read.
+        """
+        if SECRETS in os.environ:
+            from ojs_aws.worker.secrets import worker_secrets  # most workers have none
+
+            worker_secrets().read_all()
         self.registry.freeze()
         self.middleware.freeze("the worker started")
         self.hooks.freeze("the worker started")

@@ -16,6 +16,7 @@ from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.config import Settings
 from ojs_aws.log_level import raise_level
 from ojs_aws.middleware.chain.execution import ExecutionChain
+from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.function_tracing import function_tracing
@@ -24,6 +25,7 @@ from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.resources import Opened, in_use, open_all
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.directly import queues_by_sqs_name
+from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.failure import WAIT_S
 from ojs_aws.worker.invocation import Invocation
 from ojs_aws.worker.registry import HandlerRegistry
@@ -115,6 +117,28 @@ class LambdaWorker(BaseWorker):
         self._loop = LoopThread("ojs-worker")
         self._tracing: Tracing | None = None
         self._kept_open = AsyncExitStack()
+
+    def freeze(self) -> Executor:
+        """Freeze handlers and middleware, and return the executor of jobs.
+
+        :raises RegistrationError: a job of its queues may take longer than an invocation.
+        """
+        if too_long := self.jobs_beyond_an_invocation():
+            raise RegistrationError(
+                f"A Lambda function runs for {LONGEST_S / 60:.0f} minutes at most, and "
+                f"{', '.join(too_long)} may take longer. Shorten the timeout, or give the job a "
+                "queue of its own, and run that queue by a process: `ojs-aws run`, or the "
+                "construct EcsWorkerService (docs/workers-vpc-ecs.md)."
+            )
+        return super().freeze()
+
+    def jobs_beyond_an_invocation(self) -> list[str]:
+        """Return the types of typed jobs in its queues whose timeout Lambda cannot keep."""
+        served = {*self.queues}
+        mine = [each for each in self.jobs if not each.is_remote and each.queue in served]
+        return [
+            each.type for each in mine if (each.template(each.options).timeout or 0) > LONGEST_S
+        ]
 
     def lambda_handler(
         self, event: Mapping[str, Any], context: LambdaContext | None = None

@@ -29,6 +29,7 @@ from ojs_aws.worker.polls import MAX_FETCH, Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Heartbeats, Reporter
 from ojs_aws.worker.reservations import JobSource, WorkerContext
+from ojs_aws.worker.task_protection import task_protection
 
 _logger = logging.getLogger(__name__)
 
@@ -186,7 +187,8 @@ class Worker(BaseWorker):
 
         async def main() -> None:
             with signals_to(self.lifecycle):
-                await self.serve()
+                async with task_protection(self._active, self._timer):
+                    await self.serve()
 
         with for_process(self):
             asyncio.run(main())

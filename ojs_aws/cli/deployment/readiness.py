@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,8 @@ def register(app: typer.Typer) -> None:
     command(
         app,
         "deploy-check",
-        epilog="Example: ojs-aws deploy-check --template cdk.out/Ojs.template.json",
+        epilog="Example: ojs-aws deploy-check --template cdk.out/Ojs.template.json "
+        "--worker jobs:lambda_worker",
     )(deploy_check)
 
 
@@ -30,6 +31,13 @@ async def deploy_check(
     template: Annotated[
         str, typer.Option(help="A synthesised CloudFormation template to look at as well.")
     ] = "",
+    worker: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A worker to look at as well, as module:attribute: may its jobs take longer than "
+            "a Lambda function runs? May be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Check that a deployment is ready for production: authentication, encryption, alarms.
 
@@ -43,7 +51,37 @@ async def deploy_check(
             return found
 
         checks.append(look)
+    if worker:
+        judged_workers = _workers(worker)
+
+        async def durations(_: Session) -> list[Finding]:
+            return judged_workers
+
+        checks.append(durations)
     await report(session, checks)
+
+
+def _workers(paths: Sequence[str]) -> list[Finding]:
+    """Check that each Lambda worker can keep the timeouts of its jobs.
+
+    :raises ValueError: a path leads to no worker.
+    """
+    from ojs_aws.middleware.configuration import search_here
+    from ojs_aws.worker import LambdaWorker, load_worker
+
+    search_here()
+    findings = []
+    for path in paths:
+        loaded = load_worker(path)
+        too_long = (
+            loaded.jobs_beyond_an_invocation() if isinstance(loaded, LambdaWorker) else list[str]()
+        )
+        text = "each job ends within an invocation"
+        if too_long:
+            text = f"may take longer than Lambda's 15 minutes: {', '.join(too_long)}"
+        hint = "Run their queue by a process: `ojs-aws run`, or the construct EcsWorkerService."
+        findings.append(judged(path, not too_long, text, hint, Verdict.BAD))
+    return findings
 
 
 async def _transport(session: Session) -> list[Finding]:

@@ -135,3 +135,26 @@ def test_deploy_check_reads_a_template(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps(template))
     assert "reach nobody" in cli.run("deploy-check", "--template", str(path)).out
+
+
+def test_deploy_check_finds_jobs_that_lambda_would_cut_short(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their declared timeouts; the hint names the service on ECS."""
+    (tmp_path / "long_jobs.py").write_text(
+        "from ojs_aws import Jobs, LambdaWorker\n"
+        "jobs = Jobs()\n"
+        "@jobs.job('video.encode', timeout='1h')\n"
+        "def encode() -> None: ...\n"
+        "worker = LambdaWorker(jobs)\n"
+        "other = LambdaWorker(jobs, queues=['mail'])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    workers = ("--worker", "long_jobs:worker", "--worker", "long_jobs:other")
+    found = {
+        each["check"]: each for each in cli.run("deploy-check", "--json", *workers).json["findings"]
+    }
+    assert found["long_jobs:worker"]["verdict"] == "bad"
+    assert "EcsWorkerService" in found["long_jobs:worker"]["hint"]
+    assert found["long_jobs:other"]["verdict"] == "ok"
+    assert cli.run("deploy-check", "--worker", "long_jobs:none").code == ExitCode.USAGE

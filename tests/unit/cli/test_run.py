@@ -248,10 +248,19 @@ def test_a_wrong_option_is_refused(
 
 # ---------------------------------------------------------------------------------- the parts
 def test_the_child_gets_the_same_options() -> None:
-    options = RunOptions("shop:worker", ("a", "b"), 3, "DEBUG", "json")
+    options = RunOptions("shop:worker", ("a", "b"), 3, 90.0, "DEBUG", "json")
     rest: list[Any] = child_command(options)[3:]
     assert rest == [
         *("run", "shop:worker", "--queues", "a", "--queues", "b"),
-        *("--concurrency", "3", "--log-level", "DEBUG", "--log-format", "json"),
+        *(
+            "--concurrency",
+            "3",
+            "--grace-s",
+            "90.0",
+            "--log-level",
+            "DEBUG",
+            "--log-format",
+            "json",
+        ),
     ]
     assert "--reload" not in rest

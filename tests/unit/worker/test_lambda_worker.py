@@ -22,8 +22,10 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import dead_letter_queue_name
+from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker import DiscardError, LambdaWorker, SnoozeError
 from ojs_aws.worker.directly import read_record
 from tests.load import HUNG_S
@@ -570,3 +572,18 @@ def test_a_middleware_that_changes_the_job_s_id_completes_its_own_job() -> None:
     assert bench.invoke() == set()
     assert bench.job(job_id).state is JobState.COMPLETED
     bench.worker._loop.close()
+
+
+def test_a_job_longer_than_an_invocation_is_refused_at_start() -> None:
+    """With the way out: a process runs it. Queues of others do not count, nor the last second."""
+    jobs = Jobs()
+
+    @jobs.job("video.encode", queue="video", timeout="16m")
+    def encode() -> None: ...
+
+    @jobs.job("mail.send", queue="mail", timeout="15m")
+    def send() -> None: ...
+
+    with pytest.raises(RegistrationError, match=r"video\.encode may take longer.*EcsWorkerService"):
+        LambdaWorker(jobs).freeze()
+    LambdaWorker(jobs, queues=["mail"]).freeze()
