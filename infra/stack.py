@@ -73,18 +73,7 @@ class OjsStack(Stack):
             return sns.Topic.from_topic_arn(self, "AlarmTopic", props.alarm_topic_arn)
         if not props.alarm_email:
             return None
-        topic = sns.Topic(self, "AlarmTopic", display_name="OJS alarms", enforce_ssl=True)
-        # A topic with a policy of its own has lost the one that lets the account's alarms in.
-        topic.add_to_resource_policy(
-            iam.PolicyStatement(
-                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
-                actions=["sns:Publish"],
-                resources=[topic.topic_arn],
-                conditions={"StringEquals": {"aws:SourceAccount": self.account}},
-            )
-        )
-        topic.add_subscription(subscriptions.EmailSubscription(props.alarm_email))
-        return topic
+        return mail_topic(self, props.alarm_email)
 
     def _demo_worker(self) -> LambdaWorkerFunction:
         return LambdaWorkerFunction(
@@ -98,3 +87,19 @@ class OjsStack(Stack):
                 timeout_s=60,
             ),
         )
+
+
+def mail_topic(stack: Stack, email: str) -> sns.Topic:
+    """Return a new topic of alarms that sends mail to an address."""
+    topic = sns.Topic(stack, "AlarmTopic", display_name="OJS alarms", enforce_ssl=True)
+    # A topic with a policy of its own has lost the one that lets the account's alarms in.
+    topic.add_to_resource_policy(
+        iam.PolicyStatement(
+            principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+            actions=["sns:Publish"],
+            resources=[topic.topic_arn],
+            conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
+        )
+    )
+    topic.add_subscription(subscriptions.EmailSubscription(email))
+    return topic

@@ -272,7 +272,8 @@ def _precompile(target: Target, folder: Path) -> None:
     if python is None:
         return
     command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "."]
-    subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    environ = {**os.environ, "PYTHONHASHSEED": "0"}  # sets in the code always in the same order
+    subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False)
 
 
 def _compiler(target: Target) -> str | None:

@@ -29,7 +29,7 @@ from ojs_aws.cli import (
     workers,
     workflows,
 )
-from ojs_aws.cli.deployment import cost, doctor, preflight, readiness, restore
+from ojs_aws.cli.deployment import cost, deploy, doctor, preflight, readiness, restore
 from ojs_aws.cli.terminal.options import flow_help, hide_types_of_flags
 
 hide_types_of_flags()
@@ -56,6 +56,7 @@ dashboard.register(app)
 doctor.register(app)
 readiness.register(app)
 preflight.register(app)
+deploy.register(app)
 cost.register(app)
 run.register(app)
 

@@ -1,0 +1,183 @@
+"""Merges the templates of all choices into one, whose conditions are the choices.
+
+The constructs decide what each choice means: nothing of it is written a second time. What all
+templates say alike stays as it is. Where they differ, the smallest part that does becomes an
+``Fn::If``; a resource that only some of them have gets a condition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+Choice = tuple[str, ...]
+"""One value for each dimension."""
+
+MISSING: Final = object()
+NO_VALUE: Final = {"Ref": "AWS::NoValue"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """Holds one thing to choose.
+
+    :ivar conditions: the name of the condition for each value; the last value needs none.
+    """
+
+    values: Sequence[str]
+    conditions: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Merge:
+    """Merges the templates of choices.
+
+    :ivar made: the conditions that resources needed beside those of the dimensions.
+    """
+
+    dimensions: Sequence[Dimension]
+    made: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def sections(self, templates: Mapping[Choice, Mapping[str, Any]], name: str) -> dict[str, Any]:
+        """Return a section of named entries, resources or outputs, with conditions."""
+        names = dict.fromkeys(entry for each in templates.values() for entry in each[name])
+        merged = {}
+        for entry in names:
+            found = {choice: each[name].get(entry, MISSING) for choice, each in templates.items()}
+            present = {choice: each for choice, each in found.items() if each is not MISSING}
+            merged[entry] = self._entry(present)
+            if len(present) < len(found):
+                merged[entry]["Condition"] = self._condition({*present}, {*found})
+        return merged
+
+    def _entry(self, found: Mapping[Choice, Any]) -> dict[str, Any]:
+        """Return an entry; a resource waits for all that it waits for in any template.
+
+        CloudFormation ignores a dependency on a resource whose condition is false.
+        """
+        waits = dict.fromkeys(
+            name for each in found.values() for name in _listed(each.get("DependsOn", []))
+        )
+        bare = {
+            choice: {key: value for key, value in each.items() if key != "DependsOn"}
+            for choice, each in found.items()
+        }
+        merged = dict(self.value(bare))
+        if waits:
+            merged["DependsOn"] = sorted(waits)
+        return merged
+
+    def value(self, found: Mapping[Choice, Any]) -> Any:
+        """Return a value that is each of the given ones under its choice."""
+        values = list(found.values())
+        if all(each == values[0] for each in values):
+            return values[0]
+        if all(isinstance(each, dict) and not _is_function(each) for each in values):
+            keys = dict.fromkeys(key for each in values for key in each)
+            return {
+                key: _told(self.value({c: each.get(key, MISSING) for c, each in found.items()}))
+                for key in keys
+            }
+        if all(isinstance(each, list) for each in values):
+            united = self._united(found)
+            if united is not None:
+                return united
+        return self._if(found)
+
+    def _united(self, found: Mapping[Choice, list[Any]]) -> list[Any] | None:
+        """Return all elements in an order that each list keeps; None, if there is no such order."""
+        order: list[str] = []
+        for each in found.values():
+            at = 0
+            for text in map(_text, each):
+                if text in order:
+                    at = order.index(text) + 1
+                else:
+                    order.insert(at, text)
+                    at += 1
+        for each in found.values():
+            places = [order.index(_text(element)) for element in each]
+            if places != sorted(set(places)):
+                return None
+        known = {_text(element): element for each in found.values() for element in each}
+        return [
+            _told(
+                self.value(
+                    {
+                        choice: known[text] if known[text] in each else MISSING
+                        for choice, each in found.items()
+                    }
+                )
+            )
+            for text in order
+        ]
+
+    def _if(self, found: Mapping[Choice, Any]) -> dict[str, Any]:
+        condition, yes, no = self._split(found)
+        return {"Fn::If": [condition, _told(self.value(yes)), _told(self.value(no))]}
+
+    def _split(
+        self, found: Mapping[Choice, Any]
+    ) -> tuple[str, dict[Choice, Any], dict[Choice, Any]]:
+        """Return the condition that tells the values apart best, and what is on both sides."""
+        best: tuple[int, str, dict[Choice, Any], dict[Choice, Any]] | None = None
+        for at, dimension in enumerate(self.dimensions):
+            for value, condition in dimension.conditions.items():
+                yes = {choice: each for choice, each in found.items() if choice[at] == value}
+                no = {choice: each for choice, each in found.items() if choice[at] != value}
+                if not yes or not no:
+                    continue
+                kinds = len(_kinds(yes)) + len(_kinds(no))
+                if best is None or kinds < best[0]:
+                    best = kinds, condition, yes, no
+        assert best is not None, "two templates of one choice"  # noqa: S101 - choices differ
+        return best[1], best[2], best[3]
+
+    def _condition(self, present: set[Choice], every: set[Choice]) -> str:
+        """Return the name of the condition that is true for some choices."""
+        found = {choice: choice in present for choice in sorted(every)}
+        return self._named(found)
+
+    def _named(self, found: Mapping[Choice, bool]) -> str:
+        condition, yes, no = self._split(found)
+        if all(yes.values()) and not any(no.values()):
+            return condition
+        if not any(yes.values()):
+            negated = self._name(f"Not{condition}", {"Fn::Not": [{"Condition": condition}]})
+            return negated if all(no.values()) else self._both("And", negated, self._named(no))
+        if not any(no.values()):
+            return self._both("And", condition, self._named(yes))
+        if all(yes.values()):
+            return self._both("Or", condition, self._named(no))
+        left = self._both("And", condition, self._named(yes))
+        return left if not any(no.values()) else self._both("Or", left, self._named(no))
+
+    def _both(self, how: str, one: str, other: str) -> str:
+        of = [{"Condition": one}, {"Condition": other}]
+        return self._name(f"{one}{how}{other}", {f"Fn::{how}": of})
+
+    def _name(self, name: str, expression: dict[str, Any]) -> str:
+        self.made[name] = expression
+        return name
+
+
+def _told(value: Any) -> Any:
+    return NO_VALUE if value is MISSING else value
+
+
+def _is_function(value: Mapping[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)).startswith(("Fn::", "Ref", "Condition"))
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _text(value: Any) -> str:
+    return "" if value is MISSING else json.dumps(value, sort_keys=True)
+
+
+def _kinds(found: Mapping[Choice, Any]) -> set[str]:
+    return {repr(each) if each is MISSING else _text(each) for each in found.values()}

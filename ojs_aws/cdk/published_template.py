@@ -1,0 +1,121 @@
+"""Holds the template that the constructs wrote at the release, and renders queues into it.
+
+Nothing here needs the CDK or Node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+TEMPLATE: Final = Path(__file__).with_name("template.json")
+"""The file. `python -m infra.template` writes it again."""
+
+PREFIX: Final = "prefix-of-the-deployment"
+"""Stands for the prefix while the constructs synthesise: they check it, so it is no token."""
+REGION: Final = "region-of-the-deployment"
+"""Stands for the region: a table under a key of your own needs one at synthesis."""
+DECLARED: Final = "queue-that-is-declared"
+"""Stands for each declared queue."""
+
+_PARENT: Final = ("Backend", "Queues")
+_RESOURCE: Final = "Resource"
+_QUEUES: Final = "OJS_QUEUES"
+
+
+def rendered(queues: Sequence[str], text: str | None = None) -> dict[str, Any]:
+    """Return the template with these declared queues.
+
+    :param text: the template; None: that of this version.
+    """
+    template = json.loads(TEMPLATE.read_text(encoding="utf-8") if text is None else text)
+    declared = logical_id(DECLARED)
+    resources = {}
+    for name, each in template["Resources"].items():
+        copies = queues if name == declared else [DECLARED]
+        for queue in copies:
+            changed = _replaced(each, {declared: logical_id(queue), DECLARED: queue})
+            key = logical_id(queue) if name == declared else name
+            resources[key] = changed if name == declared else _with_queues(each, queues)
+    template["Resources"] = resources
+    return dict(_parametrised(template))
+
+
+def logical_id(queue: str) -> str:
+    """Return the logical id of a declared queue, as the CDK makes it of the construct's path."""
+    path = [*_PARENT, f"Queue-{queue}", _RESOURCE]
+    digest = hashlib.md5("/".join(path).encode(), usedforsecurity=False).hexdigest()[:8].upper()
+    human = "".join("".join(filter(str.isalnum, part)) for part in path[:-1])
+    return f"{human[:240]}{digest}"
+
+
+def _with_queues(value: Any, queues: Sequence[str]) -> Any:
+    """Return a resource that names all declared queues where it named the one."""
+    reference = {"Ref": logical_id(DECLARED)}
+    if isinstance(value, list):
+        if reference in value:
+            others = [{"Ref": logical_id(queue)} for queue in queues]
+            at = value.index(reference)
+            value = [*value[:at], *others, *value[at + 1 :]]
+        return [
+            changed
+            for each in value
+            for changed in (
+                [_replaced(each, _names(queue)) for queue in queues]
+                if _is_about_one(each)
+                else [_with_queues(each, queues)]
+            )
+        ]
+    if isinstance(value, dict):
+        return {
+            key: ",".join(queues) if key == _QUEUES else _with_queues(each, queues)
+            for key, each in value.items()
+        }
+    return value
+
+
+def _is_about_one(value: Any) -> bool:
+    """Return whether an element of a list is the ARN of the declared queue."""
+    return bool(value == {"Fn::GetAtt": [logical_id(DECLARED), "Arn"]})
+
+
+def _names(queue: str) -> Mapping[str, str]:
+    return {logical_id(DECLARED): logical_id(queue), DECLARED: queue}
+
+
+def _replaced(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a value with other names in all its texts."""
+
+    def renamed(text: str) -> str:
+        for old, new in names.items():
+            text = text.replace(old, new)
+        return text
+
+    return _mapped(value, renamed)
+
+
+def _parametrised(value: Any, *, is_in_sub: bool = False) -> Any:
+    """Return a value with parameters in the place of prefix and region."""
+    if isinstance(value, str):
+        text = value.replace(PREFIX, "${Prefix}").replace(REGION, "${AWS::Region}")
+        if text == value:
+            return value
+        return text if is_in_sub else {"Fn::Sub": text}
+    if isinstance(value, list):
+        return [_parametrised(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _parametrised(each, is_in_sub=key == "Fn::Sub") for key, each in value.items()}
+    return value
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(each, change) for each in value]
+    if isinstance(value, dict):
+        return {key: _mapped(each, change) for key, each in value.items()}
+    return value

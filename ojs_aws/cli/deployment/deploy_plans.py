@@ -1,0 +1,215 @@
+"""Plans a deployment: its template, its parameters, and the functions' code."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.domain.errors import BackendError, InvalidRequestError
+from ojs_aws.topology import QUEUE_SEPARATOR
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.stacks import Change, Stacks, StackState
+    from ojs_aws.cdk.bundle import Target
+
+S3: Final = "s3://"
+_TABLE: Final = "AWS::DynamoDB::GlobalTable"
+_FUNCTION: Final = "AWS::Lambda::Function"
+CHANGE_SET: Final = "ojs-aws"
+_LOST: Final = {
+    "CREATE_FAILED",
+    "DELETE_FAILED",
+    "ROLLBACK_COMPLETE",
+    "ROLLBACK_FAILED",
+}
+"""What a stack is whose creation failed: it holds nothing in use, and must be deleted first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Says what somebody wants to deploy.
+
+    :ivar queues: declared queues; empty: as deployed, or ``default``.
+    :ivar parameters: of the template, those that somebody said.
+    :ivar bundles: a folder or ``s3://`` prefix with the functions' zip; empty: pip makes it.
+    :ivar bucket: where code and template are uploaded; empty: one of the account and region.
+    """
+
+    stack: str
+    queues: Sequence[str] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    bundles: str = ""
+    bucket: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Holds a change set that is ready, and what it would do."""
+
+    stack: str
+    change_set: str
+    is_new: bool
+    changes: Sequence[Change]
+
+
+def variables_of(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the variables of one of the backend's functions in a template."""
+    for each in template.get("Resources", {}).values():
+        if each.get("Type") == _FUNCTION:
+            variables = each["Properties"].get("Environment", {}).get("Variables", {})
+            if "OJS_QUEUES" in variables:
+                found: Mapping[str, Any] = variables
+                return found
+    return {}
+
+
+def declared_queues(deployed: StackState | None) -> list[str]:
+    """Return the queues that a stack declares; those of a new one, if there is none."""
+    said = variables_of(deployed.template).get("OJS_QUEUES") if deployed else None
+    return said.split(",") if isinstance(said, str) and said else ["default"]
+
+
+def parameters_of(
+    wanted: Wanted, template: Mapping[str, Any], deployed: StackState | None
+) -> dict[str, str | None]:
+    """Return the value of each parameter; None keeps the deployed one.
+
+    A stack that was made by `cdk deploy` has no parameters: what it is like is read off it.
+    """
+    said = dict(wanted.parameters)
+    known = template["Parameters"]
+    if deployed is None or deployed.is_new:
+        return {name: value for name, value in said.items() if name in known}
+    if "BundleKey" not in deployed.parameters:
+        said = _as_by_cdk(deployed, template) | said
+    kept: dict[str, str | None] = {name: None for name in known if name in deployed.parameters}
+    return kept | said
+
+
+def _as_by_cdk(deployed: StackState, template: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters that describe a stack of the CDK.
+
+    :raises InvalidRequestError: it cannot be adopted; the message says why.
+    """
+    ours = {name for name, each in template["Resources"].items() if each["Type"] == _TABLE}
+    if not ours & {*deployed.template.get("Resources", {})}:
+        raise InvalidRequestError(
+            f"The stack {deployed.name} was not made by this template: its table has another "
+            f"logical id than {', '.join(sorted(ours))}, and would be replaced. Deploy it as "
+            "before, or choose another --stack and --prefix."
+        )
+    variables = variables_of(deployed.template)
+    prefix, auth = str(variables.get("OJS_QUEUE_PREFIX", "")), str(variables.get("OJS_AUTH", ""))
+    if not prefix.endswith(QUEUE_SEPARATOR):
+        raise InvalidRequestError(
+            f"The queues of {deployed.name} have names of version 0.1 (queue_separator '-'), which "
+            "this template does not know: go on with `cdk deploy`."
+        )
+    types = {each.get("Type") for each in deployed.template["Resources"].values()}
+    return {
+        "Prefix": prefix.removesuffix(QUEUE_SEPARATOR),
+        "Auth": auth,
+        "JobEndpoint": "true" if "AWS::Lambda::Url" in types else "false",
+    }
+
+
+def check(parameters: Mapping[str, str | None]) -> None:
+    """Refuse choices that exclude each other.
+
+    :raises InvalidRequestError: naming the options.
+    """
+    if parameters.get("Auth") == "jwt":
+        if not parameters.get("JwtIssuer", "") or not parameters.get("JwtAudience", ""):
+            raise InvalidRequestError("--auth jwt needs --jwt-issuer and --jwt-audience, too.")
+        if parameters.get("JobEndpoint") == "true":
+            raise InvalidRequestError(
+                "Only the gateway checks tokens: leave out --job-endpoint, or take another --auth."
+            )
+    if bool(parameters.get("SubnetIds")) != bool(parameters.get("SecurityGroupIds")):
+        raise InvalidRequestError("--subnets and --security-groups go together.")
+
+
+def code_of(wanted: Wanted, target: Target, stacks: Stacks, bucket: str) -> tuple[str, str]:
+    """Return bucket and key of the functions' zip; it is made and uploaded, where it is not there.
+
+    :raises BackendError: it cannot be made, read or uploaded.
+    """
+    from ojs_aws.cdk.bundle_zip import zip_name
+
+    name = zip_name(target)
+    if wanted.bundles.startswith(S3):
+        place, _, folder = wanted.bundles.removeprefix(S3).partition("/")
+        return place, "/".join(part for part in (folder.strip("/"), name) if part)
+    path = Path(wanted.bundles) / name if wanted.bundles else made_bundle(target)
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise BackendError(
+            f"{path} cannot be read: {problem.strerror}.",
+            hint="`ojs-aws bundle DIR` makes it, for --architecture and --python.",
+        ) from None
+    return bucket, stacks.upload(bucket, content, ".zip")
+
+
+def made_bundle(target: Target, folder: Path = Path("build/lambda")) -> Path:
+    """Return the functions' zip, which pip and the lock files of this package make.
+
+    :raises BackendError: a package cannot be installed for the target.
+    """
+    from ojs_aws.cdk.bundle import BundlingError, backend_bundle, build
+    from ojs_aws.cdk.bundle_zip import write_zip, zip_name
+
+    try:
+        built = build(backend_bundle(target), folder)
+    except BundlingError as problem:
+        raise BackendError(
+            str(problem), hint="Where pip reaches no packages, use --bundles with a release's zip."
+        ) from None
+    path = folder / zip_name(target)
+    write_zip(built, path)
+    return path
+
+
+def planned(wanted: Wanted, target: Target, stacks: Stacks) -> Plan:
+    """Upload code and template, and make the change set.
+
+    :raises OjsError: a choice or the account does not allow it.
+    """
+    from ojs_aws.cdk.published_template import rendered
+
+    deployed = stacks.settled(wanted.stack)
+    if deployed is not None and deployed.status in _LOST:
+        stacks.delete(wanted.stack)
+        deployed = None
+    template = rendered(wanted.queues or declared_queues(deployed))
+    parameters = parameters_of(wanted, template, deployed)
+    check(parameters)
+    bucket = wanted.bucket or f"ojs-aws-{stacks.account}-{stacks.region}"
+    stacks.own_bucket(bucket, is_named=bool(wanted.bucket))
+    code_bucket, key = code_of(wanted, target, stacks, bucket)
+    parameters |= {
+        "BundleBucket": code_bucket,
+        "BundleKey": key,
+        "Architecture": target.machine,
+        "Python": target.python,
+    }
+    text = json.dumps(template, separators=(",", ":")).encode()
+    is_new = deployed is None or deployed.is_new
+    uploaded = stacks.upload(bucket, text, ".template.json")
+    name = f"{CHANGE_SET}-{uuid.uuid4().hex}"
+    changes = stacks.plan(
+        wanted.stack,
+        name,
+        template_url=stacks.url(bucket, uploaded),
+        parameters=parameters,
+        tags=wanted.tags,
+        is_new=is_new,
+    )
+    if not changes:
+        stacks.forget(wanted.stack, name, is_new=False)
+    return Plan(stack=wanted.stack, change_set=name, is_new=is_new, changes=changes)
