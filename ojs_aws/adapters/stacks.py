@@ -96,7 +96,7 @@ class Stacks:
                 raise
             if found["StackStatus"] == "DELETE_COMPLETE":
                 return None
-            told = self.cloudformation.get_template(StackName=name).get("TemplateBody", {})
+            told: Any = self.cloudformation.get_template(StackName=name).get("TemplateBody", {})
         return StackState(
             name=name,
             status=found["StackStatus"],

@@ -18,6 +18,7 @@ from ojs_aws.cli import (
     dead_letters,
     enqueue,
     events,
+    init,
     job_views,
     jobs,
     keys,
@@ -57,6 +58,7 @@ doctor.register(app)
 readiness.register(app)
 preflight.register(app)
 deploy.register(app)
+init.register(app)
 cost.register(app)
 run.register(app)
 

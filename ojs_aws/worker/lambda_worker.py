@@ -16,8 +16,8 @@ from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.config import Settings
 from ojs_aws.log_level import raise_level
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.errors import RegistrationError
 from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import Tracing

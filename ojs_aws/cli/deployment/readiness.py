@@ -66,7 +66,7 @@ def _workers(paths: Sequence[str]) -> list[Finding]:
 
     :raises ValueError: a path leads to no worker.
     """
-    from ojs_aws.middleware.configuration import search_here
+    from ojs_aws.middleware.extensions import search_here
     from ojs_aws.worker import LambdaWorker, load_worker
 
     search_here()

@@ -22,7 +22,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.errors import RegistrationError
+from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import dead_letter_queue_name
 from ojs_aws.typed_jobs.jobs import Jobs

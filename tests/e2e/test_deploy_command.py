@@ -1,0 +1,102 @@
+"""`ojs-aws deploy` to an emulator: no CDK, no Node; a job runs, an upgrade keeps it, all goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.emulator import Emulator, start_emulator
+
+pytestmark = pytest.mark.e2e
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Command, Emulator]]:
+    """Runs `ojs-aws` against an emulator of its own, with a PATH that has no Node."""
+    emulator = start_emulator(os.environ)
+    folder = tmp_path_factory.mktemp("deploy")
+    checkout = Path(__file__).parents[2]
+    environ = emulator.environment(dict(os.environ))
+    environ |= {"PATH": str(Path(sys.executable).parent), "PYTHONPATH": str(checkout)}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ojs_aws.cli", *arguments],
+            cwd=folder,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+    try:
+        yield run, emulator
+    finally:
+        emulator.stop()
+
+
+def of_emulator(emulator: Emulator) -> list[str]:
+    """The options by which functions are made for the emulator's own Python."""
+    target = emulator.target()
+    return ["--architecture", target.machine, "--python", target.python]
+
+
+def changes(ran: subprocess.CompletedProcess[str]) -> str:
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_a_backend_is_deployed_used_upgraded_and_destroyed(
+    command: tuple[Command, Emulator],
+) -> None:
+    run, emulator = command
+    options = of_emulator(emulator)
+
+    planned = changes(run("deploy", "--plan", *options))
+    assert "AWS::DynamoDB::GlobalTable" in planned
+    unasked = run("deploy", *options)
+    assert (unasked.returncode, "--yes" in unasked.stderr) == (1, True)
+
+    deployed = run("deploy", "--auth", "none", "--queues", "email", "--yes", "--json", *options)
+    outputs: dict[str, str] = json.loads(changes(deployed))["outputs"]
+    pushed = httpx.post(
+        f"{emulator.api_url(outputs['ApiUrl'])}/ojs/v1/jobs",
+        json={"type": "a.b", "args": [1], "options": {"queue": "email"}},
+        headers={"Content-Type": "application/openjobspec+json"},
+        timeout=60,
+        trust_env=False,
+    )
+    assert pushed.status_code == 201, pushed.text
+
+    assert "nothing to change" in changes(run("deploy", "--yes", *options))
+    more = changes(run("deploy", "--queues", "email,media", "--plan", *options))
+    assert "AWS::SQS::Queue" in more
+    assert "REMOVE" not in more
+    assert "REPLACE" not in more
+    refused = run("deploy", "--auth", "jwt", "--yes", *options)
+    assert "--jwt-issuer" in refused.stderr
+
+    gone: Any = json.loads(changes(run("destroy", "--yes", "--json")))
+    assert {*gone["kept"]} == {outputs["TableName"], outputs["BucketName"]}
+
+
+def test_the_same_sources_make_the_same_bytes(
+    command: tuple[Command, Emulator], tmp_path: Path
+) -> None:
+    """Built twice, each time from nothing but the lock file and pip's downloads."""
+    from ojs_aws.cdk.bundle import Target
+    from ojs_aws.cli.deployment.deploy_plans import made_bundle
+
+    one, two = (made_bundle(Target.HOST, tmp_path / name) for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()

@@ -1,0 +1,77 @@
+"""`ojs-aws init` writes projects whose tests pass, and overwrites nothing."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from ojs_aws.cli.init import Kind, files_of
+from ojs_aws.cli.terminal.session import ExitCode
+from tests.commands import run_command
+from tests.load import HUNG_S
+
+CHECKOUT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("template", list(Kind))
+def test_each_file_of_a_template_is_valid(template: Kind) -> None:
+    """Python, TOML, YAML and JSON are read; a project has all that it is to have."""
+    files = {path.as_posix(): text for path, text in files_of(template, "my-shop")}
+    for path, text in files.items():
+        if path.endswith(".py"):
+            ast.parse(text, path)
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    assert project["name"] == "my-shop"
+    assert project["dependencies"][0].startswith("ojs-aws[cli")
+    workflow = yaml.safe_load(files[".github/workflows/ci.yml"])
+    assert {"run": "make test"} in workflow["jobs"]["test"]["steps"]
+    assert {"README.md", "Makefile", ".gitignore"} <= {*files}
+    for line in files["README.md"].splitlines():
+        if line.startswith("| `"):
+            named = line.split("`")[1]
+            assert any(path.startswith(named) for path in files), named
+    if "cdk.json" in files:
+        assert json.loads(files["cdk.json"])["app"]
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """One file that exists is enough, and then none is written."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "jobs.py").write_text("mine")
+    ran = run_command("init", str(tmp_path / "shop"))
+    assert (ran.exit_code, "jobs.py" in ran.stderr) == (ExitCode.CONFLICT, True)
+    assert [path.name for path in (tmp_path / "shop").iterdir()] == ["jobs.py"]
+    assert (tmp_path / "shop" / "jobs.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["1shop", "my_shop", "x" * 31])
+def test_a_name_that_no_queue_can_have_is_refused(name: str, tmp_path: Path) -> None:
+    ran = run_command("init", str(tmp_path / name))
+    assert (ran.exit_code, (tmp_path / name).exists()) == (ExitCode.USAGE, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("template", list(Kind))
+def test_the_tests_of_a_new_project_pass(template: Kind, tmp_path: Path) -> None:
+    """In memory, and on the local server, where a worker runs its job."""
+    ran = run_command("init", str(tmp_path / "shop"), "--template", template.value)
+    assert ran.exit_code == 0, ran.output
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path / "shop",
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=2 * HUNG_S,
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert "2 passed" in tested.stdout
