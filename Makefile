@@ -215,6 +215,14 @@ dist: setup $(DIST_VENV)/.ready ## Build wheel and sdist into dist/, check them 
 	$(DIST_VENV)/bin/twine check --strict dist/*
 	$(BIN)/python scripts/check_dist.py dist
 
+.PHONY: template
+template: setup ## Write the CloudFormation template of `ojs-aws deploy` again, from the constructs
+	$(BIN)/python -m infra.template
+
+.PHONY: release
+release: dist sbom ## Make what a release consists of in dist/ (VERSION=0.2.0; TAG=1: tag the commit)
+	$(BIN)/python -m scripts.release $(VERSION) $(if $(TAG),--tag)
+
 .PHONY: clean
 clean: ## Remove what builds and tests leave behind; .venv and node_modules stay
 	rm -rf build dist cdk.out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -17,6 +17,7 @@ from ojs_aws.cli import (
     dashboard,
     dead_letters,
     enqueue,
+    erase,
     events,
     init,
     job_views,
@@ -50,6 +51,7 @@ for _group in _groups:
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
 job_views.register(app)
+erase.register(jobs.app)
 events.register_errors(app)
 events.register(app)
 monitor.register(app)

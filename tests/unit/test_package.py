@@ -49,9 +49,11 @@ def test_a_former_name_works_and_warns(name: str) -> None:
     assert former is getattr(testing, name)
 
 
-def test_importing_the_package_loads_nothing_costly() -> None:
-    """A Lambda function that imports one name does not pay for the libraries of the others."""
-    program = f"import sys, ojs_aws; print([m for m in {COSTLY!r} if m in sys.modules])"
+@pytest.mark.parametrize("used", ["", "Client", "SyncClient", "Jobs", "Worker"])
+def test_importing_the_package_loads_nothing_costly(used: str) -> None:
+    """Who imports one name does not pay for the libraries of the others."""
+    asked = f"import sys, ojs_aws; ojs_aws.{used or '__version__'}"
+    program = f"{asked}; print([m for m in {COSTLY!r} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=CHECKOUT
     )

@@ -114,3 +114,26 @@ def test_who_has_left_since_the_count_is_counted(
     monkeypatch.setattr(Consent, "agrees", agree)
     ran = cli.run(group, "retry", "-q", "billing", "-y")
     assert (ran.code, ran.out) == (0, says)
+
+
+def test_all_jobs_of_a_tag_are_erased_in_any_state(cli: Cli, world: World) -> None:
+    """Those that wait, run or have ended; jobs of other tags stay."""
+    for _ in range(2):
+        world.backend.jobs.push(any_job("a.b", [1], tags=["customer-42"]))
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    before = {*world.store.jobs}
+    world.backend.jobs.push(any_job("a.b", [1], tags=["customer-42"]))
+    (ended,) = {*world.store.jobs} - before
+    cli.run("jobs", "cancel", ended)
+    before = {*world.store.jobs}
+    world.backend.jobs.push(any_job("a.b", [1], tags=["customer-4"]))
+    (other,) = {*world.store.jobs} - before
+    dry = cli.ask("jobs", "erase", "--tag", "customer-42", "--dry-run")
+    assert dry == {"action": "erase", "dry_run": True, "matched": 3}
+    refused = cli.run("jobs", "erase", "--tag", "customer-42")
+    assert (refused.code, "Say --yes" in refused.err) == (ExitCode.USAGE, True)
+    ran = cli.run("jobs", "erase", "--tag", "customer-42", "--yes")
+    assert ran.out == "Erased 3 jobs.\n"
+    assert "backups" in ran.err
+    assert {*world.store.jobs} == {other}
+    assert cli.run("jobs", "erase").code == ExitCode.USAGE

@@ -107,7 +107,8 @@ REASONS: Final = {
 """Why a method of the client has no command."""
 
 OTHERS: Final = frozenset(
-    {"cost", "dashboard", "local", "settings", "middleware", "preflight", "reference", "run"}
+    {"bundle", "cost", "dashboard", "deploy", "destroy", "init", "local", "middleware"}
+    | {"preflight", "reference", "run", "settings", "upgrade"}
 )
 """Commands that call no operation of the client."""
 
@@ -132,8 +133,8 @@ def test_every_method_has_a_command_or_a_reason() -> None:
 
 
 def test_every_command_that_asks_a_server_is_listed() -> None:
-    """`cron resume` calls the operation of `cron pause`."""
+    """`cron resume` and `jobs erase` call the operations of other commands."""
     known = set(commands(typer.main.get_command(app)))
     own = {each for each in known if not each.startswith(WITH_AWS)} - OTHERS
     assert {*COMMANDS.values()} <= known
-    assert own | {"restore messages"} == {*COMMANDS.values(), "cron resume"}
+    assert own | {"restore messages"} == {*COMMANDS.values(), "cron resume", "jobs erase"}

@@ -14,7 +14,7 @@ from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.transport.http.system.models import ManifestAnswer
+    from ojs_aws.transport.http.system.models import DisasterRecovery, ManifestAnswer
 
 CONFORMANCE_LEVEL: Final = 4
 
@@ -66,6 +66,16 @@ UNIQUE_JOBS: Final[Mapping[str, str]] = {
 """The declaration of unique jobs, section 8.3; clients read the capability as a boolean."""
 
 
+DISASTER_RECOVERY: Final[DisasterRecovery] = {
+    "durability_level": 2,  # DynamoDB acknowledges a write when several zones have it
+    "replication_mode": "synchronous",
+    "ha_mode": "none",  # zones need no failover; to another region there is none (decision 39)
+    "backup": "point-in-time recovery of the table, versions of documents",
+}
+"""The declaration of ojs-disaster-recovery, DR-004, 005 and 007, of a deployment on AWS. DR-006 is
+about failover between nodes, of which there is none."""
+
+
 def manifest_of(settings: Settings, request: Request) -> ManifestAnswer:
     """Return the manifest, with the server's URL as clients use it."""
     return {
@@ -91,6 +101,7 @@ def manifest_of(settings: Settings, request: Request) -> ManifestAnswer:
             "ordering": "per-job",
             "retention_seconds": settings.event_retention_s,
         },
+        "disaster_recovery": DISASTER_RECOVERY,
         "unique_jobs": {**UNIQUE_JOBS},
         "unique_job_strength": UNIQUE_JOBS["strength"],  # ojs-conformance, section 4.2
         "results": {  # ojs-results, section 7: the limits must be documented

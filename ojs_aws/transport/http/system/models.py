@@ -62,6 +62,15 @@ class PayloadLimits(TypedDict):
     per_queue_limits: bool
 
 
+class DisasterRecovery(TypedDict):
+    """Says what survives a failure (ojs-disaster-recovery, sections 4.4, 5.3 and 6.1)."""
+
+    durability_level: int
+    replication_mode: Literal["synchronous", "asynchronous"]
+    ha_mode: Literal["none", "active-passive", "active-active"]
+    backup: str
+
+
 class ManifestAnswer(TypedDict):
     """Says what works (HTTP binding, section 21)."""
 
@@ -76,6 +85,7 @@ class ManifestAnswer(TypedDict):
     extensions: list[str]
     authentication: Authentication
     events: EventGuarantees
+    disaster_recovery: DisasterRecovery
     unique_jobs: dict[str, str]
     unique_job_strength: str
     results: ResultLimits

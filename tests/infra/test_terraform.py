@@ -1,0 +1,54 @@
+"""The Terraform module hands each parameter of the template on, and outputs what there is.
+
+Neither `terraform fmt` nor `apply` is run here: a reader of the files stands for them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from ojs_aws.cdk.published_template import rendered
+
+MODULE: Final = Path(__file__).parents[2] / "terraform"
+TEMPLATE: Final = rendered(["default"])
+
+
+def text_of(name: str) -> str:
+    return (MODULE / name).read_text("utf-8")
+
+
+def test_each_parameter_of_the_template_is_set() -> None:
+    block = text_of("main.tf").partition("parameters = {")[2].partition("\n  }")[0]
+    assert {*re.findall(r"^\s+(\w+) +=", block, re.MULTILINE)} == {*TEMPLATE["Parameters"]}
+
+
+def test_each_variable_is_declared_and_used() -> None:
+    declared = re.findall(r'^variable "(\w+)"', text_of("variables.tf"), re.MULTILINE)
+    assert {*re.findall(r"var\.(\w+)", text_of("main.tf"))} == {*declared}
+    given = text_of("example/main.tf").partition('module "jobs" {')[2].partition("\n}")[0]
+    needed = re.findall(r'variable "(\w+)" \{\n(?:(?!default)[^}])*\n\}', text_of("variables.tf"))
+    assert {*needed} <= {*re.findall(r"^  (\w+) +=", given, re.MULTILINE)}
+
+
+def test_each_output_is_one_of_the_template() -> None:
+    named = re.findall(r'outputs\["(\w+)"\]', text_of("outputs.tf"))
+    assert named
+    assert {*named} <= {*TEMPLATE["Outputs"]}
+
+
+def test_defaults_are_those_of_the_template() -> None:
+    """But for those that a list or a number writes otherwise."""
+    text = text_of("variables.tf")
+    pairs = {"prefix": "Prefix", "auth": "Auth", "architecture": "Architecture", "python": "Python"}
+    for variable, parameter in pairs.items():
+        found = re.search(rf'variable "{variable}" \{{[^}}]*default += "([^"]*)"', text)
+        assert found is not None
+        assert found[1] == TEMPLATE["Parameters"][parameter]["Default"]
+
+
+def test_braces_are_balanced() -> None:
+    for path in MODULE.rglob("*.tf"):
+        text = path.read_text("utf-8")
+        assert text.count("{") == text.count("}"), path
