@@ -19,7 +19,7 @@ Fault = Callable[[Sequence[Job]], OjsError | None]
 
 @dataclass
 class Backend:
-    """The services over the model, behind a transport that counts and fails.
+    """The services over an AWS in memory, behind a transport that counts and fails.
 
     :ivar batches: the ids of each batch that was asked for, taken or not.
     :ivar fault: returns the error for a batch; None lets it pass.

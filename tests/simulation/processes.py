@@ -42,22 +42,20 @@ Around = Callable[[str, Callable[[], Any]], Any]
 
 
 class Gated:
-    """A port, each call of which passes the simulation's gate."""
+    """A store, each call of which passes a gate."""
 
-    def __init__(self, port: object, gate: Around) -> None:
-        self._port = port
+    def __init__(self, store: object, gate: Around) -> None:
+        self._store = store
         self._gate = gate
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._port, name)
+        value = getattr(self._store, name)
         if name in WITHOUT_CALL or not callable(value):
             return value
         gate = self._gate
-        port = type(self._port).__name__.removeprefix("Memory").removeprefix("Simulated")
-        label = f"{port}.{name}"
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return gate(label, lambda: value(*args, **kwargs))
+            return gate(name, lambda: value(*args, **kwargs))
 
         self.__dict__[name] = call
         return call

@@ -316,7 +316,7 @@ def test_a_message_is_kept_if_the_index_did_not_show_a_job_just_before(
     backend.jobs.ack(first.record.id, "other", None, has_message=False)
     messages.delete(QUEUE, [of_second[0].handle])
     with monkeypatch.context() as late:
-        late.setattr(type(crowd.world.store), "head", lambda *_: Head(()))
+        late.setattr(crowd.world.store, "head", lambda *_: Head(()))
         [outcome] = backend.jobs.fetch.claim_messages(QUEUE, of_first, "late", RESERVED_MS)
     assert outcome == Claimed(None, keep_message=True)
     crowd.deliver(SOON_S)
