@@ -440,3 +440,9 @@ def test_a_worker_without_a_name_is_not_looked_up(world: World) -> None:
 
     (reason,) = replace(world.backend.jobs.why, workers=never)(job_id).reasons
     assert reason.code is R.RUNNING
+
+
+def test_the_next_job_waits_for_no_worker_where_none_sends_heartbeats() -> None:
+    """A function may take it."""
+    reason = next_in_line([], Instant(1_760_000_000_000))
+    assert reason.message == "It is the next of its queue, and any worker can take it."

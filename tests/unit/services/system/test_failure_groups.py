@@ -13,7 +13,7 @@ from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.system.failure_groups import LONGEST_MS, USUAL_MS
+from ojs_aws.services.system.failure_groups import FEW_HOURS, LONGEST_MS, USUAL_MS
 from tests.jobs import any_job
 from tests.simulation.world import World
 
@@ -139,3 +139,10 @@ def test_one_queue_that_cannot_be_counted_does_not_hold_the_others_back(
     monkeypatch.setattr(world.failure_groups, "add", refuse)
     record(batch)
     assert [each.queues for each in world.backend.failures.report().groups] == [("email",)]
+
+
+@pytest.mark.parametrize(("ago_h", "window_h"), [(FEW_HOURS - 1, 1), (FEW_HOURS, 6)])
+def test_each_of_a_few_hours_is_counted_apart(world: World, ago_h: int, window_h: int) -> None:
+    """The hour that has begun is one of them."""
+    since = Instant(world.clock.at - ago_h * USUAL_MS)
+    assert world.backend.failures.report(since).window_ms == window_h * USUAL_MS
