@@ -17,7 +17,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
 from infra.stack import mail_topic
-from infra.template_merge import NO_VALUE, Choice, Dimension, Merge
+from infra.template_merge import NO_VALUE, Choice, Dimension, Merge, without_long_split
 from ojs_aws.cdk import Access, ApiKeys, Iam, JobBackend, JobBackendProps, Jwt, OpenAccess
 from ojs_aws.cdk.bundle import Target
 from ojs_aws.cdk.published_template import DECLARED, PREFIX, REGION, TEMPLATE
@@ -219,25 +219,6 @@ def synthesised(choice: Choice) -> dict[str, Any]:
         {"Resources": resources, "Outputs": template["Outputs"]}
     )
     return opened
-
-
-def without_long_split(value: Any) -> Any:
-    """Return a value in which what a URL begins with is not split by a name with the prefix.
-
-    The delimiter of ``Fn::Split`` has to be a text, so a parameter cannot be part of it.
-    """
-    if isinstance(value, list):
-        return [without_long_split(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"Fn::Select"} and value["Fn::Select"][0] == 0:
-        split = value["Fn::Select"][1].get("Fn::Split", ["", ""])
-        if PREFIX in split[0]:
-            parts = {"Fn::Split": ["/", split[1]]}
-            kept = [{"Fn::Select": [at, parts]} for at in (2, 3)]
-            scheme = {"Fn::Select": [0, parts]}
-            return {"Fn::Join": ["/", [scheme, "", *kept, ""]]}
-    return {key: without_long_split(each) for key, each in value.items()}
 
 
 def _opened(resource: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ojs_aws.cdk.published_template import PREFIX
+
 Choice = tuple[str, ...]
 """One value for each dimension."""
 
@@ -161,6 +163,25 @@ class Merge:
     def _name(self, name: str, expression: dict[str, Any]) -> str:
         self.made[name] = expression
         return name
+
+
+def without_long_split(value: Any) -> Any:
+    """Return a value in which what a URL begins with is not split by a name with the prefix.
+
+    The delimiter of ``Fn::Split`` has to be a text, so a parameter cannot be part of it.
+    """
+    if isinstance(value, list):
+        return [without_long_split(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"Fn::Select"} and value["Fn::Select"][0] == 0:
+        split = value["Fn::Select"][1].get("Fn::Split", ["", ""])
+        if PREFIX in split[0]:
+            parts = {"Fn::Split": ["/", split[1]]}
+            kept = [{"Fn::Select": [at, parts]} for at in (2, 3)]
+            scheme = {"Fn::Select": [0, parts]}
+            return {"Fn::Join": ["/", [scheme, "", *kept, ""]]}
+    return {key: without_long_split(each) for key, each in value.items()}
 
 
 def _told(value: Any) -> Any:

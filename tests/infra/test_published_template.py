@@ -12,8 +12,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
 from infra.stack import mail_topic
-from infra.template import choices, published, without_long_split
-from infra.template_merge import Dimension, Merge
+from infra.template import choices, published
+from infra.template_merge import Dimension, Merge, without_long_split
 from ojs_aws.cdk import Access, ApiKeys, Iam, JobBackend, JobBackendProps, Jwt, OpenAccess
 from ojs_aws.cdk.published_template import DECLARED, PREFIX, REGION, TEMPLATE, logical_id, rendered
 from ojs_aws.cli.deployment.deploy_policy import deploy_policy

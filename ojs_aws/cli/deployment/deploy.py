@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from ojs_aws.cli.deployment.deploy_plans import Plan, Wanted, made_bundle, planned
+from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, agreed, report, show
 from ojs_aws.cli.keys import AsJson, EndpointUrl
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode, code_of, misuse
 
 if TYPE_CHECKING:
-    from ojs_aws.adapters.stacks import Stacks, StackState
+    from ojs_aws.adapters.stacks import Stacks
     from ojs_aws.cdk.bundle import Target
 
 A = TypeVar("A")
 
-WENT_WELL: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE"})
-_DANGEROUS: Final = ("Replace", "MayReplace", "Remove")
 
 Stack = Annotated[str, typer.Option("--stack", help="Name of the CloudFormation stack.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -156,7 +153,7 @@ def upgrade(
     wanted = Wanted(stack=stack, bundles=bundles)
     target = _target(out, architecture, python)
     found = _carry_out(out, wanted, target, endpoint_url, plan=check, yes=yes)
-    if check and any(each.action in _DANGEROUS for each in found.changes):
+    if check and any(each.action in DANGEROUS for each in found.changes):
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
@@ -250,81 +247,15 @@ def _carry_out(
     def act(stacks: Stacks) -> Plan:
         out.hint(f"Planning {wanted.stack} in {stacks.account}, {stacks.region}, for {target} ...")
         found = planned(wanted, target, stacks)
-        _show(out, found)
+        show(out, found)
         if not found.changes:
             return found
-        if plan or not _agreed(out, found, yes=yes):
+        if plan or not agreed(out, found, yes=yes):
             stacks.forget(found.stack, found.change_set, is_new=found.is_new)
             if not plan:
                 raise typer.Exit(ExitCode.FAILED)
             return found
-        _report(out, stacks, stacks.execute(found.stack, found.change_set))
+        report(out, stacks, stacks.execute(found.stack, found.change_set))
         return found
 
     return with_stacks(out, endpoint_url, act)
-
-
-def _show(out: Output, plan: Plan) -> None:
-    """Print the changes: each one that may lose something, and how many there are of the others."""
-    if out.as_json:
-        return
-    if not plan.changes:
-        out.text(f"{plan.stack} is as it should be: there is nothing to change.")
-        return
-    others = Counter(
-        (each.action, each.kind) for each in plan.changes if each.action not in _DANGEROUS
-    )
-    rows: list[Sequence[object]] = [
-        (each.action.upper(), each.kind, each.resource)
-        for each in plan.changes
-        if each.action in _DANGEROUS
-    ]
-    rows += [(action.lower(), kind, count) for (action, kind), count in sorted(others.items())]
-    out.table([], ("Change", "Type", "Resource, or how many"), rows, is_whole=True)
-
-
-def _agreed(out: Output, plan: Plan, *, yes: bool) -> bool:
-    if yes:
-        return True
-    if not out.can_ask:
-        out.problem("Nobody was asked.", "Say --yes to deploy without a question.")
-        return False
-    return typer.confirm(f"Deploy these {len(plan.changes)} changes to {plan.stack}?")
-
-
-def _report(out: Output, stacks: Stacks, ended: StackState) -> None:
-    """Print outputs and what to do next, or what failed and how to go on.
-
-    :raises typer.Exit: with FAILED, if the deployment failed.
-    """
-    if ended.status in WENT_WELL:
-        if out.as_json:
-            out.json({"stack": ended.name, "status": ended.status, "outputs": {**ended.outputs}})
-            return
-        out.fields({**ended.outputs}, title=f"{ended.name}: {ended.status}")
-        out.text(f"Next:\n  {ended.outputs.get('NextCommand', '')}")
-        out.text("  ojs-aws doctor\n  ojs-aws init --template lambda my-jobs")
-        return
-    failures = stacks.failures(ended.name)
-    causes = "; ".join(f"{each.resource} ({each.kind}): {each.reason}" for each in failures[:3])
-    out.problem(
-        f"The stack {ended.name} is {ended.status}. {causes or ended.reason}",
-        _way_on(ended),
-        failures=[asdict(each) for each in failures],
-    )
-    raise typer.Exit(ExitCode.FAILED)
-
-
-def _way_on(ended: StackState) -> str:
-    """Return how to go on after a failure."""
-    if ended.status == "UPDATE_ROLLBACK_FAILED":
-        return (
-            f"aws cloudformation continue-update-rollback --stack-name {ended.name} goes back to "
-            "what was before. Then deploy again."
-        )
-    if ended.status.startswith("UPDATE_ROLLBACK"):
-        return "What was before is back. Remove the cause, and run the same command again."
-    return (
-        "Remove the cause, and run the same command again: it first deletes what is left of this "
-        "attempt. A table or bucket that stayed is empty, and can be deleted by hand."
-    )
