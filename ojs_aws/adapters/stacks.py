@@ -271,7 +271,19 @@ class Stacks:
 
 
 def _change(said: Mapping[str, Any]) -> Change:
+    """Return a change; what refers to a resource that is not replaced is not replaced either.
+
+    CloudFormation says "Conditional" of whatever refers to a changed resource. Only where the
+    change is its own may the resource itself be replaced.
+    """
     action, replacement = said["Action"], said.get("Replacement", "")
-    if action == "Modify" and replacement in {"True", "Conditional"}:
-        action = "Replace" if replacement == "True" else "MayReplace"
+    is_own = any(
+        each.get("Evaluation") == "Static"
+        and each.get("Target", {}).get("RequiresRecreation", "Never") != "Never"
+        for each in said.get("Details", ())
+    )
+    if action == "Modify" and replacement == "True":
+        action = "Replace"
+    elif action == "Modify" and replacement == "Conditional" and is_own:
+        action = "MayReplace"
     return Change(action, said.get("ResourceType", ""), said["LogicalResourceId"])
