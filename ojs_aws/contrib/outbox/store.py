@@ -77,7 +77,7 @@ class OutboxStore:
         columns = "CAST(job_args AS TEXT), CAST(job_options AS TEXT), attempts, first_try_at"
         is_due = f"{WAITING} AND (next_try_at IS NULL OR next_try_at <= :now)"
         rows = self._run(
-            f"SELECT id, job_id, job_type, {columns} FROM {self._table}"  # noqa: S608 - checked
+            f"SELECT id, job_id, job_type, {columns} FROM {self._table}"
             f" WHERE {is_due} ORDER BY id LIMIT :limit",
             now=now,
             limit=limit,
@@ -114,7 +114,7 @@ class OutboxStore:
     def prune(self, before: datetime) -> int:
         """Delete rows that were sent before a time, at most a thousand; return how many."""
         rows = self._run(
-            f"DELETE FROM {self._table} WHERE id IN (SELECT id FROM {self._table}"  # noqa: S608
+            f"DELETE FROM {self._table} WHERE id IN (SELECT id FROM {self._table}"
             " WHERE status = 'sent' AND sent_at < :before ORDER BY sent_at LIMIT :limit)"
             " RETURNING id",
             before=before,
@@ -125,7 +125,7 @@ class OutboxStore:
     def overview(self) -> Overview:
         """Return how many rows there are of each status, and since when the oldest waits."""
         rows = self._run(
-            f"SELECT status, count(*), min(created_at) FROM {self._table} GROUP BY status"  # noqa: S608
+            f"SELECT status, count(*), min(created_at) FROM {self._table} GROUP BY status"
         )
         oldest = [as_moment(row[2]) for row in rows if row[0] in {"pending", "failed"}]
         return Overview(
@@ -136,7 +136,7 @@ class OutboxStore:
     def parked_rows(self, limit: int) -> list[ParkedRow]:
         """Return the rows that were given up, the oldest first."""
         rows = self._run(
-            f"SELECT job_id, job_type, error, parked_at FROM {self._table}"  # noqa: S608
+            f"SELECT job_id, job_type, error, parked_at FROM {self._table}"
             " WHERE status = 'parked' ORDER BY id LIMIT :limit",
             limit=limit,
         )
@@ -145,7 +145,7 @@ class OutboxStore:
     def try_again(self, job_ids: Sequence[str] | None) -> int:
         """Let the relay send parked rows again, as if for the first time; None for all of them."""
         statement = (
-            f"UPDATE {self._table} SET status = 'pending', attempts = 0, first_try_at = NULL,"  # noqa: S608
+            f"UPDATE {self._table} SET status = 'pending', attempts = 0, first_try_at = NULL,"
             " next_try_at = NULL, parked_at = NULL, error = NULL WHERE status = 'parked'"
         )
         if job_ids is None:
@@ -162,7 +162,7 @@ class OutboxStore:
         names = {f"id{place}": each for place, each in enumerate(ids)}
         listed = ", ".join(f":{name}" for name in names)
         self._run(
-            f"UPDATE {self._table} SET {values} WHERE id IN ({listed}) AND {WAITING}",  # noqa: S608
+            f"UPDATE {self._table} SET {values} WHERE id IN ({listed}) AND {WAITING}",
             **parameters,
             **names,
         )
