@@ -30,6 +30,7 @@ MODULES: Final = {
     "ojs_aws.worker": "Workers",
     "ojs_aws.middleware": "Middleware and hooks",
     "ojs_aws.testing": "Tests of jobs",
+    "ojs_aws.contrib.django": "Jobs of Django projects",
     "ojs_aws.contrib.sqlalchemy": "Jobs in transactions of SQLAlchemy",
 }
 """The modules whose exported names are public; the constructs have a page of their own."""

@@ -91,6 +91,7 @@ class Jobs:
         self._resources: list[Resource[Any]] = []
         self._listeners: list[Callable[[JobDeclaration], None]] = []
         self._clients = FROM_ENVIRONMENT
+        self._included: list[Jobs] = []
         _ALL.add(self)
 
     # --------------------------------------------------------------------------- declaring
@@ -221,7 +222,18 @@ class Jobs:
     @property
     def resources(self) -> tuple[Resource[Any], ...]:
         """Return the resources, in the order of their declaration; workers open them."""
-        return tuple(self._resources)
+        included = (each for jobs in self._included for each in jobs.resources)
+        return (*included, *self._resources)
+
+    def include(self, jobs: Jobs) -> None:
+        """Let the workers of these jobs run those of another collection, and open its resources.
+
+        The included jobs are sent by the clients of their own collection.
+
+        :raises RegistrationError: both declare a job of the same type for the same versions.
+        """
+        jobs.on_declared(self._add)
+        self._included.append(jobs)
 
     # ----------------------------------------------------------------------------- sending
     def configure(self, make_client: Callable[[], Client]) -> None:
@@ -244,6 +256,11 @@ class Jobs:
     def close_sync(self) -> None:
         """Close the client of synchronous code; an application does so when it ends."""
         self._clients.close_sync()
+
+    @property
+    def clients(self) -> Clients:
+        """Return what makes the clients that send these jobs."""
+        return self._clients
 
     def _sent_by(self) -> Clients:
         return self._clients

@@ -14,6 +14,7 @@ import pytest
 from tests.contrib.postgres import Postgres, programs
 
 NEEDS: Final = {
+    "django": ("django", "django_tasks"),
     "outbox": ("sqlalchemy", "psycopg"),
     "sqlalchemy": ("sqlalchemy", "psycopg", "alembic", "aiosqlite"),
 }

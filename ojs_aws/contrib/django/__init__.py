@@ -1,0 +1,14 @@
+"""Use ojs-aws in a Django project: put ``"ojs_aws.contrib.django"`` into ``INSTALLED_APPS``.
+
+Example::
+
+    with transaction.atomic():
+        user = User.objects.create(email=email)
+        enqueue_after_commit(send_welcome.call(user.pk))
+"""
+
+from __future__ import annotations
+
+from ojs_aws.contrib.django.commits import enqueue_after_commit
+
+__all__ = ["enqueue_after_commit"]

@@ -1,0 +1,42 @@
+"""Check the setting ``OJS`` when Django starts, and by ``manage.py check``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error
+from django.core.checks import Warning as CheckWarning
+from django.utils.module_loading import import_string
+
+from ojs_aws.contrib.django.options import DjangoOptions, problems
+from ojs_aws.typed_jobs.senders import Sender
+
+
+def check_options(**_: Any) -> list[CheckMessage]:
+    """Return what is wrong with the setting; ``ojs.E001`` to ``ojs.W003``."""
+    found: list[CheckMessage] = [Error(each, id="ojs.E001") for each in problems()]
+    if found:
+        return found
+    options = DjangoOptions.read()
+    if not options.server and not options.client:
+        found.append(
+            CheckWarning(
+                "Nothing says where the OJS server is.",
+                hint='Set OJS = {"URL": "https://jobs.example.com"}, or OJS_URL outside.',
+                id="ojs.W003",
+            )
+        )
+    for name, entry in options.cron.items():
+        try:
+            is_job = isinstance(import_string(entry.job), Sender)
+        except ImportError:
+            is_job = False
+        if not is_job:
+            found.append(
+                Error(
+                    f"OJS['CRON'][{name!r}]['job'] is {entry.job!r}, which is no typed job.",
+                    hint="Write the import path of a function with @jobs.job: shop.jobs.report.",
+                    id="ojs.E002",
+                )
+            )
+    return found

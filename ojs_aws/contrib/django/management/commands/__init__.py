@@ -1,0 +1,1 @@
+"""Holds the commands of manage.py: ojs_worker and ojs_cron_sync."""

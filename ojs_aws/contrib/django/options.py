@@ -1,0 +1,103 @@
+"""Read the setting ``OJS``, and say what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Self
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from ojs_aws.client import Client
+from ojs_aws.domain.cron.bodies import OverlapPolicy
+from ojs_aws.typed_jobs.clients import Clients
+
+SETTING: Final = "OJS"
+_EXACT: Final = ConfigDict(frozen=True, extra="forbid")
+
+
+class CronOptions(BaseModel):
+    """Describes a cron job of ``OJS["CRON"]``.
+
+    :ivar job: the import path of a typed job, such as ``shop.jobs.send_report``.
+    :ivar args: positional arguments of the job; ``keywords``: those by name.
+    """
+
+    model_config = _EXACT
+
+    cron: str
+    job: str
+    args: Sequence[JsonValue] = ()
+    keywords: dict[str, JsonValue] = Field(default_factory=dict)
+    timezone: str = "UTC"
+    overlap_policy: OverlapPolicy = "skip"
+    enabled: bool = True
+    description: str | None = None
+
+
+class DjangoOptions(BaseModel):
+    """Holds the setting ``OJS``; each name is in capitals there.
+
+    :ivar url: of the OJS server; empty: what ``OJS_URL`` names in the environment.
+    :ivar api_key: empty: ``OJS_API_KEY`` of the environment.
+    :ivar client: the import path of a function that makes a client, instead of both.
+    :ivar queues: that ``ojs_worker`` serves; empty: those that the jobs name.
+    :ivar concurrency: jobs of a worker at the same time.
+    :ivar grace_s: seconds that jobs get to finish when the worker ends.
+    :ivar cron: what ``ojs_cron_sync`` registers, by name.
+    """
+
+    model_config = _EXACT
+
+    url: str = Field("", alias="URL")
+    api_key: str = Field("", alias="API_KEY", repr=False)
+    client: str = Field("", alias="CLIENT")
+    queues: Sequence[str] = Field((), alias="QUEUES")
+    concurrency: int = Field(10, alias="CONCURRENCY", ge=1)
+    grace_s: float = Field(25.0, alias="GRACE_S", ge=0)
+    cron: Mapping[str, CronOptions] = Field(default_factory=dict, alias="CRON")
+
+    @classmethod
+    def read(cls) -> Self:
+        """Return the setting as it is now.
+
+        :raises ValidationError: a name or a value is wrong.
+        """
+        return cls.model_validate(getattr(settings, SETTING, {}))
+
+    @property
+    def server(self) -> str:
+        """Return the URL of the server; empty if nothing names it."""
+        return self.url or os.environ.get("OJS_URL", "")
+
+
+def problems() -> list[str]:
+    """Return what is wrong with the setting, one sentence each; never a value."""
+    try:
+        DjangoOptions.read()
+    except ValidationError as wrong:
+        return [
+            f"{SETTING}{''.join(f'[{part!r}]' for part in each['loc'])}: {each['msg']}."
+            for each in wrong.errors(include_url=False, include_input=False)
+        ]
+    return []
+
+
+def make_client() -> Client:
+    """Return a client for the server of the setting.
+
+    :raises ValueError: nothing says where the server is.
+    """
+    options = DjangoOptions.read()
+    if options.client:
+        make: Callable[[], Client] = import_string(options.client)
+        return make()
+    if options.url:
+        return Client(options.url, api_key=options.api_key or None)
+    return Client.from_env()
+
+
+CLIENTS: Final = Clients(make_client)
+"""Makes the clients of jobs that have no ``Jobs`` with clients of its own."""
