@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from aws_lambda_powertools import Logger
 
 from ojs_aws import Client
 from ojs_aws.client.results import Stored
@@ -12,6 +17,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.jobs.render import render_job
+from tests.api import Api
 from tests.simulation.world import World
 
 Fault = Callable[[Sequence[Job]], OjsError | None]
@@ -48,6 +54,45 @@ class Backend:
     def get(self, job_id: str) -> Job:
         """Return a job as callers see it."""
         return Job.from_members(render_job(self.world.backend.jobs.info(job_id)))
+
+
+@contextmanager
+def served(backend: Backend) -> Iterator[str]:
+    """Serve a backend by HTTP, for relays that are processes; yield its address."""
+    quiet = Logger(service="kills", level="CRITICAL")
+    api, one_at_a_time = Api(backend.world.backend, quiet), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        """Passes requests on to the functions, which log nothing here."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            with one_at_a_time:
+                reply = api.send("POST", self.path, body, headers=dict(self.headers))
+            answer = reply.text.encode()
+            self.send_response(reply.status)
+            self.send_header("Content-Type", reply.headers["Content-Type"])
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Say nothing: the relay is killed while it asks."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class _Transport(InProcessTransport):

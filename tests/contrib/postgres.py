@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from tests.load import HUNG_S, wait_until
+
 PLACES: Final = Path("/usr/lib/postgresql")
 USER: Final = "nobody"
 """Who runs it where the tests run as root, whom PostgreSQL refuses."""
@@ -31,9 +33,14 @@ def programs() -> Path | None:
 class Postgres:
     """One server; it can be killed, and started again over the same data."""
 
-    def __init__(self, folder: Path, bin_folder: Path) -> None:
-        """Make the database's files."""
+    def __init__(self, folder: Path, bin_folder: Path, *, is_synced: bool = False) -> None:
+        """Make the database's files.
+
+        :param is_synced: whether commits wait for the disk. A kill loses nothing without; a power
+            failure would.
+        """
         self.folder = folder
+        self._is_synced = is_synced
         self._bin = bin_folder
         self._as: dict[str, int | str] = {}
         if os.getuid() == 0:
@@ -55,6 +62,7 @@ class Postgres:
     def start(self) -> None:
         """Start it, and wait until it answers; it recovers by itself from a kill."""
         settings = ["-c", "shared_buffers=32MB", "-c", "max_connections=60", "-k", str(self.folder)]
+        settings += [] if self._is_synced else ["-c", "fsync=off"]
         log = (self.folder / "log").open("ab")
         with log:
             self._server = subprocess.Popen(
@@ -71,24 +79,29 @@ class Postgres:
                 cwd=self.folder,
                 **self._as,  # type: ignore[call-overload]
             )
-        ready = ["-h", "127.0.0.1", "-p", str(self.port), "-t", "30", "-q"]
+        ready = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "ojs", "-t", "30", "-q"]
+        give_up_at = time.monotonic() + HUNG_S
         while subprocess.run([self._bin / "pg_isready", *ready], check=False).returncode:
-            if self._server.poll() is not None:
-                raise RuntimeError((self.folder / "log").read_text())
+            if self._server.poll() is not None or time.monotonic() > give_up_at:
+                raise RuntimeError((self.folder / "log").read_text()[-5000:])
+            time.sleep(0.02)
 
     def kill(self) -> None:
-        """End it as a power failure would: no process of it gets to write anything."""
+        """End it at once: no process of it gets to write anything, or to tell its clients."""
         if self._server is not None:
+            self._server.send_signal(signal.SIGSTOP)  # it starts no more processes
             family = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children")
             children = family.read_text().split()
-            self._server.kill()
-            self._server.wait()
-            self._server = None
             for child in children:
                 with suppress(ProcessLookupError):
                     os.kill(int(child), signal.SIGKILL)
-            while any(Path(f"/proc/{child}/exe").exists() for child in children):
-                time.sleep(0.01)
+            self._server.kill()
+            self._server.wait()
+            self._server = None
+            wait_until(
+                lambda: not any(Path(f"/proc/{child}/exe").exists() for child in children),
+                "the end of PostgreSQL's processes",
+            )
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:

@@ -18,6 +18,16 @@ Row: TypeAlias = Sequence[Any]
 POSTGRESQL: Final = "postgresql"
 SQLITE: Final = "sqlite"
 _SQLITE_TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
+_LEAD: Final = (
+    "SELECT pg_try_advisory_lock(:key), set_config('tcp_keepalives_idle', '10', false),"
+    " set_config('tcp_keepalives_interval', '5', false),"
+    " set_config('tcp_keepalives_count', '3', false),"
+    " set_config('tcp_user_timeout', '25000', false)"
+)
+"""Takes the lock, and ends the session half a minute after the client's machine is gone.
+
+By default, PostgreSQL keeps such a session, and so its lock, for two hours.
+"""
 
 
 class Database(Protocol):
@@ -28,12 +38,12 @@ class Database(Protocol):
 
     :ivar dialect: ``postgresql`` or ``sqlite``.
     :ivar path: of the file of SQLite; empty in memory, and for PostgreSQL.
-    :ivar connections: how many were opened so far; 0 before the first statement.
+    :ivar connection_number: counts the connections; 0 while none is open.
     """
 
     dialect: str
     path: str
-    connections: int
+    connection_number: int
 
     def run(self, statement: str, parameters: Mapping[str, Value]) -> list[Row]:
         """Run a statement, and return its rows; none for one that returns none."""
@@ -78,12 +88,10 @@ class Leadership:
     def take(self) -> bool:
         """Return whether this relay leads now. One that leads already keeps it."""
         if self._database.dialect == POSTGRESQL:
-            # No statement of a relay whose connection, and so whose lock, is lost takes effect.
-            if not self._held_by or self._held_by != self._database.connections:
-                [[is_leader]] = self._database.run(
-                    "SELECT pg_try_advisory_lock(:key)", {"key": self._key}
-                )
-                self._held_by = self._database.connections if is_leader else 0
+            # The lock is that of the connection: without this one, it is to be taken again.
+            if not self._held_by or self._held_by != self._database.connection_number:
+                [[is_leader, *_]] = self._database.run(_LEAD, {"key": self._key})
+                self._held_by = self._database.connection_number if is_leader else 0
             return self._held_by != 0
         return self._take_file()
 
@@ -92,7 +100,7 @@ class Leadership:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-        elif self._held_by == self._database.connections != 0:
+        elif self._held_by == self._database.connection_number != 0:
             self._held_by = 0
             with suppress(Exception):  # a broken connection has given it up
                 self._database.run("SELECT pg_advisory_unlock(:key)", {"key": self._key})

@@ -266,9 +266,9 @@ class Relay:
     def _wait_for_rows(self) -> None:
         """Wait until rows may be there; at most a second at a time, so that stop() is seen."""
         if self.options.listens and self._database.dialect == POSTGRESQL:
-            if self._listening_on != self._database.connections:
+            if not 0 < self._listening_on == self._database.connection_number:
                 self._database.run(f"LISTEN {CHANNEL}", {})
-                self._listening_on = self._database.connections
+                self._listening_on = self._database.connection_number
                 return  # what was committed before is looked for once more
             wait_for_rows(self._database, min(self.options.poll_s, 1.0))
         else:

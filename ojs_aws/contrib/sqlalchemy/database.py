@@ -17,6 +17,15 @@ _SYNCHRONOUS: Final[Mapping[str, str]] = {
     "sqlite+aiosqlite": "sqlite",
 }
 """The drivers that a relay uses in the place of asynchronous ones."""
+_OF_LIBPQ: Final = frozenset({"psycopg", "psycopg2"})
+_NOTICES_A_DEAD_SERVER: Final[Mapping[str, str]] = {
+    "connect_timeout": "10",  # seconds; by default 130, or without end
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",  # milliseconds
+}
+"""Parameters of libpq, without which a relay waits for a dead server for many minutes."""
 
 
 class EngineDatabase:
@@ -24,7 +33,7 @@ class EngineDatabase:
 
     :ivar dialect: ``postgresql`` or ``sqlite``.
     :ivar path: of the file of SQLite; empty in memory, and for PostgreSQL.
-    :ivar connections: how many were opened so far.
+    :ivar connection_number: counts the connections; 0 while none is open.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -40,7 +49,8 @@ class EngineDatabase:
         database = engine.url.database or ""
         is_file = self.dialect == SQLITE and database not in {"", ":memory:"}
         self.path = database if is_file and not database.startswith("file:") else ""
-        self.connections = 0
+        self.connection_number = 0
+        self._opened_so_far = 0
         self._engine = engine
         self._connection: Connection | None = None
 
@@ -48,11 +58,16 @@ class EngineDatabase:
     def of_url(cls, url: str | URL) -> EngineDatabase:
         """Return the database of a URL; an asynchronous driver is replaced.
 
+        A connection to a server whose machine is gone fails within half a minute, unless the
+        parameters of the URL say otherwise.
+
         :raises ValueError: neither PostgreSQL nor SQLite.
         """
         named = make_url(url)
-        driver = _SYNCHRONOUS.get(named.drivername, named.drivername)
-        return cls(create_engine(named.set(drivername=driver), pool_pre_ping=True))
+        named = named.set(drivername=_SYNCHRONOUS.get(named.drivername, named.drivername))
+        if named.get_driver_name() in _OF_LIBPQ:
+            named = named.set(query={**_NOTICES_A_DEAD_SERVER, **named.query})
+        return cls(create_engine(named, pool_pre_ping=True))
 
     def run(self, statement: str, parameters: Mapping[str, Value]) -> list[Row]:
         """Run a statement, and return its rows."""
@@ -71,6 +86,7 @@ class EngineDatabase:
     def close(self) -> None:
         """Close the connection itself: one that goes back to a pool would keep its locks."""
         connection, self._connection = self._connection, None
+        self.connection_number = 0
         if connection is not None:
             with suppress(Exception):  # it may be broken
                 connection.invalidate()
@@ -79,7 +95,8 @@ class EngineDatabase:
 
     def _opened(self) -> Connection:
         if self._connection is None:
-            made = self._engine.connect()
-            self._connection = made.execution_options(isolation_level="AUTOCOMMIT")
-            self.connections += 1
+            self._connection = self._engine.connect()
+            self._connection.execution_options(isolation_level="AUTOCOMMIT")
+            self._opened_so_far += 1
+            self.connection_number = self._opened_so_far
         return self._connection

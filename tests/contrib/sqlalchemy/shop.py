@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     batch_size: int
     max_attempts: int
     poll_s: float
+    listens: bool
 
 
 class Base(DeclarativeBase):

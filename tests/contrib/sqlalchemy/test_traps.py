@@ -10,7 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import MetaData, create_engine, inspect
+from sqlalchemy import MetaData, create_engine, inspect, text
 from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 
 from ojs_aws.contrib.outbox.built_in import BuiltInRelay
@@ -22,6 +22,7 @@ from ojs_aws.contrib.sqlalchemy.migrations import downgrade_from_1, upgrade_to_1
 from ojs_aws.testing import Ojs
 from tests.commands import run_command
 from tests.contrib.backends import Backend
+from tests.contrib.postgres import Postgres
 from tests.contrib.sqlalchemy.shop import Base, Order, Shop, confirm
 from tests.load import HUNG_S
 
@@ -150,6 +151,21 @@ def test_the_migration_makes_the_table_that_the_models_declare(database_url: str
             downgrade_from_1()
         assert inspect(connection).get_table_names() == []
     engine.dispose()
+
+
+def test_the_rows_of_a_person_are_deleted_as_the_page_says(postgres: Postgres) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "personal-data.md").read_text()
+    statement = page.split("```sql\n")[1].split("```")[0]
+    postgres.empty()
+    shop = Shop(postgres.url)
+    with shop.sessions.begin() as session:
+        session.enqueue(confirm.options(tags=["x", "customer:17"]).call(1))
+        session.enqueue(confirm.options(tags=["customer:170"]).call(2))
+        session.enqueue(confirm.call(3))
+    with shop.engine.begin() as connection:
+        assert connection.execute(text(statement.replace(":17", "\\:17"))).rowcount == 1
+    assert len(shop.statuses()) == 2
+    shop.close()
 
 
 def test_a_table_is_a_plain_name() -> None:
