@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable
-from typing import Any
+from typing import Final
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections, connections
+from django.conf import settings
 
+from ojs_aws.contrib.django.database import with_fresh_connections, with_own_connections
 from ojs_aws.contrib.django.discovery import discovered
 from ojs_aws.contrib.django.options import DjangoOptions
-from ojs_aws.middleware.context import JobContext
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker import Worker
+from ojs_aws.worker.base import queues_of
 from ojs_aws.worker.typed_handlers import typed_handler
+
+BACKEND: Final = "ojs_aws.contrib.django.tasks.OjsBackend"
 
 
 class DjangoWorker(Worker):
@@ -30,7 +30,7 @@ class DjangoWorker(Worker):
         if declaration.is_remote:
             return
         handler = typed_handler(declaration)
-        wrap = _with_fresh_connections if handler.is_async else with_own_connections
+        wrap = with_fresh_connections if handler.is_async else with_own_connections
         self.registry.add_handler(dataclasses.replace(handler, function=wrap(handler.function)))
 
 
@@ -44,36 +44,29 @@ def make_worker() -> Worker:
     jobs = Jobs()
     for each in discovered():
         jobs.include(each)
+    named = queues_of(jobs) if jobs else ()
+    queues = [*options.queues] or [*dict.fromkeys((*named, *_queues_of_tasks()))]
+    if _aliases():
+        from ojs_aws.contrib.django.task_runs import task_jobs  # noqa: PLC0415 - needs its package
+
+        jobs.include(task_jobs)
     return DjangoWorker(
         jobs,
         url=options.server or None,
         api_key=options.api_key or None,
-        queues=list(options.queues) or None,
+        queues=queues or None,
         concurrency=options.concurrency,
         grace_s=options.grace_s,
     )
 
 
-def with_own_connections(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that closes the connections of its thread when it ends."""
-
-    @functools.wraps(function)
-    def run(*args: Any, **keywords: Any) -> object:
-        try:
-            return function(*args, **keywords)
-        finally:
-            connections.close_all()
-
-    return run
+def _aliases() -> list[str]:
+    """Return the backends of Django's tasks that are of this package."""
+    backends = getattr(settings, "TASKS", {})
+    return [alias for alias, each in backends.items() if each.get("BACKEND") == BACKEND]
 
 
-def _with_fresh_connections(function: Callable[[JobContext], Any]) -> Callable[[JobContext], Any]:
-    @functools.wraps(function)
-    async def run(ctx: JobContext) -> object:
-        await sync_to_async(close_old_connections)()
-        try:
-            return await function(ctx)
-        finally:
-            await sync_to_async(close_old_connections)()
-
-    return run
+def _queues_of_tasks() -> list[str]:
+    """Return the queues of these backends."""
+    queues = (settings.TASKS[alias].get("QUEUES") or ["default"] for alias in _aliases())
+    return [queue for each in queues for queue in each]
