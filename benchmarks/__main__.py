@@ -63,6 +63,7 @@ ALL: Final = (
     Benchmark("middleware", quick=("--quick",)),
     Benchmark("testing_kit", quick=("--tests", "200")),
     Benchmark("typed_jobs", quick=("--quick",)),
+    Benchmark("outbox", quick=("--quick",)),
     Benchmark("startup", quick=("--rounds", "3"), minutes=1),
     Benchmark("imports"),
     Benchmark("partial_batches"),
