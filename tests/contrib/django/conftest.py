@@ -56,6 +56,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         ],
         SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies",
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+        ROOT_URLCONF="ojs_aws.contrib.django.dashboard",
         SECRET_KEY="test",
         ALLOWED_HOSTS=["testserver"],
         USE_TZ=True,
