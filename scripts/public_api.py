@@ -32,6 +32,7 @@ MODULES: Final = {
     "ojs_aws.testing": "Tests of jobs",
     "ojs_aws.contrib.django": "Jobs of Django projects",
     "ojs_aws.contrib.sqlalchemy": "Jobs in transactions of SQLAlchemy",
+    "ojs_aws.contrib.fastapi": "Jobs in FastAPI",
 }
 """The modules whose exported names are public; the constructs have a page of their own."""
 

@@ -21,7 +21,7 @@ from ojs_aws.client.transports.connection import BASE_PATH, base_url
 from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
 from ojs_aws.dashboard.files import INDEX, answer_file, with_meta
 from ojs_aws.domain.access import PermissionDeniedError
-from ojs_aws.transport.http.sites import LOOPBACK_NAMES, check_host, check_page
+from ojs_aws.transport.http.sites import LOOPBACK_NAMES, READS, check_host, check_page
 
 if TYPE_CHECKING:
     import httpx
@@ -133,8 +133,56 @@ def refusal(status: int, code: str, message: str) -> Reply:
     return Reply(status, {"Content-Type": "application/json"}, json.dumps(error).encode())
 
 
+class DashboardSite:
+    """Answers requests for the page, and passes on what it asks of the API."""
+
+    def __init__(self, upstream: Upstream, environment: str = "") -> None:
+        """Show a server.
+
+        :param environment: what the page calls the environment; empty: what the server's name says.
+        """
+        self.upstream = upstream
+        self._environment = environment
+
+    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Return the answer to a request of the browser.
+
+        :param path: with its query, relative to where the page is: ``/`` is the page.
+        :param headers: by their names in lower case.
+        """
+        name = urlsplit(path).path
+        if not _TARGET.fullmatch(path):
+            return refusal(400, "invalid_request", "The request names no path of this server.")
+        if name.startswith(_API):
+            return self._api(method, path, headers, body)
+        if method in READS and name in {"/", f"/{INDEX}"}:
+            return self._page()
+        found = answer_file(name, headers) if method in READS else None
+        if found is None:
+            return refusal(404, "not_found", f"There is no {method} {name}.")
+        return Reply(found.status, found.headers, found.body)
+
+    def _api(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Pass a request of the page on, and none of other sites' pages."""
+        try:
+            check_page(headers)
+        except PermissionDeniedError as problem:
+            return refusal(problem.status, problem.code, problem.message)
+        if ".." in unquote(urlsplit(path).path).split("/"):
+            return refusal(400, "invalid_request", "The path leads upwards.")
+        return self.upstream.forward(method, path, headers, body)
+
+    def _page(self) -> Reply:
+        """Return the page, which names the real server in the commands that it shows."""
+        found = answer_file("/", {}, environment=self._environment)
+        assert found is not None  # noqa: S101 - it is in the package
+        body = with_meta(found.body, "ojs-server", self.upstream.url)
+        headers = {name: value for name, value in found.headers.items() if name != "ETag"}
+        return Reply(200, {**headers, "Cache-Control": "no-store"}, body)
+
+
 class DashboardServer:
-    """Serves the page, and passes on what it asks of the API.
+    """Serves the page on this machine.
 
     :ivar url: where the page is.
     """
@@ -147,7 +195,7 @@ class DashboardServer:
         :raises OSError: the port is in use.
         """
         self.upstream = upstream
-        self._environment = environment
+        self._site = DashboardSite(upstream, environment)
         self._server = ThreadingHTTPServer((LOOPBACK, port), partial(_Handler, self))
         self._server.daemon_threads = True
         self.url = f"http://{LOOPBACK}:{self._server.server_port}/"
@@ -166,38 +214,12 @@ class DashboardServer:
         self.upstream.close()
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Return the answer to a request of the browser."""
+        """Return the answer to a request of the browser, under a name of this machine."""
         try:
             check_host(headers, LOOPBACK_NAMES)
-            if path.startswith(_API):
-                check_page(headers)
         except PermissionDeniedError as problem:
             return refusal(problem.status, problem.code, problem.message)
-        if not _TARGET.fullmatch(path):
-            return refusal(400, "invalid_request", "The request names no path of this server.")
-        name = urlsplit(path).path
-        if name.startswith(_API):
-            return self._api(method, path, headers, body)
-        if method in {"GET", "HEAD"} and name in {"/", f"/{INDEX}"}:
-            return self._page()
-        found = answer_file(name, headers) if method in {"GET", "HEAD"} else None
-        if found is None:
-            return refusal(404, "not_found", f"There is no {method} {name}.")
-        return Reply(found.status, found.headers, found.body)
-
-    def _api(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """Pass a request of the page on."""
-        if ".." in unquote(urlsplit(path).path).split("/"):
-            return refusal(400, "invalid_request", "The path leads upwards.")
-        return self.upstream.forward(method, path, headers, body)
-
-    def _page(self) -> Reply:
-        """Return the page, which names the real server in the commands that it shows."""
-        found = answer_file("/", {}, environment=self._environment)
-        assert found is not None  # noqa: S101 - it is in the package
-        body = with_meta(found.body, "ojs-server", self.upstream.url)
-        headers = {name: value for name, value in found.headers.items() if name != "ETag"}
-        return Reply(200, {**headers, "Cache-Control": "no-store"}, body)
+        return self._site.answer(method, path, headers, body)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -275,6 +275,14 @@ class Client(SingleJobs):
         result = await self._insertion.one(prepared, keep)
         return PreparedJob(result.job, result.dropped_by)
 
+    async def enqueue_prepared(self, jobs: Iterable[Job]) -> list[EnqueueResult]:
+        """Enqueue jobs that :meth:`prepare` returned, past the middleware and the hooks.
+
+        :raises OjsError: as :meth:`enqueue_many`; nothing was enqueued.
+        """
+        past = Insertion(Enqueuer(EnqueueChain([])), self._ids)
+        return await past.many(past.prepared_all(jobs), self._transport.push_all, is_atomic=False)
+
     async def workflow(
         self,
         parts: WorkflowParts | AsWorkflow,

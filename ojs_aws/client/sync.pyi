@@ -715,6 +715,12 @@ class SyncClient:
         :raises Exception: as :meth:`enqueue`, but for what the backend refuses.
         """
 
+    def enqueue_prepared(self, jobs: Iterable[Job]) -> builtins.list[EnqueueResult]:
+        """Enqueue jobs that :meth:`prepare` returned, past the middleware and the hooks.
+
+        :raises OjsError: as :meth:`enqueue_many`; nothing was enqueued.
+        """
+
     def workflow(self, parts: WorkflowParts | AsWorkflow, *, id: str | None=None) -> WorkflowStatus:
         """Start a workflow: ``workflow(chain(a, group(b, c), d))``.
 

@@ -13,7 +13,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -63,6 +63,18 @@ class Clients:
 
                 self._sync = SyncClient(client=self._make())
             return self._sync
+
+    def with_middleware(self, middleware: Iterable[object]) -> Clients:
+        """Return other clients that are made the same way, with more enqueue middleware."""
+        added = [*middleware]
+
+        def make() -> Client:
+            client = self._make()
+            for each in added:
+                client.middleware.add(each)
+            return client
+
+        return Clients(make)
 
     async def close(self) -> None:
         """Close the client of the running event loop; the next job makes a new one."""

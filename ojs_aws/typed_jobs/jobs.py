@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,7 +24,12 @@ from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.middleware.sync_context import SyncJobContext
-from ojs_aws.typed_jobs.clients import FROM_ENVIRONMENT, Clients
+from ojs_aws.typed_jobs.clients import (
+    FROM_ENVIRONMENT,
+    Clients,
+    sending_client,
+    sending_sync_client,
+)
 from ojs_aws.typed_jobs.declarations import JobDeclaration, declared
 from ojs_aws.typed_jobs.options import JobOptions
 from ojs_aws.typed_jobs.resources import Resource
@@ -30,7 +37,7 @@ from ojs_aws.typed_jobs.senders import RemoteJob, TypedJob
 from ojs_aws.typed_jobs.signature import read_signature
 
 if TYPE_CHECKING:
-    from ojs_aws.client import Client
+    from ojs_aws.client import Client, SyncClient
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -248,6 +255,43 @@ class Jobs:
         if not callable(make_client):
             raise TypeError("configure() takes a function that makes a client: lambda: Client(url)")
         self._clients = Clients(make_client)
+
+    def client(self) -> Client:
+        """Return the client by which a coroutine sends these jobs, to ask for what it did.
+
+        :raises RuntimeError: a synchronous client is in use here.
+        :raises ValueError: nothing says where the server is.
+        """
+        return sending_client(self._clients)
+
+    def sync_client(self) -> SyncClient:
+        """Return the client by which code that is not asynchronous sends these jobs.
+
+        :raises RuntimeError: an asynchronous client is in use here.
+        :raises ValueError: nothing says where the server is.
+        """
+        return sending_sync_client(self._clients)
+
+    @asynccontextmanager
+    async def open(self, *middleware: object) -> AsyncIterator[Client]:
+        """Open clients of these jobs with an application, and close them with it.
+
+        Example::
+
+            async with jobs.open():
+                yield  # the application runs
+
+        :param middleware: enqueue middleware, added innermost to what the clients have.
+        :raises ValueError: nothing says where the server is.
+        """
+        before = self._clients
+        opened = self._clients = before.with_middleware(middleware)
+        try:
+            yield opened.for_loop()
+        finally:
+            self._clients = before
+            await opened.close()
+            await asyncio.to_thread(opened.close_sync)
 
     async def close(self) -> None:
         """Close the client of the running event loop; an application does so when it ends."""

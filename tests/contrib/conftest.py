@@ -15,6 +15,7 @@ from tests.contrib.postgres import Postgres, programs
 
 NEEDS: Final = {
     "django": ("django", "django_tasks"),
+    "fastapi": ("fastapi", "sqlalchemy", "aiosqlite"),
     "outbox": ("sqlalchemy", "psycopg"),
     "sqlalchemy": ("sqlalchemy", "psycopg", "alembic", "aiosqlite"),
 }

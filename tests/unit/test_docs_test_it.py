@@ -24,6 +24,7 @@ GUIDES: Final = {
     "durations": 0,
     "events": 0,
     "export": 0,
+    "fastapi": 1,
     "job-versions": 0,
     "limits": 0,
     "middleware": 1,

@@ -55,10 +55,14 @@ async def test_fastapi_sends_a_job_and_shows_its_state(
     names = run("jobs", "fastapi")
     monkeypatch.setattr(Client, "from_env", lambda: shop.client)
     app = names["app"]
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://shop") as http:
-        with shop.client.use():
-            async with names["lifespan"](app):
+    async with app.router.lifespan_context(app) as state:
+
+        async def with_state(scope: Any, receive: Any, send: Any) -> None:
+            await app({**scope, "state": {**state}}, receive, send)
+
+        transport = httpx.ASGITransport(with_state)
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop") as http:
+            with shop.client.use():
                 answer = await http.post("/users", params={"email": "ada@example.com"})
                 assert answer.status_code == 202
                 job_id = answer.json()["job"]

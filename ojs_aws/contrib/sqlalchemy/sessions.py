@@ -55,3 +55,9 @@ class AsyncJobSession(AsyncSession):
 def _outbox_of(info: dict[object, object]) -> Outbox:
     found = info.get(OUTBOX)
     return found if isinstance(found, Outbox) else default_outbox()
+
+
+def outbox_of(session: Session | AsyncSession) -> Outbox | None:
+    """Return the outbox of a session; None for one that has neither an outbox nor our class."""
+    is_ours = isinstance(session, (JobSession, AsyncJobSession)) or OUTBOX in session.info
+    return _outbox_of(session.info) if is_ours else None

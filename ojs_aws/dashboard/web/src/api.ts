@@ -69,7 +69,7 @@ async function send(method: string, url: URL, body: unknown): Promise<Response> 
   const credential = await currentCredential();
   if (credential) headers["Authorization"] = `Bearer ${credential}`;
   else if (ISSUER) throw new ApiError(signInReason.value, 401, "", "", 0);
-  const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit" };
+  const init: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
   if (body !== undefined) {
     headers["Content-Type"] = "application/json";
     init.body = body instanceof JsonText ? body.text : JSON.stringify(body);

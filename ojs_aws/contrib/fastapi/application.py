@@ -1,0 +1,90 @@
+"""Open the clients of jobs with an application, close them with it, and give them to endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
+
+from fastapi import Depends
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection
+
+from ojs_aws.client import Client, SyncClient
+from ojs_aws.contrib.fastapi.request_context import AddRequestMeta
+from ojs_aws.typed_jobs.jobs import Jobs
+
+if TYPE_CHECKING:
+    from ojs_aws.contrib.sqlalchemy import Outbox
+
+A = TypeVar("A", bound=Starlette)
+State: TypeAlias = Mapping[str, object]
+JOBS: Final = "ojs_jobs"
+"""The member of the application's state that has its jobs."""
+
+
+def lifespan(
+    jobs: Jobs,
+    *more: Jobs,
+    inner: Callable[[A], AbstractAsyncContextManager[State | None]] | None = None,
+    outbox: Outbox | None = None,
+) -> Callable[[A], AbstractAsyncContextManager[State]]:
+    """Return a lifespan, which opens the clients of jobs, and closes them at the end.
+
+    The jobs that a request enqueues get its id and trace: see :class:`RequestContext`.
+
+    Example::
+
+        app = FastAPI(lifespan=lifespan(jobs, inner=own_lifespan))
+
+    :param jobs: whose client :data:`JobClient` is.
+    :param more: further collections of jobs.
+    :param inner: the application's own lifespan. It runs while the clients are open, and its state
+        is kept.
+    :param outbox: whose built-in relay ends with the application, before the clients.
+    :raises ValueError: nothing says where the server is; the application does not start.
+    """
+
+    @asynccontextmanager
+    async def opened(app: A) -> AsyncIterator[State]:
+        async with AsyncExitStack() as stack:
+            for each in (jobs, *more):
+                await stack.enter_async_context(each.open(AddRequestMeta()))
+            if outbox is not None:
+                stack.push_async_callback(run_in_threadpool, outbox.close)
+            state = await stack.enter_async_context(inner(app)) if inner is not None else None
+            yield {**(state or {}), JOBS: jobs}
+
+    return opened
+
+
+def jobs_of(connection: HTTPConnection) -> Jobs:
+    """Return the jobs whose clients the application has opened.
+
+    :raises RuntimeError: it has opened none.
+    """
+    found = getattr(connection.state, JOBS, None)
+    if not isinstance(found, Jobs):
+        raise RuntimeError(
+            "The application has opened no jobs: write FastAPI(lifespan=lifespan(jobs)), with "
+            "lifespan of ojs_aws.contrib.fastapi. In a test, the lifespan runs in: "
+            "with TestClient(app) as http."
+        )
+    return found
+
+
+async def job_client(connection: HTTPConnection) -> Client:
+    """Return the client of the application's jobs, which stays open; for ``async def``."""
+    return jobs_of(connection).client()
+
+
+def sync_job_client(connection: HTTPConnection) -> SyncClient:
+    """Return the client of the application's jobs, which stays open; for ``def``."""
+    return jobs_of(connection).sync_client()
+
+
+JobClient = Annotated[Client, Depends(job_client)]
+"""The client, as a parameter of an ``async def`` endpoint: ``client: JobClient``."""
+SyncJobClient = Annotated[SyncClient, Depends(sync_job_client)]
+"""The client, as a parameter of an endpoint without ``async``."""
