@@ -121,13 +121,13 @@ def test_all_jobs_of_a_tag_are_erased_in_any_state(cli: Cli, world: World) -> No
     for _ in range(2):
         world.backend.jobs.push(any_job("a.b", [1], tags=["customer-42"]))
     world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-    before = {*world.store.jobs}
+    before = {*world.stored.jobs}
     world.backend.jobs.push(any_job("a.b", [1], tags=["customer-42"]))
-    (ended,) = {*world.store.jobs} - before
+    (ended,) = {*world.stored.jobs} - before
     cli.run("jobs", "cancel", ended)
-    before = {*world.store.jobs}
+    before = {*world.stored.jobs}
     world.backend.jobs.push(any_job("a.b", [1], tags=["customer-4"]))
-    (other,) = {*world.store.jobs} - before
+    (other,) = {*world.stored.jobs} - before
     dry = cli.ask("jobs", "erase", "--tag", "customer-42", "--dry-run")
     assert dry == {"action": "erase", "dry_run": True, "matched": 3}
     refused = cli.run("jobs", "erase", "--tag", "customer-42")
@@ -135,5 +135,5 @@ def test_all_jobs_of_a_tag_are_erased_in_any_state(cli: Cli, world: World) -> No
     ran = cli.run("jobs", "erase", "--tag", "customer-42", "--yes")
     assert ran.out == "Erased 3 jobs.\n"
     assert "backups" in ran.err
-    assert {*world.store.jobs} == {other}
+    assert {*world.stored.jobs} == {other}
     assert cli.run("jobs", "erase").code == ExitCode.USAGE
