@@ -55,10 +55,7 @@ def signed_in(browser: Any, closed_server: tuple[str, dict[str, str]]) -> Any:
         keep_key(context, address, keys[name])
         tab = Tab(context.new_page(), address)
         yield tab
-        tab.complaints = [
-            each for each in tab.complaints if not any(code in each for code in ("403", "404"))
-        ]
-        tab.check()
+        tab.check("403", "404")
         context.close()
 
     return opened

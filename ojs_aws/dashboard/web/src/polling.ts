@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api";
 import { noteAsked } from "./steady";
 import { serverNow } from "./times";
-import { readMenu } from "./totals";
+import { menuIsQuiet, readMenu } from "./totals";
 
 const IDLE_MS = 30 * 60_000;
 const LONGEST_MS = 120_000;
@@ -56,7 +56,7 @@ class Loop {
     private readonly load: (isAsked: boolean) => Promise<void>,
     private readonly everyMs: number,
     /** Runs after a load that nobody asked for, in the same turn. */
-    private readonly after: () => Promise<void>,
+    private readonly after: (isGone: () => boolean) => Promise<void>,
   ) {}
 
   wake(isAsked: boolean): void {
@@ -82,11 +82,12 @@ class Loop {
     this.isRunning = true;
     let waitMs = this.everyMs;
     try {
-      await this.load(isAsked);
+      await menuIsQuiet();
+      if (!this.isStopped) await this.load(isAsked);
       this.failures = 0;
       updatedAt.value = new Date(serverNow()).toISOString();
       failedSince.value = "";
-      if (!isAsked && !this.isStopped) await this.after();
+      if (!isAsked && !this.isStopped) await this.after(() => this.isStopped);
     } catch (error) {
       this.failures += 1;
       failedSince.value ||= new Date(serverNow()).toISOString();

@@ -42,15 +42,16 @@ const VIEWS: Readonly<Record<string, string>> = {
 /** What says that a queue has nobody who takes its jobs. */
 const STOPPED: ReadonlySet<string> = new Set(["workers_silent", "jobs_hang"]);
 
-/** The lists that are counted for the menu alone: seldom, and each by an answer of one item. */
-const COUNTED = { workflows: "workflows?state=running", cron: "cron?", limits: "rate-limits?", schemas: "admin/schemas?" } as const;
+/** The lists that are counted for the menu alone: seldom, and each by an answer of one item. Workflows have no exact total. */
+const COUNTED = { cron: "cron", limits: "rate-limits", schemas: "admin/schemas" } as const;
 const COUNTED_MS = 300_000;
 
 export const menu = signal<Menu>({ counts: {}, alarms: new Set(), alarmed: new Set(), jobs: {}, queues: [] });
 
 let readAt = -Infinity;
-let countedAt = -Infinity;
+const countedAt: Record<string, number> = {};
 let isRefused = false;
+let underWay: Promise<void> = Promise.resolve();
 
 /** Keep what the overview says for the menu. */
 export function noteOverview({ totals, queues }: Overview): void {
@@ -73,31 +74,35 @@ export function noteCount(view: string, count: number): void {
 }
 
 /** Count what the menu names and no view reads, every five minutes. */
-async function readCounts(): Promise<void> {
-  if (Date.now() - countedAt < COUNTED_MS) return;
-  countedAt = Date.now();
+async function readCounts(isGone: () => boolean): Promise<void> {
   for (const [view, path] of Object.entries(COUNTED)) {
-    const total = (await readIfAllowed<{ pagination: Pagination }>(`${path}&limit=1`))?.pagination.total;
+    if (isGone()) return;
+    if (Date.now() - (countedAt[view] ?? -Infinity) < COUNTED_MS) continue;
+    countedAt[view] = Date.now();
+    const total = (await readIfAllowed<{ pagination: Pagination }>(`${path}?limit=1`))?.pagination.total;
     if (total !== undefined) noteCount(view, total);
   }
 }
 
-/** Read what the menu says. */
-export async function readMenu(): Promise<void> {
-  try {
-    await readFindings();
-    await readCounts();
-  } catch {
-    // The view says what is wrong; the menu keeps what it had.
-  }
+/** Read what the menu says, one request after the other, until the view is gone. */
+export function readMenu(isGone: () => boolean): Promise<void> {
+  // The view says what is wrong; the menu keeps what it had.
+  underWay = readFindings(isGone).then(() => readCounts(isGone)).catch(() => undefined);
+  return underWay;
+}
+
+/** Wait for the request that the menu has under way. */
+export function menuIsQuiet(): Promise<void> {
+  return underWay;
 }
 
 /** Read counts and alarms at most once a minute, and only if no view did; a credential that may not is not asked again. */
-async function readFindings(): Promise<void> {
+async function readFindings(isGone: () => boolean): Promise<void> {
   if (isRefused || Date.now() - readAt < EVERY_MS) return;
   readAt = Date.now();
   const overview = await readIfAllowed<Overview>("admin/overview");
   if (overview) noteOverview(overview);
+  if (overview && isGone()) return;
   const found = overview && (await readIfAllowed<Found>("admin/findings"));
   if (found) noteFindings(found);
   else isRefused = true;
