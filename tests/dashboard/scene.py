@@ -45,6 +45,7 @@ CRON: Final = (
     ("stock-sync", "0 */6 * * *", "stock.sync", "imports"),
     ("daily-report", "0 9 * * MON-FRI", "report.daily", "reports"),
 )
+BEATS_EVERY_S: Final = 5
 BACKLOG: Final = 300
 """Jobs that wait in the queue whose backlog grows."""
 
@@ -92,7 +93,7 @@ def keep_beating(address: str) -> threading.Event:
 
     def go_on() -> None:
         with httpx.Client(base_url=f"{address}/ojs/v1/", timeout=HUNG_S) as api:
-            while not is_over.wait(5):
+            while not is_over.wait(BEATS_EVERY_S):
                 for worker, (queues, slots) in WORKERS.items():
                     beat(api, worker, queues, slots, running(api, worker))
 

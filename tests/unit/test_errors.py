@@ -49,7 +49,7 @@ INTERNAL = {
 ELSEWHERE = {"BundleError", "ResetError", "StartError"}
 """What only the constructs and the local server raise, when they start."""
 
-APART = ("ojs_aws.cdk", "ojs_aws.testing")
+APART = ("ojs_aws.cdk", "ojs_aws.contrib", "ojs_aws.testing")
 """Packages that export their own errors."""
 
 

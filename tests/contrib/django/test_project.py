@@ -26,6 +26,7 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.testing import Ojs
 from tests.contrib.django.shop.jobs import acount, count, jobs
+from tests.load import HUNG_S
 
 URL = "http://127.0.0.1:1"
 
@@ -148,5 +149,5 @@ def test_a_worker_process_ends_at_sigterm(tmp_path: Path) -> None:
     assert process.stderr is not None
     line = next(line for line in process.stderr if URL in line)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=HUNG_S)
     assert (process.returncode, URL in line) == (0, True)

@@ -11,11 +11,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from aws_lambda_powertools.metrics.functions import is_metrics_disabled
-from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
-    AmazonCloudWatchEMFProvider,
-)
-
 from ojs_aws._version import __version__
 from ojs_aws.middleware.builtin.metrics import JOBS
 from ojs_aws.middleware.results import missing_extra
@@ -62,12 +57,18 @@ class EmfSink:
         :param write: takes each document, a line of JSON without its end; standard output by
             default.
         """
+        # Powertools, which loads botocore: OpenTelemetry's sink needs neither
+        from aws_lambda_powertools.metrics.functions import is_metrics_disabled
+        from aws_lambda_powertools.metrics.provider.cloudwatch_emf import cloudwatch
+
         if hold_s is None:
             hold_s = 0.0 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ else HOLD_S
         self._namespace = namespace
         self._service = service
         self._hold_s = hold_s
         self._write = write or _to_stdout
+        self._is_disabled = is_metrics_disabled
+        self._provider = cloudwatch.AmazonCloudWatchEMFProvider
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._pending: dict[_Key, dict[str, _Values]] = {}
@@ -102,9 +103,9 @@ class EmfSink:
                 self._write_document(key, metrics)
 
     def _write_document(self, key: _Key, metrics: Mapping[str, _Values]) -> None:
-        if is_metrics_disabled():
+        if self._is_disabled():
             return
-        provider = AmazonCloudWatchEMFProvider(namespace=self._namespace, service=self._service)
+        provider = self._provider(namespace=self._namespace, service=self._service)
         provider.namespace = provider.namespace or NAMESPACE
         for name, value in key:
             provider.add_dimension(name, value)

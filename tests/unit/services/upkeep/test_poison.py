@@ -90,7 +90,7 @@ def test_a_job_whose_claim_fails_does_not_stop_its_queue(
 
 def test_many_jobs_whose_claims_fail_do_not_use_up_the_tries(world: World, store: Poison) -> None:
     """As many as a request sees of the queue."""
-    store.poisoned = {push(world) for _ in range(20)}
+    store.poisoned.update(push(world) for _ in range(20))
     job_id = push(world)
     assert fetched_ids(world.backend) == [job_id]
 
@@ -130,12 +130,12 @@ def test_a_fetch_ends_where_each_failing_call_takes_long(
         store.poisoned.add(push(world))
     claims: list[str] = []
 
-    def slow(self: Poison, job_id: str) -> None:
+    def slow(_: str, job_id: str, *__: object) -> None:
         claims.append(job_id)
         world.clock.advance(s=15)
-        raise self.problem
+        raise store.problem
 
-    monkeypatch.setattr(Poison, "_check", slow)
+    monkeypatch.setattr(world.store, "claim", slow)
     with pytest.raises(type(store.problem)):
         fetched_ids(world.backend, "default", "other")
     assert len(claims) == 1
