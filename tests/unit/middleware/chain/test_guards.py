@@ -437,10 +437,10 @@ def test_the_default_chain_of_the_backend_does_not_import_asyncio() -> None:
     """A cold start of PUSH would pay for it."""
     program = (
         "import sys; from ojs_aws.domain.envelope import Job; "
-        "from ojs_aws.middleware import configuration; "
+        "from ojs_aws.middleware import extensions; "
         "from ojs_aws.middleware.chain.base import run_coroutine; "
         "from ojs_aws.middleware.enqueuer import Enqueuer; "
-        "e = Enqueuer(configuration.enqueue_chain('')); "
+        "e = Enqueuer(extensions.enqueue_chain('')); "
         "run_coroutine(e.single(Job('a.b', id='x'), lambda job: job), never_waits=e.never_waits); "
         "sys.exit('asyncio' in sys.modules)"
     )
