@@ -114,3 +114,23 @@ def test_a_job_that_nobody_holds_has_no_attempt_that_runs() -> None:
 def test_a_job_that_was_not_fetched_has_its_own_length_or_the_default() -> None:
     assert held_job.length_of(a_job(), 7) == 7
     assert held_job.length_of(a_job(visibility_timeout_ms=5), 7) == 5
+
+
+@pytest.mark.parametrize(
+    ("named", "is_running"),
+    [
+        (ANY_ATTEMPT, True),
+        (AttemptRef(reservation_id="r-2"), True),
+        (AttemptRef(reservation_id="r-1"), False),
+        (AttemptRef(attempt=2), True),
+        (AttemptRef(attempt=1), False),
+        (AttemptRef(reservation_id="r-2", attempt=1), False),
+        (AttemptRef(reservation_id="r-1", attempt=2), False),
+    ],
+)
+def test_an_attempt_runs_if_all_that_names_it_agrees(
+    named: AttemptRef, *, is_running: bool
+) -> None:
+    held = replace(a_reservation(), id="r-2")
+    job = a_job(state=JobState.ACTIVE, attempt=2, reservation=held)
+    assert named.is_running(job) is is_running
