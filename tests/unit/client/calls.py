@@ -110,6 +110,9 @@ def _limited(client: Client) -> Awaitable[object]:
 CALLS: Final[Mapping[str, Make]] = {
     "enqueue": lambda c: c.enqueue("demo.echo", ["x"], queue="work", meta={"a": 1}),
     "enqueue_many": lambda c: c.enqueue_many([Job("demo.echo", [1]), Job("demo.echo", [2])]),
+    "enqueue_prepared": lambda c: c.enqueue_prepared(
+        [Job("demo.echo", [3], id="01990000-0000-7000-8000-00000000abcd")]
+    ),
     "workflow": lambda c: c.workflow(group(Job("a"), Job("b")), id="second"),
     "get": lambda c: c.get(AVAILABLE),
     "cancel": lambda c: c.cancel(ACTIVE),

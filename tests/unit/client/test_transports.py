@@ -24,7 +24,10 @@ AREAS = (
     *("admin", "jobs", "queues", "cron", "workers", "dead_letter", "workflows", "schemas"),
     *("events", "rate_limits", "system"),
 )
-ONE_WAY = {"transact_item": "a transaction needs the table itself"}
+ONE_WAY = {
+    "prepare": "it asks no backend",
+    "transact_item": "a transaction needs the table itself",
+}
 VARYING = {"latency_ms"}
 
 
