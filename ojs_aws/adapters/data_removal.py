@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.topology import QUEUE_SEPARATOR
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -33,6 +34,10 @@ class DataRemoval:
 
         def delete() -> None:
             self.dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
+            # while it is updated, it cannot be deleted
+            self.dynamodb.get_waiter("table_exists").wait(
+                TableName=name, WaiterConfig={"Delay": 2, "MaxAttempts": 150}
+            )
             self.dynamodb.delete_table(TableName=name)
 
         _unless_gone(f"DeleteTable of {name}", delete)
@@ -56,10 +61,14 @@ class DataRemoval:
     def queues(self, prefix: str) -> None:
         """Delete the SQS queues whose names begin so.
 
-        :raises InvalidRequestError: no prefix, which would mean all queues of the account.
+        :raises InvalidRequestError: other deployments may have queues of such names: those of
+            ``ojs-staging`` begin with ``ojs``, too.
         """
-        if not prefix:
-            raise InvalidRequestError("The stack has no output QueuePrefix: delete queues by hand.")
+        if not prefix.endswith(QUEUE_SEPARATOR):
+            raise InvalidRequestError(
+                f"Queues of other deployments may begin with {prefix!r}, too.",
+                hint="Everything else is deleted. Delete the queues that are left by hand.",
+            )
         with translated(f"DeleteQueue of {prefix}*"):
             pages = self.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix)
             for url in [url for page in pages for url in page.get("QueueUrls", ())]:

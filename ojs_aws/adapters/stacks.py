@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 POLL_S: Final = 2.0
+_MOST_LOOKS: Final = 60
+"""At a new stack, until CloudFormation begins to make it."""
 _FOLDER: Final = "ojs-aws"
 _NOTHING: Final = ("didn't contain changes", "No updates are to be performed")
 _NO_BUCKET: Final = frozenset({"404", "NoSuchBucket", "NotFound"})
@@ -43,6 +45,7 @@ class StackState:
     parameters: Mapping[str, str]
     outputs: Mapping[str, str]
     template: Mapping[str, Any]
+    tags: Mapping[str, str]
 
     @property
     def is_new(self) -> bool:
@@ -96,7 +99,7 @@ class Stacks:
                 raise
             if found["StackStatus"] == "DELETE_COMPLETE":
                 return None
-            told: Any = self.cloudformation.get_template(StackName=name).get("TemplateBody", {})
+            body: Any = self.cloudformation.get_template(StackName=name).get("TemplateBody", {})
         return StackState(
             name=name,
             status=found["StackStatus"],
@@ -108,7 +111,8 @@ class Stacks:
             outputs={
                 each["OutputKey"]: each.get("OutputValue", "") for each in found.get("Outputs", ())
             },
-            template=json.loads(told) if isinstance(told, str) and told else dict(told or {}),
+            template=json.loads(body) if isinstance(body, str) and body else dict(body or {}),
+            tags={each["Key"]: each["Value"] for each in found.get("Tags", ())},
         )
 
     def own_bucket(self, name: str, *, is_named: bool) -> None:
@@ -164,6 +168,7 @@ class Stacks:
         """Make a change set, and return its changes, which are none where all is as it should be.
 
         :param parameters: their values; None keeps the deployed one.
+        :param tags: all of the stack: CloudFormation removes those that are left out.
         :raises BackendError: CloudFormation refused the template or the parameters.
         """
         given: Any = [
@@ -219,13 +224,20 @@ class Stacks:
                 self.cloudformation.delete_stack(StackName=stack)
 
     def execute(self, stack: str, change_set: str) -> StackState:
-        """Execute a change set, and return the stack when that has ended, well or not."""
+        """Execute a change set, and return the stack when that has ended, well or not.
+
+        :raises BackendError: the stack is gone, or CloudFormation does not begin.
+        """
         with translated("ExecuteChangeSet"):
             self.cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set)
-        ended = self.settled(stack)
-        if ended is None:
-            raise BackendError(f"The stack {stack} was deleted meanwhile.")
-        return ended
+        for _ in range(_MOST_LOOKS):
+            ended = self.settled(stack)
+            if ended is None:
+                raise BackendError(f"The stack {stack} was deleted meanwhile.")
+            if not ended.is_new:
+                return ended
+            self.sleep(POLL_S)  # a new stack looks unexecuted for a moment
+        raise BackendError(f"CloudFormation does not execute the change set {change_set}.")
 
     def settled(self, stack: str) -> StackState | None:
         """Wait until nothing of a stack is in progress; return None, where it is gone."""

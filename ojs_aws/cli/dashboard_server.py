@@ -38,6 +38,8 @@ _API: Final = "/ojs/"
 _TARGET: Final = re.compile(r"/(?!/)[!\"$-\[\]-~]*")
 """Matches a path with its query: one slash first, visible ASCII, no backslash and no fragment."""
 
+OF_LOGIN: Final = frozenset({"authorization", "cookie"})
+"""Headers of the login of an application around the page, which the server must not get."""
 _SENT: Final = ("accept", "content-type")
 _RETURNED: Final = (
     "cache-control", "content-type", "date", "ojs-version", "retry-after", "x-request-id",

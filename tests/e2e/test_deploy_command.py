@@ -1,4 +1,4 @@
-"""`ojs-aws deploy` to an emulator: no CDK, no Node; a job runs, an upgrade keeps it, all goes."""
+"""`ojs-aws deploy` to an emulator: no CDK, no Node; it takes a job, and goes again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def changes(ran: subprocess.CompletedProcess[str]) -> str:
     return ran.stdout
 
 
-def test_a_backend_is_deployed_used_upgraded_and_destroyed(
+def test_a_backend_is_deployed_used_changed_and_destroyed(
     command: tuple[Command, Emulator],
 ) -> None:
     run, emulator = command
@@ -80,6 +80,9 @@ def test_a_backend_is_deployed_used_upgraded_and_destroyed(
     assert pushed.status_code == 201, pushed.text
 
     assert "nothing to change" in changes(run("deploy", "--yes", *options))
+    assert "nothing to change" in changes(run("upgrade", "--check"))  # its target is known
+    missing = run("upgrade", "--stack", "Elsewhere", "--yes", *options)
+    assert (missing.returncode != 0, "no stack Elsewhere" in missing.stderr) == (True, True)
     more = changes(run("deploy", "--queues", "email,media", "--plan", *options))
     assert "AWS::SQS::Queue" in more
     assert "REMOVE" not in more

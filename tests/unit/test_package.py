@@ -42,7 +42,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize("name", ["EnqueueTrace", "ExecutionTrace"])
 def test_a_former_name_works_and_warns(name: str) -> None:
-    """Programs that use it go on, and are told the name that took its place."""
+    """Programs that use it go on, and learn the name that took its place."""
     testing = importlib.import_module("ojs_aws.testing")
     with pytest.warns(DeprecationWarning, match=f"is called {name} now"):
         former = getattr(testing, name.replace("Trace", "Onion"))

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from ojs_aws.cli.deployment.deploy_plans import Plan, Wanted, made_bundle, planned
-from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, agreed, report, show
+from ojs_aws.cli.deployment.deploy_plans import Plan, Wanted, made_bundle, planned, target_of
+from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, agreed, clear, report, show
 from ojs_aws.cli.keys import AsJson, EndpointUrl
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode, code_of, misuse
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.stacks import Stacks
-    from ojs_aws.cdk.bundle import Target
 
 A = TypeVar("A")
 
@@ -125,8 +124,10 @@ def deploy(
         tags=tags,
         bundles=bundles,
         bucket=bucket,
+        architecture=_architecture(out, architecture),
+        python=python,
     )
-    _carry_out(out, wanted, _target(out, architecture, python), endpoint_url, plan=plan, yes=yes)
+    _carry_out(out, wanted, endpoint_url, plan=plan, yes=yes)
 
 
 def upgrade(
@@ -150,9 +151,14 @@ def upgrade(
     --check compares only: the exit code is 7 if a resource would be replaced or removed.
     """
     out = Output(as_json=as_json)
-    wanted = Wanted(stack=stack, bundles=bundles)
-    target = _target(out, architecture, python)
-    found = _carry_out(out, wanted, target, endpoint_url, plan=check, yes=yes)
+    wanted = Wanted(
+        stack=stack,
+        bundles=bundles,
+        architecture=_architecture(out, architecture),
+        python=python,
+        is_upgrade=True,
+    )
+    found = _carry_out(out, wanted, endpoint_url, plan=check, yes=yes)
     if check and any(each.action in DANGEROUS for each in found.changes):
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
@@ -188,9 +194,9 @@ def bundle(
     from ojs_aws.domain.errors import OjsError
 
     out = Output(as_json=False)
-    target = _target(out, architecture, python)
+    wanted = Wanted(stack="", architecture=_architecture(out, architecture), python=python)
     try:
-        made = made_bundle(target)
+        made = made_bundle(target_of(wanted, None))
     except OjsError as problem:
         out.error(problem)
         raise typer.Exit(code_of(problem)) from None
@@ -220,20 +226,19 @@ def with_stacks(out: Output, endpoint_url: str | None, act: Callable[[Stacks], A
         raise typer.Exit(code_of(problem)) from None
 
 
-def _target(out: Output, architecture: str, python: str) -> Target:
-    from ojs_aws.cdk.bundle import Target, default_target
+def _architecture(out: Output, said: str) -> str:
+    """Return an architecture that Lambda knows, or what nobody said.
 
-    usual = default_target()
-    machine = architecture or usual.machine
-    if machine not in {"arm64", "x86_64"}:
-        raise misuse(out, f"--architecture is arm64 or x86_64, not {machine!r}.")
-    return Target("arm64" if machine == "arm64" else "x86_64", python or usual.python)
+    :raises typer.Exit: another one.
+    """
+    if said not in {"", "arm64", "x86_64"}:
+        raise misuse(out, f"--architecture is arm64 or x86_64, not {said!r}.")
+    return said
 
 
 def _carry_out(
     out: Output,
     wanted: Wanted,
-    target: Target,
     endpoint_url: str | None,
     *,
     plan: bool,
@@ -245,8 +250,9 @@ def _carry_out(
     """
 
     def act(stacks: Stacks) -> Plan:
-        out.hint(f"Planning {wanted.stack} in {stacks.account}, {stacks.region}, for {target} ...")
-        found = planned(wanted, target, stacks)
+        out.hint(f"Planning {wanted.stack} in {stacks.account}, {stacks.region} ...")
+        clear(out, stacks, wanted.stack, plan=plan, yes=yes)
+        found = planned(wanted, stacks)
         show(out, found)
         if not found.changes:
             return found

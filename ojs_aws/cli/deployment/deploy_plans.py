@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.errors import BackendError, InvalidRequestError
+from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 from ojs_aws.topology import QUEUE_SEPARATOR
 
 if TYPE_CHECKING:
@@ -20,12 +20,7 @@ S3: Final = "s3://"
 _TABLE: Final = "AWS::DynamoDB::GlobalTable"
 _FUNCTION: Final = "AWS::Lambda::Function"
 CHANGE_SET: Final = "ojs-aws"
-_LOST: Final = {
-    "CREATE_FAILED",
-    "DELETE_FAILED",
-    "ROLLBACK_COMPLETE",
-    "ROLLBACK_FAILED",
-}
+FAILED_CREATION: Final = frozenset({"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
 """What a stack is whose creation failed: it holds nothing in use, and must be deleted first."""
 
 
@@ -37,6 +32,9 @@ class Wanted:
     :ivar parameters: of the template, those that somebody said.
     :ivar bundles: a folder or ``s3://`` prefix with the functions' zip; empty: pip makes it.
     :ivar bucket: where code and template are uploaded; empty: one of the account and region.
+    :ivar architecture: of the functions; empty: as deployed, or the usual one.
+    :ivar python: of the functions, such as ``3.13``; empty: as deployed, or the usual one.
+    :ivar is_upgrade: there must be such a stack.
     """
 
     stack: str
@@ -45,6 +43,9 @@ class Wanted:
     tags: Mapping[str, str] = field(default_factory=dict)
     bundles: str = ""
     bucket: str = ""
+    architecture: str = ""
+    python: str = ""
+    is_upgrade: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +58,40 @@ class Plan:
     changes: Sequence[Change]
 
 
+def function_of(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of one of the backend's functions in a template; empty for none."""
+    for each in template.get("Resources", {}).values():
+        properties: Mapping[str, Any] = each.get("Properties", {})
+        if each.get("Type") == _FUNCTION and "OJS_QUEUES" in _variables(properties):
+            return properties
+    return {}
+
+
+def _variables(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = function.get("Environment", {}).get("Variables", {})
+    return found
+
+
 def variables_of(template: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the variables of one of the backend's functions in a template."""
-    for each in template.get("Resources", {}).values():
-        if each.get("Type") == _FUNCTION:
-            variables = each["Properties"].get("Environment", {}).get("Variables", {})
-            if "OJS_QUEUES" in variables:
-                found: Mapping[str, Any] = variables
-                return found
-    return {}
+    return _variables(function_of(template))
+
+
+def target_of(wanted: Wanted, deployed: StackState | None) -> Target:
+    """Return what the functions run on: as somebody said, else as deployed, else as usual."""
+    from ojs_aws.cdk.bundle import Target, default_target
+
+    usual = default_target()
+    machine, python = str(usual.machine), usual.python
+    if deployed is not None and not deployed.is_new:
+        function, said = function_of(deployed.template), deployed.parameters
+        [architecture] = function.get("Architectures", [machine])
+        runtime = function.get("Runtime", python)
+        # where the template has a parameter, they refer to it
+        machine = said.get("Architecture") or architecture
+        python = said.get("Python") or str(runtime).removeprefix("python")
+    machine = wanted.architecture or machine
+    return Target("arm64" if machine == "arm64" else "x86_64", wanted.python or python)
 
 
 def declared_queues(deployed: StackState | None) -> list[str]:
@@ -175,20 +201,25 @@ def made_bundle(target: Target, folder: Path = Path("build/lambda")) -> Path:
     return path
 
 
-def planned(wanted: Wanted, target: Target, stacks: Stacks) -> Plan:
+def planned(wanted: Wanted, stacks: Stacks) -> Plan:
     """Upload code and template, and make the change set.
 
+    :raises NotFoundError: an upgrade of a stack that is not there.
     :raises OjsError: a choice or the account does not allow it.
     """
     from ojs_aws.cdk.published_template import rendered
 
     deployed = stacks.settled(wanted.stack)
-    if deployed is not None and deployed.status in _LOST:
-        stacks.delete(wanted.stack)
-        deployed = None
+    is_new = deployed is None or deployed.is_new
+    if is_new and wanted.is_upgrade:
+        raise NotFoundError(
+            f"There is no stack {wanted.stack} in {stacks.account}, {stacks.region}.",
+            hint="Name it by --stack; `ojs-aws deploy` makes one.",
+        )
     template = rendered(wanted.queues or declared_queues(deployed))
     parameters = parameters_of(wanted, template, deployed)
     check(parameters)
+    target = target_of(wanted, deployed)
     bucket = wanted.bucket or f"ojs-aws-{stacks.account}-{stacks.region}"
     stacks.own_bucket(bucket, is_named=bool(wanted.bucket))
     code_bucket, key = code_of(wanted, target, stacks, bucket)
@@ -199,7 +230,6 @@ def planned(wanted: Wanted, target: Target, stacks: Stacks) -> Plan:
         "Python": target.python,
     }
     text = json.dumps(template, separators=(",", ":")).encode()
-    is_new = deployed is None or deployed.is_new
     uploaded = stacks.upload(bucket, text, ".template.json")
     name = f"{CHANGE_SET}-{uuid.uuid4().hex}"
     changes = stacks.plan(
@@ -207,7 +237,7 @@ def planned(wanted: Wanted, target: Target, stacks: Stacks) -> Plan:
         name,
         template_url=stacks.url(bucket, uploaded),
         parameters=parameters,
-        tags=wanted.tags,
+        tags={**(deployed.tags if deployed else {}), **wanted.tags},
         is_new=is_new,
     )
     if not changes:

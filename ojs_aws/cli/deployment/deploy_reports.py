@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from ojs_aws.cli.deployment.deploy_plans import Plan
+from ojs_aws.cli.deployment.deploy_plans import FAILED_CREATION, Plan
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 
@@ -19,6 +19,32 @@ if TYPE_CHECKING:
 WENT_WELL: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE"})
 DANGEROUS: Final = ("Replace", "MayReplace", "Remove")
 """What may lose something: it is shown resource by resource."""
+
+
+def clear(out: Output, stacks: Stacks, stack: str, *, plan: bool, yes: bool) -> None:
+    """Delete what the failed creation of a stack left, after asking.
+
+    :raises typer.Exit: only a plan is wanted, nobody agreed, or something is left.
+    """
+    found = stacks.settled(stack)
+    if found is not None and found.status == "DELETE_FAILED":
+        out.problem(
+            f"The stack {stack} is {found.status}.",
+            f"Go on with `ojs-aws destroy --stack {stack}`.",
+        )
+        raise typer.Exit(ExitCode.FAILED)
+    if found is None or found.status not in FAILED_CREATION:
+        return
+    rest = f"The stack {stack} is {found.status}: its creation failed, and its rest goes first."
+    if plan or not (yes or out.can_ask):
+        out.problem(rest, "`ojs-aws deploy` deletes it, after asking; --yes does not ask.")
+        raise typer.Exit(ExitCode.FAILED)
+    if not yes and not typer.confirm(f"{rest} Delete it?"):
+        raise typer.Exit(ExitCode.FAILED)
+    left = stacks.delete(stack)
+    if left is not None:
+        out.problem(f"The stack {stack} is {left.status}. {left.reason}", "Delete it by hand.")
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def show(out: Output, plan: Plan) -> None:
@@ -84,5 +110,5 @@ def _way_on(ended: StackState) -> str:
         return "What was before is back. Remove the cause, and run the same command again."
     return (
         "Remove the cause, and run the same command again: it first deletes what is left of this "
-        "attempt. A table or bucket that stayed is empty, and can be deleted by hand."
+        "attempt, after asking. A table or bucket that stayed is empty, and can be deleted by hand."
     )

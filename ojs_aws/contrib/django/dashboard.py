@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from ojs_aws.cli.dashboard_server import Upstream, refusal
+from ojs_aws.cli.dashboard_server import OF_LOGIN, Upstream, refusal
 from ojs_aws.client.transports.credentials import chosen_credentials
 from ojs_aws.contrib.django.options import DjangoOptions
 from ojs_aws.dashboard.files import answer_file
@@ -42,7 +42,9 @@ def dashboard(request: HttpRequest, name: str) -> HttpResponse:
         if is_api or request.user.is_authenticated:
             return _refused(403, "The dashboard is for members of the staff who have signed in.")
         return redirect_to_login(request.get_full_path())
-    headers = {key.lower(): value for key, value in request.headers.items()}
+    headers = {
+        key.lower(): value for key, value in request.headers.items() if key.lower() not in OF_LOGIN
+    }
     if is_api:
         return _api(request, name, headers)
     found = answer_file(name, headers) if request.method in {"GET", "HEAD"} else None

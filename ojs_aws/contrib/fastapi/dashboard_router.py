@@ -13,14 +13,19 @@ from fastapi import APIRouter, Depends, Request, Response
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 
-from ojs_aws.cli.dashboard_server import MAX_BODY_BYTES, DashboardSite, Reply, Upstream, refusal
+from ojs_aws.cli.dashboard_server import (
+    MAX_BODY_BYTES,
+    OF_LOGIN,
+    DashboardSite,
+    Reply,
+    Upstream,
+    refusal,
+)
 from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
 from ojs_aws.client.transports.substitute import NO_SERVER
 
 _PATH: Final = "/{path:path}"
 _CHANGES: Final = ("POST", "PUT", "PATCH", "DELETE")
-_ITS_OWN: Final = frozenset({"authorization", "cookie"})
-"""Headers of the application's login, which the OJS server must not get."""
 
 
 def dashboard(
@@ -69,7 +74,7 @@ def dashboard(
         body = await _body_of(request)
         if body is None:
             return _response(refusal(413, "envelope_too_large", "The body is too long."))
-        headers = {name: text for name, text in request.headers.items() if name not in _ITS_OWN}
+        headers = {name: text for name, text in request.headers.items() if name not in OF_LOGIN}
         arguments = (request.method, _target(request, path), headers, body)
         return _response(await run_in_threadpool(site().answer, *arguments))
 

@@ -19,9 +19,11 @@ class Server:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
+        self.headers: list[str] = []
 
-    def forward(self, method: str, target: str, *_: object) -> Reply:
+    def forward(self, method: str, target: str, headers: dict[str, str], _: bytes) -> Reply:
         self.asked.append((method, target))
+        self.headers += headers
         return Reply(200, {"Content-Type": "application/json"}, b"{}")
 
 
@@ -85,3 +87,11 @@ def test_pages_of_other_sites_cannot_act(server: Server, headers: dict[str, str]
 def test_a_path_cannot_lead_upwards(server: Server) -> None:
     assert ask("GET", "ojs/../admin", user(), **OWN).status_code == 400
     assert server.asked == []
+
+
+def test_the_server_gets_nothing_of_the_projects_own_login(server: Server) -> None:
+    """A token of the project would be taken for a key of the server, where it has none."""
+    login = {"HTTP_AUTHORIZATION": "Bearer own", "HTTP_COOKIE": "sessionid=own"}
+    assert ask("GET", "ojs/v1/jobs", user(), **OWN, **login).status_code == 200
+    assert "sec-fetch-site" in server.headers
+    assert not {"authorization", "cookie"} & {*server.headers}

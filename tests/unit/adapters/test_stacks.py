@@ -1,4 +1,4 @@
-"""What a change set says of a resource is told as what happens to it."""
+"""What a change set says of a resource is shown as what happens to it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,162 @@
+"""``ojs-aws deploy``: what nobody says stays as deployed, and a plan changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import typer
+
+from ojs_aws.adapters.stacks import Stacks, StackState
+from ojs_aws.cli.deployment.deploy_plans import FAILED_CREATION, Wanted, planned, target_of
+from ojs_aws.cli.deployment.deploy_reports import clear
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.domain.errors import BackendError, NotFoundError
+
+STACK = "OjsBackend"
+
+
+class Cloud:
+    """CloudFormation with one stack, and S3.
+
+    :ivar statuses: of the stack, one after the other; the last one stays. None: there is no stack.
+    :ivar calls: what was asked that changes something.
+    """
+
+    def __init__(self, *statuses: str | None, **stack: Any) -> None:
+        self.statuses = list(statuses)
+        self.stack = stack
+        self.calls: list[str] = []
+        self.asked: Mapping[str, Any] = {}
+
+    def describe_stacks(self, **_: str) -> Any:
+        status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        return {"Stacks": [{"StackStatus": status or "DELETE_COMPLETE", **self.stack}]}
+
+    def get_template(self, **_: str) -> Any:
+        return {"TemplateBody": {}}
+
+    def create_change_set(self, **asked: Any) -> None:
+        self.calls.append("create_change_set")
+        self.asked = asked
+
+    def describe_change_set(self, **_: str) -> Any:
+        return {"Status": "CREATE_COMPLETE"}
+
+    def head_bucket(self, **_: str) -> None:
+        """The bucket is there."""
+
+    def __getattr__(self, name: str) -> Any:
+        class Meta:
+            endpoint_url = "https://s3"
+
+        return Meta if name == "meta" else lambda **_: self.calls.append(name)
+
+
+def stacks_of(cloud: Any) -> Stacks:
+    return Stacks(cloud, cloud, "eu-west-1", "123456789012", lambda _: None)
+
+
+def state(**members: Any) -> StackState:
+    usual: dict[str, Any] = {"status": "UPDATE_COMPLETE", "reason": "", "outputs": {}, "tags": {}}
+    return StackState(name=STACK, **usual | {"parameters": {}, "template": {}} | members)
+
+
+def by_cdk() -> StackState:
+    function = {
+        "Architectures": ["x86_64"],
+        "Runtime": "python3.12",
+        "Environment": {"Variables": {"OJS_QUEUES": "default"}},
+    }
+    resource = {"Type": "AWS::Lambda::Function", "Properties": function}
+    return state(template={"Resources": {"Push": resource}})
+
+
+# ------------------------------------------------------------------------------------- the target
+@pytest.mark.parametrize(
+    ("said", "deployed", "expected"),
+    [
+        ({}, None, "arm64 and Python 3.13"),
+        ({}, state(status="REVIEW_IN_PROGRESS"), "arm64 and Python 3.13"),
+        (
+            {},
+            state(parameters={"Architecture": "x86_64", "Python": "3.11"}),
+            "x86_64 and Python 3.11",
+        ),
+        ({}, by_cdk(), "x86_64 and Python 3.12"),
+        ({"architecture": "arm64"}, by_cdk(), "arm64 and Python 3.12"),
+        ({"python": "3.14"}, by_cdk(), "x86_64 and Python 3.14"),
+    ],
+)
+def test_functions_go_on_with_the_processor_that_they_have(
+    said: dict[str, Any],
+    deployed: StackState | None,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And with their Python, unless somebody says another one."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    assert str(target_of(Wanted(stack=STACK, **said), deployed)) == expected
+
+
+# --------------------------------------------------------------------------------------- the plan
+def test_the_tags_of_a_stack_stay_where_others_are_added() -> None:
+    """CloudFormation removes those that a change set leaves out."""
+    tags = [{"Key": "team", "Value": "shop"}, {"Key": "stage", "Value": "test"}]
+    parameters = [{"ParameterKey": "BundleKey", "ParameterValue": "k"}]
+    cloud = Cloud("UPDATE_COMPLETE", Tags=tags, Parameters=parameters)
+    wanted = Wanted(stack=STACK, tags={"stage": "live"}, bundles="s3://mine/folder")
+    planned(wanted, stacks_of(cloud))
+    found = {each["Key"]: each["Value"] for each in cloud.asked["Tags"]}
+    assert found == {"team": "shop", "stage": "live"}
+
+
+@pytest.mark.parametrize("status", [None, "REVIEW_IN_PROGRESS"])
+def test_an_upgrade_makes_no_stack(status: str | None) -> None:
+    """A name that was misspelt would make a second backend."""
+    cloud = Cloud(status)
+    with pytest.raises(NotFoundError, match=f"no stack {STACK}"):
+        planned(Wanted(stack=STACK, bundles="s3://mine", is_upgrade=True), stacks_of(cloud))
+    assert cloud.calls == []
+
+
+# ----------------------------------------------------------------------- what a failed one left
+@pytest.mark.parametrize("status", sorted(FAILED_CREATION))
+def test_a_plan_deletes_nothing_of_a_failed_creation(status: str) -> None:
+    """Nor does a deployment that can ask nobody."""
+    for plan, yes in ((True, True), (True, False), (False, False)):
+        cloud = Cloud(status)
+        with pytest.raises(typer.Exit):
+            clear(Output(as_json=False), stacks_of(cloud), STACK, plan=plan, yes=yes)
+        assert cloud.calls == []
+
+
+def test_the_rest_of_a_failed_creation_goes_if_somebody_agrees() -> None:
+    cloud = Cloud("ROLLBACK_COMPLETE", None)
+    clear(Output(as_json=False), stacks_of(cloud), STACK, plan=False, yes=True)
+    assert cloud.calls == ["delete_stack"]
+
+
+@pytest.mark.parametrize(
+    "statuses", [["DELETE_FAILED"], ["ROLLBACK_COMPLETE", "DELETE_FAILED"]], ids=["before", "now"]
+)
+def test_nothing_is_deployed_over_a_deletion_that_failed(statuses: list[str]) -> None:
+    with pytest.raises(typer.Exit):
+        clear(Output(as_json=False), stacks_of(Cloud(*statuses)), STACK, plan=False, yes=True)
+
+
+@pytest.mark.parametrize("status", [None, "CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"])
+def test_a_stack_in_use_is_left_alone(status: str | None) -> None:
+    cloud = Cloud(status)
+    clear(Output(as_json=False), stacks_of(cloud), STACK, plan=False, yes=True)
+    assert cloud.calls == []
+
+
+# ---------------------------------------------------------------------------------- the execution
+def test_a_new_stack_may_look_unexecuted_for_a_moment() -> None:
+    """CloudFormation answers before it begins."""
+    cloud = Cloud("REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS", "CREATE_COMPLETE")
+    assert stacks_of(cloud).execute(STACK, "one").status == "CREATE_COMPLETE"
+    with pytest.raises(BackendError, match="does not execute"):
+        stacks_of(Cloud("REVIEW_IN_PROGRESS")).execute(STACK, "one")
