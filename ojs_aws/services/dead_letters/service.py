@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id, field_error, not_found, wrong_state
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.timestamps import Instant
@@ -170,10 +170,9 @@ class DeadLetters:
 
     def _forget_replaced(self, before: JobRecord, after: JobRecord) -> None:
         """Remove a document that an override has replaced by a smaller one."""
-        is_elsewhere = isinstance(before.document, StoredElsewhere)
         text = after.document
-        if is_elsewhere and isinstance(text, str) and self.store.fits_inline(text):
-            self.store.forget_documents(replace(before, result=None))
+        if isinstance(text, str) and self.store.fits_inline(text):
+            self.store.forget_document(before.id, before.document)
 
     def delete(self, job_id: str) -> None:
         """Remove a discarded job for good.

@@ -439,10 +439,12 @@ def test_a_batch_that_stays_unfinished_hides_no_lost_message(
         assert other in named
 
 
-def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next() -> None:
-    """Whatever its error is."""
-    world, first = left_open()
-    _, second = left_open(world, start=1000)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_batch_that_cannot_be_rolled_forward_does_not_stop_the_next(*, is_first: bool) -> None:
+    """Whatever its error is, and whichever of them comes first."""
+    world, one = left_open()
+    _, other = left_open(world, start=1000)
+    first, second = (one, other) if is_first else (other, one)
     whole = world.faults.around
 
     def around(name: str, call: Callable[..., Any]) -> Callable[..., Any]:

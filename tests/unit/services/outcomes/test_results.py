@@ -22,6 +22,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.services.jobs.ack import check_size
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.services.outcomes.results import Results, pauses
 from tests.job_steps import active
@@ -121,6 +122,13 @@ def test_a_result_that_is_too_large_leaves_the_job_active(world: World) -> None:
     reference = '{"$ref": "ojs://results/external", "uri": "s3://b/k"}'
     world.backend.jobs.ack(job.id, "w", RawJson(reference))
     assert world.backend.outcomes.results(job.id).result == reference
+
+
+def test_a_result_may_be_as_large_as_its_limit() -> None:
+    """To the byte, whoever asks: the write, or the check that names both sizes."""
+    check_size(RawJson('"1234567"'), 9)
+    with pytest.raises(ResultTooLargeError):
+        check_size(RawJson('"12345678"'), 9)
 
 
 @pytest.mark.parametrize("size", [9, 200_000])
