@@ -41,6 +41,7 @@ const fonts = {
 
 const built = await build({
   absWorkingDir: here,
+  preserveSymlinks: true, // names carry a hash of the paths, too: a linked node_modules must not change them
   entryPoints: { app: "src/main.tsx", style: "src/style.css" },
   entryNames: "[name]-[hash]",
   assetNames: "[name]-[hash]",
