@@ -45,8 +45,10 @@ def fail(api: httpx.Client, queue: str, worker: str = "w-1") -> str:
 def discard(api: httpx.Client, queue: str, *, keep: bool = False) -> str:
     """Enqueue a job that may run once, and let it fail; ``keep`` makes it a dead letter."""
     policy = {"max_attempts": 1, "on_exhaustion": "dead_letter" if keep else "discard"}
-    push(api, queue, options={"retry": policy})
-    return fail(api, queue)
+    pushed = push(api, queue, options={"retry": policy})
+    failed = fail(api, queue)
+    assert failed == pushed, f"another test left a job in the queue {queue}: each has its own"
+    return failed
 
 
 def state_of(api: httpx.Client, job_id: str) -> str:

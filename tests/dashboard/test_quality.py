@@ -43,8 +43,8 @@ def test_axe_finds_nothing_in_the_question_before_a_change(tab: Tab, api: httpx.
     """The dialog that names what happens, and asks for a name."""
     if not AXE.is_file():
         pytest.skip("axe-core is not installed; `make dashboard` does that")
-    push(api, "asked")
-    page = tab.open("queues/asked", "Queue asked")
+    push(api, "questioned")
+    page = tab.open("queues/questioned", "Queue questioned")
     tab.choose("More actions", "Purge jobs")
     page.get_by_role("checkbox", name="available").check()
     page.get_by_role("button", name="Count and purge").click()

@@ -503,7 +503,7 @@ def test_events_appear_as_they_come_unless_they_are_held(tab: Tab, api: httpx.Cl
 
 def test_a_workflow_is_drawn_with_what_each_step_waits_for(tab: Tab, api: httpx.Client) -> None:
     """A box for each job, and a line for each wait; the table says the same."""
-    job = {"type": "report.build", "args": [], "options": {"queue": "drawn"}}
+    job = {"type": "report.build", "args": [], "options": {"queue": "charted"}}
     steps = [
         {"id": "build", **job},
         {"id": "unit", "depends_on": ["build"], **job},
@@ -512,7 +512,7 @@ def test_a_workflow_is_drawn_with_what_each_step_waits_for(tab: Tab, api: httpx.
     ]
     made = api.post("workflows", json={"name": "release", "steps": steps})
     workflow_id = made.json()["workflow"]["id"]
-    fail(api, "drawn")
+    fail(api, "charted")
     page = tab.open(f"workflows/{workflow_id}", "Workflow release")
     graph = page.get_by_role("region", name="Graph of the steps")
     graph.wait_for()

@@ -34,6 +34,18 @@ export class JsonText {
 /** The address of the API. */
 export const API = new URL("ojs/v1/", PAGE);
 
+/** What a read may take; the server itself gives up before. Without a bound, one lost answer would hold up all others. */
+const READ_MS = 60_000;
+
+let lastRead: Promise<unknown> = Promise.resolve();
+
+/** Read after all reads that were asked for before: of view, menu and drawings, one at a time asks the server. */
+function inTurn<T>(ask: () => Promise<T>): Promise<T> {
+  const mine = lastRead.then(ask);
+  lastRead = mine.catch(() => undefined);
+  return mine;
+}
+
 /** Call an operation below `/ojs/v1/` and return what it answers. */
 export async function call<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
   return callAt<T>(method, new URL(path, API), body);
@@ -54,7 +66,13 @@ export async function readIfAllowed<T>(path: string): Promise<T | null> {
   }
 }
 
+/** Call an operation at an address. Reads wait for their turn, changes do not. */
 export async function callAt<T>(method: string, url: URL, body?: unknown): Promise<Answer<T>> {
+  const ask = (): Promise<Answer<T>> => answerOf<T>(method, url, body);
+  return method === "GET" ? inTurn(ask) : ask();
+}
+
+async function answerOf<T>(method: string, url: URL, body: unknown): Promise<Answer<T>> {
   let response = await send(method, url, body);
   // It was refused before anything was done; its credential may have been withdrawn before its time.
   if (response.status === 401 && (await renewCredential())) response = await send(method, url, body);
@@ -70,6 +88,7 @@ async function send(method: string, url: URL, body: unknown): Promise<Response> 
   if (credential) headers["Authorization"] = `Bearer ${credential}`;
   else if (ISSUER) throw new ApiError(signInReason.value, 401, "", "", 0);
   const init: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
+  if (method === "GET") init.signal = AbortSignal.timeout(READ_MS);
   if (body !== undefined) {
     headers["Content-Type"] = "application/json";
     init.body = body instanceof JsonText ? body.text : JSON.stringify(body);

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api";
 import { noteAsked } from "./steady";
 import { serverNow } from "./times";
-import { menuIsQuiet, readMenu } from "./totals";
+import { readMenu } from "./totals";
 
 const IDLE_MS = 30 * 60_000;
 const LONGEST_MS = 120_000;
@@ -82,8 +82,7 @@ class Loop {
     this.isRunning = true;
     let waitMs = this.everyMs;
     try {
-      await menuIsQuiet();
-      if (!this.isStopped) await this.load(isAsked);
+      await this.load(isAsked);
       this.failures = 0;
       updatedAt.value = new Date(serverNow()).toISOString();
       failedSince.value = "";

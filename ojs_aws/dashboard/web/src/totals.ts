@@ -51,7 +51,6 @@ export const menu = signal<Menu>({ counts: {}, alarms: new Set(), alarmed: new S
 let readAt = -Infinity;
 const countedAt: Record<string, number> = {};
 let isRefused = false;
-let underWay: Promise<void> = Promise.resolve();
 
 /** Keep what the overview says for the menu. */
 export function noteOverview({ totals, queues }: Overview): void {
@@ -87,13 +86,7 @@ async function readCounts(isGone: () => boolean): Promise<void> {
 /** Read what the menu says, one request after the other, until the view is gone. */
 export function readMenu(isGone: () => boolean): Promise<void> {
   // The view says what is wrong; the menu keeps what it had.
-  underWay = readFindings(isGone).then(() => readCounts(isGone)).catch(() => undefined);
-  return underWay;
-}
-
-/** Wait for the request that the menu has under way. */
-export function menuIsQuiet(): Promise<void> {
-  return underWay;
+  return readFindings(isGone).then(() => readCounts(isGone)).catch(() => undefined);
 }
 
 /** Read counts and alarms at most once a minute, and only if no view did; a credential that may not is not asked again. */
