@@ -14,6 +14,7 @@ import pytest
 from tests.contrib.postgres import Postgres, programs
 
 NEEDS: Final = {
+    "celery": ("celery",),
     "django": ("django", "django_tasks"),
     "fastapi": ("fastapi", "sqlalchemy", "aiosqlite"),
     "outbox": ("sqlalchemy", "psycopg"),
