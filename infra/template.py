@@ -22,6 +22,11 @@ from ojs_aws.cdk import Access, ApiKeys, Iam, JobBackend, JobBackendProps, Jwt, 
 from ojs_aws.cdk.bundle import Target
 from ojs_aws.cdk.published_template import DECLARED, PREFIX, REGION, TEMPLATE
 
+STACK: Final = "OjsBackend"
+"""The name under which the constructs synthesise. Names that they make of it become those of the
+deployed stack, so that an account holds several."""
+_NAMES: Final = {"AWS::Events::EventBus": "Name", "AWS::Logs::LogGroup": "LogGroupName"}
+
 _NO_BUNDLING: Final[Mapping[str, Any]] = {
     "aws:cdk:bundling-stacks": [],
     "@aws-cdk/core:enablePartitionLiterals": True,
@@ -171,7 +176,7 @@ class PublishedStack(Stack):
         """Define the stack."""
         super().__init__(
             app,
-            "OjsBackend",
+            STACK,
             env=Environment(region=REGION),
             description="Open Job Spec backend (ojs-aws)",
         )
@@ -250,6 +255,9 @@ def _opened(resource: dict[str, Any]) -> dict[str, Any]:
         }
     if resource["Type"] == "AWS::Logs::LogGroup":
         properties["RetentionInDays"] = _parameter("LogRetentionDays")
+    if (name := properties.get(_NAMES.get(resource["Type"], ""))) is not None:
+        named = name.replace(STACK, "${AWS::StackName}", 1)
+        properties[_NAMES[resource["Type"]]] = {"Fn::Sub": named}
     if properties:
         opened["Properties"] = properties
     return opened

@@ -9,8 +9,9 @@ from aws_cdk import App
 
 from infra.app import make_app
 from ojs_aws.adapters.account import Account, Concurrency
+from ojs_aws.cli.deployment.doctor import Verdict
 from ojs_aws.cli.deployment.plans import Answer, planned_stacks
-from ojs_aws.cli.deployment.preflight import checked
+from ojs_aws.cli.deployment.preflight_checks import checked
 from tests.infra.conftest import NO_BUNDLING
 
 
@@ -39,7 +40,7 @@ def found(folder: Path, **context: str) -> dict[str, str]:
     (planned,) = planned_stacks(folder)
     account = cast("Account", NewAccount())
     results = checked(planned, account, lambda _: Answer(seconds=9))
-    return {each.check: each.text for each in results if not each.is_ok}
+    return {each.check: each.text for each in results if each.verdict is not Verdict.OK}
 
 
 def test_each_thing_that_a_new_account_refuses_is_found_in_the_assembly(tmp_path: Path) -> None:

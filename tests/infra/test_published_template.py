@@ -17,10 +17,11 @@ from infra.template_merge import Dimension, Merge, without_long_split
 from ojs_aws.cdk import Access, ApiKeys, Iam, JobBackend, JobBackendProps, Jwt, OpenAccess
 from ojs_aws.cdk.published_template import DECLARED, PREFIX, REGION, TEMPLATE, logical_id, rendered
 from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+from ojs_aws.cli.deployment.evaluated_template import EvaluatedTemplate
 from tests.infra.conftest import NO_BUNDLING
-from tests.infra.evaluated import Evaluated
 
 WHERE: Final = "eu-west-1"
+PSEUDO: Final = {"AWS::Region": WHERE, "AWS::StackName": "OjsBackend"}
 KEY: Final = "arn:aws:kms:eu-west-1:123456789012:key/1"
 ACCESS: Final[dict[str, Access]] = {
     "api-key": ApiKeys(),
@@ -64,7 +65,7 @@ def by_construct(
 
 def compared(template: dict[str, Any], given: dict[str, str]) -> dict[str, Any]:
     """Resources and outputs, without the code of functions, which is uploaded apart."""
-    evaluated = Evaluated(template, given, WHERE)
+    evaluated = EvaluatedTemplate(template, given, PSEUDO)
     resources = evaluated.section("Resources")
     for name, each in [*resources.items()]:
         if each["Type"] == "AWS::SNS::Subscription":  # the CDK names it by the address
@@ -139,7 +140,7 @@ def test_a_boundary_a_vpc_and_log_days_are_on_all_they_are_about() -> None:
         "SecurityGroupIds": "sg-1",
         "LogRetentionDays": "90",
     }
-    found = Evaluated(rendered(["default"]), given, WHERE).section("Resources").values()
+    found = EvaluatedTemplate(rendered(["default"]), given, PSEUDO).section("Resources").values()
 
     def of(kind: str) -> list[dict[str, Any]]:
         return [each["Properties"] for each in found if each["Type"] == kind]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.cli.deployment.plans import PlannedStacks, planned_stack
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 from ojs_aws.topology import QUEUE_SEPARATOR
 
@@ -201,17 +202,44 @@ def made_bundle(target: Target, folder: Path = Path("build/lambda")) -> Path:
     return path
 
 
-def planned(wanted: Wanted, stacks: Stacks) -> Plan:
-    """Upload code and template, and make the change set.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Holds what a deployment would deploy, before anything is uploaded.
+
+    :ivar deployed: the stack as it is; None: there is none.
+    :ivar parameters: of the template; None keeps the deployed one.
+    """
+
+    wanted: Wanted
+    deployed: StackState | None
+    template: Mapping[str, Any]
+    parameters: Mapping[str, str | None]
+    target: Target
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether the stack would be made."""
+        return self.deployed is None or self.deployed.is_new
+
+    def stack(self) -> PlannedStacks:
+        """Return the stack as it would be, for the preflight."""
+        kept = self.deployed.parameters if self.deployed else {}
+        said = {
+            name: kept[name] if value is None else value for name, value in self.parameters.items()
+        }
+        return planned_stack(self.wanted.stack, self.template, said)
+
+
+def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
+    """Return what would be deployed; nothing is changed.
 
     :raises NotFoundError: an upgrade of a stack that is not there.
-    :raises OjsError: a choice or the account does not allow it.
+    :raises InvalidRequestError: choices exclude each other, or the stack cannot be adopted.
     """
     from ojs_aws.cdk.published_template import rendered
 
     deployed = stacks.settled(wanted.stack)
-    is_new = deployed is None or deployed.is_new
-    if is_new and wanted.is_upgrade:
+    if wanted.is_upgrade and (deployed is None or deployed.is_new):
         raise NotFoundError(
             f"There is no stack {wanted.stack} in {stacks.account}, {stacks.region}.",
             hint="Name it by --stack; `ojs-aws deploy` makes one.",
@@ -219,17 +247,32 @@ def planned(wanted: Wanted, stacks: Stacks) -> Plan:
     template = rendered(wanted.queues or declared_queues(deployed))
     parameters = parameters_of(wanted, template, deployed)
     check(parameters)
-    target = target_of(wanted, deployed)
+    return Prepared(
+        wanted=wanted,
+        deployed=deployed,
+        template=template,
+        parameters=parameters,
+        target=target_of(wanted, deployed),
+    )
+
+
+def planned(found: Prepared, stacks: Stacks) -> Plan:
+    """Upload code and template, and make the change set.
+
+    :raises OjsError: the account does not allow it.
+    """
+    wanted, deployed, target = found.wanted, found.deployed, found.target
     bucket = wanted.bucket or f"ojs-aws-{stacks.account}-{stacks.region}"
     stacks.own_bucket(bucket, is_named=bool(wanted.bucket))
     code_bucket, key = code_of(wanted, target, stacks, bucket)
-    parameters |= {
+    parameters = {
+        **found.parameters,
         "BundleBucket": code_bucket,
         "BundleKey": key,
         "Architecture": target.machine,
         "Python": target.python,
     }
-    text = json.dumps(template, separators=(",", ":")).encode()
+    text = json.dumps(found.template, separators=(",", ":")).encode()
     uploaded = stacks.upload(bucket, text, ".template.json")
     name = f"{CHANGE_SET}-{uuid.uuid4().hex}"
     changes = stacks.plan(
@@ -238,8 +281,8 @@ def planned(wanted: Wanted, stacks: Stacks) -> Plan:
         template_url=stacks.url(bucket, uploaded),
         parameters=parameters,
         tags={**(deployed.tags if deployed else {}), **wanted.tags},
-        is_new=is_new,
+        is_new=found.is_new,
     )
     if not changes:
         stacks.forget(wanted.stack, name, is_new=False)
-    return Plan(stack=wanted.stack, change_set=name, is_new=is_new, changes=changes)
+    return Plan(stack=wanted.stack, change_set=name, is_new=found.is_new, changes=changes)

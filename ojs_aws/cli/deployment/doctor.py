@@ -15,6 +15,7 @@ import typer
 from ojs_aws.cli.terminal.session import WHO, ExitCode, Session, code_of, command
 
 if TYPE_CHECKING:
+    from ojs_aws.cli.terminal.output import Output
     from ojs_aws.client.areas.system import Finding as ServerFinding
 
 
@@ -78,8 +79,14 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
             findings.append(Finding(name, Verdict.BAD, problem.message, hint))
             if code is ExitCode.UNREACHABLE:
                 break  # nothing else would be answered either
+    if not show_findings(session.out, findings):
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def show_findings(out: Output, findings: Sequence[Finding]) -> bool:
+    """Print findings, and return whether none of them is bad."""
     is_bad = any(each.verdict is Verdict.BAD for each in findings)
-    session.out.table(
+    out.table(
         {
             "ok": not is_bad,
             "findings": [asdict(each) for each in findings],
@@ -88,8 +95,7 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
         [(each.check, str(each.verdict), each.text, each.hint) for each in findings],
         is_whole=True,
     )
-    if is_bad:
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+    return not is_bad
 
 
 SKEW_S: Final = 5.0

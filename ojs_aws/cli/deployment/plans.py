@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.account_limits import DISCOVERY_S
+from ojs_aws.cli.deployment.evaluated_template import EvaluatedTemplate
 
 if TYPE_CHECKING:
     import httpx
@@ -73,6 +74,24 @@ def planned_stacks(assembly: Path) -> list[PlannedStacks]:
             (where, list(each)) for where, each in groupby(found, key=lambda each: each[0])
         )
     ]
+
+
+def planned_stack(
+    stack: str,
+    template: Mapping[str, Any],
+    parameters: Mapping[str, str],
+    *,
+    account: str = "",
+    region: str = "",
+) -> PlannedStacks:
+    """Return one stack of a template with parameters, as it is about to be deployed.
+
+    :param parameters: values of those that do not have their defaults.
+    """
+    pseudo = {"AWS::StackName": stack} | ({"AWS::Region": region} if region else {})
+    resources = EvaluatedTemplate(template, parameters, pseudo).section("Resources")
+    whole = {"Resources": resources}
+    return PlannedStacks(account=account, region=region, names=[stack], templates=[whole])
 
 
 def _stacks(assembly: Path) -> Iterator[tuple[tuple[str, str], str, Mapping[str, Any]]]:

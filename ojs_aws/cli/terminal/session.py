@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     FAILED = 1
-    """The server failed, a job that was waited for, some of several jobs, or ``preflight``."""
+    """The server failed, a job that was waited for, or some of several jobs."""
     USAGE = 2
     """The command or the request is wrong; nothing was changed."""
     NOT_FOUND = 3
@@ -46,7 +46,7 @@ class ExitCode(IntEnum):
     REFUSED = 6
     """The credentials are missing, wrong, or not enough."""
     CHECK_FAILED = 7
-    """``doctor`` or ``deploy-check`` found something wrong."""
+    """``doctor``, ``deploy-check`` or ``preflight`` found something wrong."""
     INTERRUPTED = 130
 
 

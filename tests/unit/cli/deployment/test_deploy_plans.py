@@ -9,7 +9,13 @@ import pytest
 import typer
 
 from ojs_aws.adapters.stacks import Stacks, StackState
-from ojs_aws.cli.deployment.deploy_plans import FAILED_CREATION, Wanted, planned, target_of
+from ojs_aws.cli.deployment.deploy_plans import (
+    FAILED_CREATION,
+    Wanted,
+    planned,
+    prepared,
+    target_of,
+)
 from ojs_aws.cli.deployment.deploy_reports import clear
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.domain.errors import BackendError, NotFoundError
@@ -107,7 +113,7 @@ def test_the_tags_of_a_stack_stay_where_others_are_added() -> None:
     parameters = [{"ParameterKey": "BundleKey", "ParameterValue": "k"}]
     cloud = Cloud("UPDATE_COMPLETE", Tags=tags, Parameters=parameters)
     wanted = Wanted(stack=STACK, tags={"stage": "live"}, bundles="s3://mine/folder")
-    planned(wanted, stacks_of(cloud))
+    planned(prepared(wanted, stacks_of(cloud)), stacks_of(cloud))
     found = {each["Key"]: each["Value"] for each in cloud.asked["Tags"]}
     assert found == {"team": "shop", "stage": "live"}
 
@@ -117,7 +123,7 @@ def test_an_upgrade_makes_no_stack(status: str | None) -> None:
     """A name that was misspelt would make a second backend."""
     cloud = Cloud(status)
     with pytest.raises(NotFoundError, match=f"no stack {STACK}"):
-        planned(Wanted(stack=STACK, bundles="s3://mine", is_upgrade=True), stacks_of(cloud))
+        prepared(Wanted(stack=STACK, is_upgrade=True), stacks_of(cloud))
     assert cloud.calls == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
 import httpx
@@ -15,11 +15,24 @@ from moto import mock_aws
 
 from ojs_aws.account_limits import DISCOVERY_S, LEAST_UNRESERVED
 from ojs_aws.adapters.account import Account
-from ojs_aws.cli.deployment.plans import Answer, PlannedStacks, ask_issuer, planned_stacks
-from ojs_aws.cli.deployment.preflight import Result, checked
+from ojs_aws.adapters.stacks import Stacks
+from ojs_aws.cdk.published_template import rendered
+from ojs_aws.cli.deployment.doctor import Finding, Verdict
+from ojs_aws.cli.deployment.plans import (
+    Answer,
+    PlannedStacks,
+    ask_issuer,
+    planned_stack,
+    planned_stacks,
+)
+from ojs_aws.cli.deployment.preflight_checks import checked
 from ojs_aws.topology import OWNER_TAG
 from tests.commands import run_command
 
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+
+OK, LOOK, BAD = Verdict.OK, Verdict.LOOK, Verdict.BAD
 REGION = "eu-west-1"
 NUMBER = "123456789012"
 ISSUER = "https://issuer.example.com/"
@@ -69,6 +82,9 @@ class Cloud:
         other = {"ResourceType": "AWS::SQS::Queue", "PhysicalResourceId": "https://sqs/1/q"}
         page: dict[str, Any] = {"StackResourceSummaries": [found, other]}
         return page if at + 1 == len(names) else {**page, "NextToken": str(at + 1)}
+
+    def describe_stacks(self, **_: str) -> Any:
+        raise refused("ValidationError")
 
     def describe_stack_resources(self, PhysicalResourceId: str) -> Any:  # noqa: N803 - AWS's name
         owner = self.owners.get(PhysicalResourceId.rpartition("/")[2])
@@ -122,12 +138,12 @@ def results(
     check: str,
     ask: Callable[[str], Answer] = well,
     region: str = REGION,
-) -> list[Result]:
+) -> list[Finding]:
     """What a check of this name finds."""
     return [each for each in checked(plan, account(cloud, region), ask) if each.check == check]
 
 
-def result(*arguments: Any, **more: Any) -> Result:
+def result(*arguments: Any, **more: Any) -> Finding:
     """The one thing that a check of this name finds."""
     (found,) = results(*arguments, **more)
     return found
@@ -136,19 +152,19 @@ def result(*arguments: Any, **more: Any) -> Result:
 def test_the_account_and_the_region_are_named(cloud: Cloud) -> None:
     """And another account than the stack's is a problem."""
     found = result(planned(), cloud, "account")
-    assert found.is_ok
+    assert found.verdict is OK
     assert found.text == f"{NUMBER}, {REGION}"
-    assert result(planned(account=NUMBER), cloud, "account").is_ok
-    assert "999999999999" in result(planned(account="999999999999"), cloud, "account").way_out
+    assert result(planned(account=NUMBER), cloud, "account").verdict is OK
+    assert "999999999999" in result(planned(account="999999999999"), cloud, "account").hint
 
 
 def test_a_url_in_a_region_without_urls_is_a_problem(cloud: Cloud) -> None:
     """The way out is the gateway; where none is planned, any region is right."""
     plan = planned(Url=of("Lambda::Url"))
     found = result(plan, cloud, "function URLs", region="eu-central-2")
-    assert "job_endpoint=False" in found.way_out
-    assert result(plan, cloud, "function URLs").is_ok
-    assert result(planned(), cloud, "function URLs", region="eu-central-2").is_ok
+    assert "job_endpoint=False" in found.hint
+    assert result(plan, cloud, "function URLs").verdict is OK
+    assert result(planned(), cloud, "function URLs", region="eu-central-2").verdict is OK
 
 
 def warm(executions: int, reserved: int = 0) -> PlannedStacks:
@@ -168,34 +184,34 @@ def test_a_new_account_can_provision_no_execution(cloud: Cloud) -> None:
     cloud.limit = cloud.unreserved = 10
     found = result(warm(1), cloud, "reserved executions")
     assert "1 are planned, of 0" in found.text
-    assert "L-B99A9384" in found.way_out
-    assert "job_endpoint_concurrency" in found.way_out
-    assert result(planned(), cloud, "reserved executions").is_ok
+    assert "L-B99A9384" in found.hint
+    assert "job_endpoint_concurrency" in found.hint
+    assert result(planned(), cloud, "reserved executions").verdict is OK
 
 
-@pytest.mark.parametrize(("asked", "is_ok"), [(899, True), (900, True), (901, False)])
+@pytest.mark.parametrize(("asked", "verdict"), [(899, OK), (900, OK), (901, BAD)])
 def test_a_hundred_executions_stay_without_a_reservation(
-    cloud: Cloud, asked: int, is_ok: bool
+    cloud: Cloud, asked: int, verdict: Verdict
 ) -> None:
     """What other functions have set aside counts, too."""
     cloud.limit, cloud.unreserved = 2000, 900 + LEAST_UNRESERVED
-    assert result(warm(asked), cloud, "reserved executions").is_ok is is_ok
+    assert result(warm(asked), cloud, "reserved executions").verdict is verdict
 
 
 def test_provisioned_executions_of_a_reservation_count_once(cloud: Cloud) -> None:
     """They are taken out of what is set aside for the function."""
     cloud.unreserved = 5 + LEAST_UNRESERVED
-    assert result(warm(3, reserved=5), cloud, "reserved executions").is_ok
-    assert not result(warm(3, reserved=6), cloud, "reserved executions").is_ok
+    assert result(warm(3, reserved=5), cloud, "reserved executions").verdict is OK
+    assert result(warm(3, reserved=6), cloud, "reserved executions").verdict is BAD
 
 
 def test_a_stack_that_is_deployed_keeps_what_it_has_set_aside(cloud: Cloud) -> None:
     """An upgrade does not take it a second time; functions on each page are counted."""
     cloud.unreserved = LEAST_UNRESERVED
-    assert not result(warm(0, reserved=50), cloud, "reserved executions").is_ok
+    assert result(warm(0, reserved=50), cloud, "reserved executions").verdict is BAD
     cloud.reserved = {"none": 0, "some": 20, "more": 30}
-    assert result(warm(0, reserved=50), cloud, "reserved executions").is_ok
-    assert not result(warm(0, reserved=51), cloud, "reserved executions").is_ok
+    assert result(warm(0, reserved=50), cloud, "reserved executions").verdict is OK
+    assert result(warm(0, reserved=51), cloud, "reserved executions").verdict is BAD
 
 
 def triggers(*most: int | None) -> PlannedStacks:
@@ -210,20 +226,20 @@ def triggers(*most: int | None) -> PlannedStacks:
 
 
 @pytest.mark.parametrize(
-    ("most", "is_ok"), [((100,), True), ((100, 109), True), ((100, 110), False), ((None,), False)]
+    ("most", "verdict"), [((100,), OK), ((100, 109), OK), ((100, 110), LOOK), ((None,), LOOK)]
 )
 def test_workers_that_may_take_all_executions_are_a_problem(
-    cloud: Cloud, most: tuple[int | None, ...], is_ok: bool
+    cloud: Cloud, most: tuple[int | None, ...], verdict: Verdict
 ) -> None:
     """The API's functions share the limit; the default of a worker is more than a new one."""
     cloud.limit = 210
     found = result(triggers(*most), cloud, "workers")
-    assert found.is_ok is is_ok
-    assert is_ok or "max_concurrency" in found.way_out
+    assert found.verdict is verdict
+    assert verdict is OK or "max_concurrency" in found.hint
 
 
-@pytest.mark.parametrize(("limit", "is_ok"), [(10, False), (799, False), (800, True)])
-def test_an_alarm_above_the_limit_never_rings(cloud: Cloud, limit: int, is_ok: bool) -> None:
+@pytest.mark.parametrize(("limit", "verdict"), [(10, LOOK), (799, LOOK), (800, OK)])
+def test_an_alarm_above_the_limit_never_rings(cloud: Cloud, limit: int, verdict: Verdict) -> None:
     """It would ring at 800 of ten executions."""
     cloud.limit = limit
     plan = planned(
@@ -231,8 +247,8 @@ def test_an_alarm_above_the_limit_never_rings(cloud: Cloud, limit: int, is_ok: b
         Other=of("CloudWatch::Alarm", MetricName="Errors", Threshold=3000),
     )
     found = result(plan, cloud, "concurrency alarm")
-    assert found.is_ok is is_ok
-    assert is_ok or f"concurrency_alarm to {limit * 4 // 5}" in found.way_out
+    assert found.verdict is verdict
+    assert verdict is OK or f"concurrency_alarm to {limit * 4 // 5}" in found.hint
 
 
 def tokens(issuer: object = ISSUER) -> PlannedStacks:
@@ -252,7 +268,7 @@ def test_an_issuer_that_answers_in_time_is_as_it_should_be(cloud: Cloud) -> None
         asked.append(url)
         return well(url)
 
-    assert result(tokens(), cloud, "issuer", ask).is_ok
+    assert result(tokens(), cloud, "issuer", ask).verdict is OK
     assert asked == ["https://issuer.example.com/.well-known/openid-configuration"]
     assert results(planned(), cloud, "issuer") == []
     assert results(tokens({"Ref": "Pool"}), cloud, "issuer") == []
@@ -283,14 +299,14 @@ def test_an_issuer_that_a_deployment_would_fail_at_is_a_problem(
     """Too slow, not there, without keys, or of another name than its tokens."""
     found = result(tokens(), cloud, "issuer", lambda _: answer)
     assert said in found.text
-    assert found.way_out
+    assert found.hint
 
 
 def test_an_issuer_may_take_exactly_as_long_as_it_is_allowed(cloud: Cloud) -> None:
     """One and a half seconds."""
     body = json.dumps(DOCUMENT).encode()
     answer = Answer(seconds=DISCOVERY_S, status=200, body=body)
-    assert result(tokens(), cloud, "issuer", lambda _: answer).is_ok
+    assert result(tokens(), cloud, "issuer", lambda _: answer).verdict is OK
 
 
 def test_the_time_of_an_issuer_is_that_of_its_whole_answer() -> None:
@@ -321,7 +337,7 @@ def test_names_of_queues_that_others_have_are_a_problem(cloud: Cloud) -> None:
         "Unnamed": of("SQS::Queue"),
     }
     found = result(planned(**own), cloud, "names")
-    assert found.is_ok
+    assert found.verdict is OK
     assert found.text.startswith("2 names")
     taken = results(
         planned(
@@ -336,7 +352,7 @@ def test_names_of_queues_that_others_have_are_a_problem(cloud: Cloud) -> None:
         "the queue ojs__other is there, and belongs to Shop",
         "the queue ojs__late is there, and belongs to no stack",
     ]
-    assert all("adopted_queues" in each.way_out for each in taken)
+    assert all("adopted_queues" in each.hint for each in taken)
 
 
 def test_what_the_credentials_may_not_ask_is_a_problem_and_the_rest_goes_on(cloud: Cloud) -> None:
@@ -344,8 +360,8 @@ def test_what_the_credentials_may_not_ask_is_a_problem_and_the_rest_goes_on(clou
     cloud.is_denied = True
     found = result(triggers(100), cloud, "executions")
     assert "AccessDeniedException" in found.text
-    assert "lambda:GetAccountSettings" in found.way_out
-    assert result(triggers(100), cloud, "names").is_ok
+    assert "lambda:GetAccountSettings" in found.hint
+    assert result(triggers(100), cloud, "names").verdict is OK
 
 
 def assembly(folder: Path, environment: str, *resources: str) -> Path:
@@ -382,28 +398,122 @@ def run(monkeypatch: pytest.MonkeyPatch, cloud: Cloud, *arguments: str) -> Any:
     def found(_: str | None, region: str | None) -> Account:
         return account(cloud, region or "us-east-1")
 
+    def stacks(_: str | None, region: str | None, number: str) -> Stacks:
+        s3, found = boto3.client("s3", region_name=region), cast("CloudFormationClient", cloud)
+        return Stacks(found, s3, region or "us-east-1", number, lambda _: None)
+
     monkeypatch.setattr("ojs_aws.bootstrap.account_of", found)
+    monkeypatch.setattr("ojs_aws.bootstrap.stacks_of", stacks)
     monkeypatch.setenv("COLUMNS", "200")
-    return run_command("preflight", *arguments)
+    return run_command(*arguments)
 
 
-def test_the_command_prints_each_check_and_ends_with_1_on_a_problem(
+def test_the_command_prints_each_check_and_ends_with_7_on_a_problem(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cloud: Cloud
 ) -> None:
     """In the region of the stack, else of the environment; 0 where all is ok, 2 without a stack."""
     monkeypatch.setenv("AWS_REGION", "ca-west-1")
     folder = str(assembly(tmp_path, "aws://unknown-account/unknown-region", "AWS::Lambda::Url"))
-    bad = run(monkeypatch, cloud, folder)
-    assert bad.exit_code == 1
-    assert "problem" in bad.stdout
+    bad = run(monkeypatch, cloud, "preflight", folder)
+    assert bad.exit_code == 7
+    assert "bad" in bad.stdout
     assert "the region ca-west-1 has none" in bad.stdout
     folder = str(assembly(tmp_path, f"aws://{NUMBER}/{REGION}", "AWS::Lambda::Url"))
-    good = run(monkeypatch, cloud, folder, "--json")
+    good = run(monkeypatch, cloud, "preflight", folder, "--json")
     assert good.exit_code == 0, good.output
     said = json.loads(good.stdout)
     assert said["ok"] is True
-    assert {each["check"] for each in said["checks"]} >= {"account", "function URLs", "names"}
-    assert all(each["ok"] for each in said["checks"])
-    none = run(monkeypatch, cloud, str(tmp_path / "nothing"))
+    assert {each["check"] for each in said["findings"]} >= {"account", "function URLs", "names"}
+    assert {each["verdict"] for each in said["findings"]} == {"ok"}
+    none = run(monkeypatch, cloud, "preflight", str(tmp_path / "nothing"))
     assert none.exit_code == 2
     assert "cdk synth" in none.stderr
+
+
+# ----------------------------------------------------------- what `ojs-aws deploy` would deploy
+def published(**parameters: str) -> PlannedStacks:
+    """The template of this version with these parameters."""
+    template = rendered(["default", "email"])
+    return planned_stack("Ojs", template, parameters, account=NUMBER, region=REGION)
+
+
+def test_parameters_decide_what_the_template_has(cloud: Cloud) -> None:
+    """A function URL, an issuer and the queues' names are found as they will be."""
+    plain = published()
+    assert result(plain, cloud, "function URLs").text == "none is planned"
+    assert results(plain, cloud, "issuer") == []
+    names = {each.get("QueueName") for _, each in plain.of("AWS::SQS::Queue")}
+    assert names >= {"ojs__default", "ojs__email", "ojs__CRON", "ojs__UNREADABLE"}
+    chosen = published(Prefix="shop", JobEndpoint="true")
+    assert result(chosen, cloud, "function URLs").text == f"{REGION} has them"
+    names = {each.get("QueueName") for _, each in chosen.of("AWS::SQS::Queue")}
+    assert names >= {"shop__default", "shop__email"}
+    jwt = published(Auth="jwt", JwtIssuer=ISSUER, JwtAudience="ojs")
+    assert result(jwt, cloud, "issuer").verdict is OK
+    [audience] = [
+        each["JwtConfiguration"]["Audience"]
+        for _, each in jwt.of("AWS::ApiGatewayV2::Authorizer")
+        if "JwtConfiguration" in each
+    ]
+    assert audience == ["ojs"]
+
+
+def test_two_stacks_of_the_template_share_no_name() -> None:
+    """So an account holds several: each name has the stack's name, or the prefix, in it."""
+
+    def names(stack: str, prefix: str) -> set[str]:
+        planned = planned_stack(stack, rendered(["default"]), {"Prefix": prefix}, region=REGION)
+        kinds = {
+            "AWS::SQS::Queue": "QueueName",
+            "AWS::Events::EventBus": "Name",
+            "AWS::Logs::LogGroup": "LogGroupName",
+        }
+        named = [each.get(key) for kind, key in kinds.items() for _, each in planned.of(kind)]
+        return {each for each in named if isinstance(each, str)}
+
+    one, other = names("One", "one"), names("Other", "other")
+    assert len(one) == len(other) == 5
+    assert not one & other
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [({}, "about $3 a month without a job, and $9"), ({"JobEndpoint": "true"}, "and $8")],
+)
+def test_the_preflight_estimates_the_cost(
+    cloud: Cloud, parameters: dict[str, str], said: str
+) -> None:
+    """That of the README: a month without a job, and a million jobs on a busy day."""
+    assert said in result(published(**parameters), cloud, "cost").text
+
+
+def test_a_deployment_that_aws_would_refuse_is_not_begun(
+    monkeypatch: pytest.MonkeyPatch, cloud: Cloud
+) -> None:
+    """Nothing is uploaded; --no-preflight goes on, here as far as a bundle that is not there."""
+    monkeypatch.setenv("AWS_REGION", REGION)
+    boto3.client("sqs", region_name=REGION).create_queue(QueueName="ojs__default")
+    buckets = boto3.client("s3", region_name=REGION).list_buckets
+    ask = ("deploy", "--bundles", "/nowhere", "--yes")
+    refused_one = run(monkeypatch, cloud, *ask)
+    assert refused_one.exit_code == 7
+    assert "the queue ojs__default is there" in refused_one.stdout
+    assert "--no-preflight" in refused_one.stderr
+    assert buckets()["Buckets"] == []
+    another = run(monkeypatch, cloud, *ask, "--prefix", "shop")
+    assert "/nowhere" in another.stderr
+    assert "about $3 a month" in another.stdout
+    asked_for = run(monkeypatch, cloud, *ask, "--no-preflight")
+    assert "/nowhere" in asked_for.stderr
+
+
+def test_the_preflight_takes_the_options_of_the_deployment(
+    monkeypatch: pytest.MonkeyPatch, cloud: Cloud
+) -> None:
+    """Without a folder of the CDK; it makes neither a stack nor a bucket."""
+    monkeypatch.setenv("AWS_REGION", "ca-west-1")
+    bad = run(monkeypatch, cloud, "preflight", "--job-endpoint")
+    assert bad.exit_code == 7
+    assert "the region ca-west-1 has none" in bad.stdout
+    assert run(monkeypatch, cloud, "preflight").exit_code == 0
+    assert boto3.client("s3", region_name=REGION).list_buckets()["Buckets"] == []

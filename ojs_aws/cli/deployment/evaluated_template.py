@@ -1,29 +1,35 @@
-"""Evaluates a template as CloudFormation does, so that two of them can be compared."""
+"""Evaluates a template as CloudFormation does, so that it can be judged before it is deployed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-NOTHING = object()
+_NOTHING: Final = object()
 
 
-class Evaluated:
-    """Holds a template with values for its parameters. References to resources stay."""
+class EvaluatedTemplate:
+    """Holds a template with values for its parameters. References to resources stay.
 
-    def __init__(self, template: Mapping[str, Any], given: Mapping[str, str], region: str) -> None:
+    :param given: values of the parameters that do not have their defaults.
+    :param pseudo: values of those that CloudFormation knows, such as ``AWS::Region``.
+    """
+
+    def __init__(
+        self, template: Mapping[str, Any], given: Mapping[str, str], pseudo: Mapping[str, str]
+    ) -> None:
         self._template = template
         declared = template.get("Parameters", {})
         self._values: dict[str, Any] = {
             name: _typed(each, given.get(name, each.get("Default", "")))
             for name, each in declared.items()
         }
-        self._values |= {"AWS::Region": region, "AWS::NoValue": NOTHING}
+        self._values |= {**pseudo, "AWS::NoValue": _NOTHING}
         self._conditions: Mapping[str, Any] = template.get("Conditions", {})
 
     def section(self, name: str) -> dict[str, Any]:
-        """The entries of a section whose conditions are true, without these and metadata."""
+        """Return the entries of a section whose conditions are true, without these and metadata."""
         found = {
             key: {
                 part: value for part, value in each.items() if part not in {"Metadata", "Condition"}
@@ -39,7 +45,7 @@ class Evaluated:
         return {key: self.value(each) for key, each in found.items()}
 
     def holds(self, condition: Any) -> bool:
-        """Whether a condition is true."""
+        """Return whether a condition is true."""
         ((kind, said),) = condition.items()
         if kind == "Condition":
             return self.holds(self._conditions[said])
@@ -51,9 +57,9 @@ class Evaluated:
         return all(parts) if kind == "Fn::And" else any(parts)
 
     def value(self, said: Any) -> Any:
-        """A value with its functions carried out, where what they are of is known."""
+        """Return a value with its functions carried out, where what they are of is known."""
         if isinstance(said, list):
-            return [each for each in map(self.value, said) if each is not NOTHING]
+            return [each for each in map(self.value, said) if each is not _NOTHING]
         return self._of_object(said) if isinstance(said, dict) else said
 
     def _of_object(self, said: Any) -> Any:
@@ -70,7 +76,7 @@ class Evaluated:
             between, parts = said["Fn::Join"]
             return _joined(between, self.value(parts))
         found = {key: self.value(each) for key, each in said.items()}
-        return {key: each for key, each in found.items() if each is not NOTHING}
+        return {key: each for key, each in found.items() if each is not _NOTHING}
 
 
 def _typed(declared: Mapping[str, Any], text: Any) -> Any:
@@ -80,7 +86,7 @@ def _typed(declared: Mapping[str, Any], text: Any) -> Any:
 
 
 def _joined(between: str, parts: list[Any]) -> Any:
-    """The text, or a join of its texts and of references, neighbours as one."""
+    """Return the text, or a join of its texts and of references, neighbours as one."""
     flat: list[Any] = []
     for at, part in enumerate(parts):
         inner = part["Fn::Join"][1] if isinstance(part, dict) and "Fn::Join" in part else [part]

@@ -1,0 +1,146 @@
+"""Declares what people choose of a deployment, and whose account it goes to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from ojs_aws.cli.deployment.deploy_plans import Wanted
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import code_of, misuse
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.account import Account
+    from ojs_aws.adapters.stacks import Stacks
+
+A = TypeVar("A")
+
+Stack = Annotated[str, typer.Option("--stack", help="Name of the CloudFormation stack.")]
+Bundles = Annotated[
+    str, typer.Option(help="A folder, or s3://bucket/folder, with the functions' zip.")
+]
+Architecture = Annotated[str, typer.Option(help="Processor of the functions: arm64 or x86_64.")]
+Python = Annotated[str, typer.Option(help="Python of the functions, such as 3.13.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Holds the options that decide what is in the stack; None stays as it is deployed."""
+
+    stack: Stack = "OjsBackend"
+    queues: Annotated[
+        str, typer.Option(help="Declared queues, with commas. Default: as deployed, or default.")
+    ] = ""
+    prefix: Annotated[
+        str | None, typer.Option(help="Begins the name of each SQS queue. Default: ojs.")
+    ] = None
+    auth: Annotated[
+        str | None, typer.Option(help="Who may call: api-key (the default), jwt, iam or none.")
+    ] = None
+    jwt_issuer: Annotated[str | None, typer.Option(help="With --auth jwt: the issuer's URL.")] = (
+        None
+    )
+    jwt_audience: Annotated[
+        str | None, typer.Option(help="With --auth jwt: audiences, with commas.")
+    ] = None
+    job_endpoint: Annotated[
+        bool | None, typer.Option(help="A function URL for senders and workers beside the API.")
+    ] = None
+    alarm_email: Annotated[str | None, typer.Option(help="Who gets mail of alarms.")] = None
+    encryption_key: Annotated[
+        str | None, typer.Option(help="ARN of a KMS key for the table and the bucket.")
+    ] = None
+    log_days: Annotated[int | None, typer.Option(help="How long logs are kept.")] = None
+    permissions_boundary: Annotated[
+        str | None, typer.Option(help="ARN of the permissions boundary of all roles.")
+    ] = None
+    subnets: Annotated[
+        str | None, typer.Option(help="Subnets of a VPC for the functions, with commas.")
+    ] = None
+    security_groups: Annotated[
+        str | None, typer.Option(help="Their security groups, with commas.")
+    ] = None
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A tag of all resources: key=value. May be repeated.")
+    ] = None
+
+    def wanted(
+        self,
+        out: Output,
+        *,
+        bundles: str = "",
+        bucket: str = "",
+        architecture: str = "",
+        python: str = "",
+    ) -> Wanted:
+        """Return what somebody wants to deploy.
+
+        :raises typer.Exit: an option has no such value.
+        """
+        given = {
+            "Prefix": self.prefix,
+            "Auth": self.auth,
+            "JwtIssuer": self.jwt_issuer,
+            "JwtAudience": self.jwt_audience,
+            "JobEndpoint": None if self.job_endpoint is None else str(self.job_endpoint).lower(),
+            "AlarmEmail": self.alarm_email,
+            "EncryptionKey": self.encryption_key,
+            "LogRetentionDays": None if self.log_days is None else str(self.log_days),
+            "PermissionsBoundary": self.permissions_boundary,
+            "SubnetIds": self.subnets,
+            "SecurityGroupIds": self.security_groups,
+        }
+        tags = dict(each.partition("=")[::2] for each in self.tag or ())
+        if "" in tags.values():
+            raise misuse(out, "--tag is key=value.")
+        return Wanted(
+            stack=self.stack,
+            queues=[name.strip() for name in self.queues.split(",") if name.strip()],
+            parameters={name: value for name, value in given.items() if value is not None},
+            tags=tags,
+            bundles=bundles,
+            bucket=bucket,
+            architecture=known_architecture(out, architecture),
+            python=python,
+        )
+
+
+def known_architecture(out: Output, said: str) -> str:
+    """Return an architecture that Lambda knows, or what nobody said.
+
+    :raises typer.Exit: another one.
+    """
+    if said not in {"", "arm64", "x86_64"}:
+        raise misuse(out, f"--architecture is arm64 or x86_64, not {said!r}.")
+    return said
+
+
+def with_account(
+    out: Output,
+    endpoint_url: str | None,
+    act: Callable[[Stacks, Account], A],
+    *,
+    region: str = "",
+) -> A:
+    """Run a function with the caller's own AWS credentials.
+
+    :param region: empty: that of the environment.
+    :raises typer.Exit: with the code of what went wrong, after saying it.
+    """
+    from ojs_aws.adapters.errors import translated
+    from ojs_aws.bootstrap import account_of, stacks_of
+    from ojs_aws.domain.errors import OjsError
+
+    where = region or os.environ.get("AWS_REGION")  # botocore reads AWS_DEFAULT_REGION only
+    try:
+        with translated("Connecting"):
+            account = account_of(endpoint_url, where)
+            stacks = stacks_of(endpoint_url, where, account.number())
+        return act(stacks, account)
+    except OjsError as problem:
+        out.error(problem)
+        raise typer.Exit(code_of(problem)) from None
