@@ -32,6 +32,7 @@ from ojs_aws.cli import (
     workflows,
 )
 from ojs_aws.cli.deployment import cost, deploy, doctor, preflight, readiness, restore
+from ojs_aws.cli.migration import command as migrate
 from ojs_aws.cli.terminal.options import flow_help, hide_types_of_flags
 
 hide_types_of_flags()
@@ -46,7 +47,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 enqueue.register(app)
-_groups = (jobs, queues, limits, workers, cron, workflows, dead_letters, outbox, keys, restore)
+_groups = (
+    jobs,
+    queues,
+    limits,
+    workers,
+    cron,
+    workflows,
+    dead_letters,
+    outbox,
+    migrate,
+    keys,
+    restore,
+)
 for _group in _groups:
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)

@@ -52,6 +52,11 @@ def job_type_of(name: str) -> str:
     return named[:MAX_TYPE_LENGTH]
 
 
+def queue_name(name: str) -> str:
+    """Return the queue of a job for one of Celery, with what a name cannot have as ``-``."""
+    return re.sub("[^a-z0-9.-]", "-", name.lower()).lstrip(".-") or "default"
+
+
 def is_job_id(task_id: str) -> bool:
     """Return whether an id is a UUIDv7, as those of jobs are; Celery makes others."""
     return re.fullmatch(ID_PATTERN, task_id) is not None
@@ -124,7 +129,7 @@ def job_of(
         job_type_of(name),
         native([*placed, named] if named else placed),
         id=job_id,
-        queue=options["queue"],
+        queue=queue_name(options["queue"]),
         meta={META: about},
         retry={"max_attempts": attempts_of(task), "non_retryable_errors": ["timeout"]},
     )

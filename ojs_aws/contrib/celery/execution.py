@@ -12,7 +12,7 @@ from celery import signature, states
 from celery.app.trace import build_tracer
 
 from ojs_aws.contrib.celery.app import BridgedCelery
-from ojs_aws.contrib.celery.calls import TaskCall, call_of, job_type_of, native
+from ojs_aws.contrib.celery.calls import TaskCall, call_of, job_type_of, native, queue_name
 from ojs_aws.contrib.celery.results import ERROR, TRACEBACK
 from ojs_aws.middleware.sync_context import SyncJobContext
 from ojs_aws.typed_jobs.jobs import Jobs
@@ -34,7 +34,7 @@ def celery_jobs(app: BridgedCelery) -> Jobs:
     app.loader.import_default_modules()
     app.finalize(auto=True)
     names = [name for name in app.tasks if not name.startswith("celery.")]
-    queues = {name: app.queue_of(name) for name in names if app.is_bridged(name)}
+    queues = {name: queue_name(app.queue_of(name)) for name in names if app.is_bridged(name)}
     jobs = Jobs()
     if make := app.conf.get("ojs_client"):
         jobs.configure(make)

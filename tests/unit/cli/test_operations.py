@@ -108,7 +108,7 @@ REASONS: Final = {
 
 OTHERS: Final = frozenset(
     {"bundle", "cost", "dashboard", "deploy", "destroy", "init", "local", "middleware"}
-    | {"outbox relay", "outbox retry", "outbox status"}
+    | {"migrate celery", "outbox relay", "outbox retry", "outbox status"}
     | {"preflight", "reference", "run", "settings", "upgrade"}
 )
 """Commands that call no operation of the client."""

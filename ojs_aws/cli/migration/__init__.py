@@ -1,0 +1,1 @@
+"""Implements `ojs-aws migrate`: writes typed jobs for what other systems run."""
