@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -88,14 +88,11 @@ def relay(
 def status(database: Database, table: Table = DEFAULT_TABLE) -> None:
     """Count the rows, and list those that are parked; exit code 7 if there are any."""
     store = _store(database, table)
-    seen = store.overview()
-    for name in ("pending", "failed", "sent", "parked"):
-        typer.echo(f"{name:8} {seen.counts.get(name, 0)}")
-    if seen.oldest_at is not None:
-        age = datetime.now(UTC) - seen.oldest_at
-        typer.echo(f"The oldest row that waits is {int(age.total_seconds())} s old.")
-    for row in store.parked_rows(limit=20):
-        typer.echo(f"parked: {row.job_id} {row.job_type}: {row.error}")
+    from ojs_aws.contrib.outbox.reports import report
+
+    seen = report(store)
+    for line in seen.lines:
+        typer.echo(line)
     if seen.parked:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 

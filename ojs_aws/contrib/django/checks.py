@@ -6,9 +6,11 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
+from django.db import connection
 from django.utils.module_loading import import_string
 
 from ojs_aws.contrib.django.options import DjangoOptions, problems
+from ojs_aws.contrib.outbox.database import POSTGRESQL, SQLITE
 from ojs_aws.typed_jobs.senders import Sender
 
 
@@ -24,6 +26,15 @@ def check_options(**_: Any) -> list[CheckMessage]:
                 "Nothing says where the OJS server is.",
                 hint='Set OJS = {"URL": "https://jobs.example.com"}, or OJS_URL outside.',
                 id="ojs.W003",
+            )
+        )
+    vendor = connection.vendor
+    if options.outbox is not None and vendor not in {POSTGRESQL, SQLITE}:
+        found.append(
+            Error(
+                f"OJS['OUTBOX'] works in PostgreSQL and SQLite, and not in {vendor}.",
+                hint="Remove it: enqueue_after_commit then sends after the commit.",
+                id="ojs.E006",
             )
         )
     for name, entry in options.cron.items():

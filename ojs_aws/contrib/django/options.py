@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Self
+from datetime import timedelta
+from typing import Final, Literal, Self
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from ojs_aws.client import Client
+from ojs_aws.contrib.outbox.relay import RelayOptions
 from ojs_aws.domain.cron.bodies import OverlapPolicy
 from ojs_aws.typed_jobs.clients import Clients
 
@@ -37,6 +39,35 @@ class CronOptions(BaseModel):
     description: str | None = None
 
 
+class OutboxOptions(BaseModel):
+    """Describes ``OJS["OUTBOX"]``; see :class:`~ojs_aws.contrib.outbox.RelayOptions`.
+
+    :ivar relay: ``built-in``: a thread of each process that commits jobs, one of which leads.
+        ``separate``: only ``manage.py ojs_relay`` sends.
+    :ivar retention_days: the backend's shortest retention of ended jobs; None: its default.
+    """
+
+    model_config = _EXACT
+
+    relay: Literal["built-in", "separate"] = Field("built-in", alias="RELAY")
+    batch_size: int = Field(100, alias="BATCH_SIZE", ge=1)
+    poll_s: float = Field(1.0, alias="POLL_S", ge=0.05)
+    max_attempts: int = Field(10, alias="MAX_ATTEMPTS", ge=1)
+    retention_days: float | None = Field(None, alias="RETENTION_DAYS", ge=0.1)
+    listens: bool = Field(default=True, alias="LISTEN")
+
+    def of_relay(self) -> RelayOptions:
+        """Return the options of a relay."""
+        days = self.retention_days
+        return RelayOptions(
+            batch_size=self.batch_size,
+            poll_s=self.poll_s,
+            max_attempts=self.max_attempts,
+            job_retention=None if days is None else timedelta(days=days),
+            listens=self.listens,
+        )
+
+
 class DjangoOptions(BaseModel):
     """Holds the setting ``OJS``; each name is in capitals there.
 
@@ -46,6 +77,7 @@ class DjangoOptions(BaseModel):
     :ivar queues: that ``ojs_worker`` serves; empty: those that the jobs name.
     :ivar concurrency: jobs of a worker at the same time.
     :ivar grace_s: seconds that jobs get to finish when the worker ends.
+    :ivar outbox: how jobs commit with rows of the database; None: they do not.
     :ivar cron: what ``ojs_cron_sync`` registers, by name.
     """
 
@@ -57,6 +89,7 @@ class DjangoOptions(BaseModel):
     queues: Sequence[str] = Field((), alias="QUEUES")
     concurrency: int = Field(10, alias="CONCURRENCY", ge=1)
     grace_s: float = Field(25.0, alias="GRACE_S", ge=0)
+    outbox: OutboxOptions | None = Field(None, alias="OUTBOX")
     cron: Mapping[str, CronOptions] = Field(default_factory=dict, alias="CRON")
 
     @classmethod

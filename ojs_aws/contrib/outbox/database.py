@@ -28,6 +28,14 @@ _LEAD: Final = (
 
 By default, PostgreSQL keeps such a session, and so its lock, for two hours.
 """
+NOTICES_A_DEAD_SERVER: Final[Mapping[str, str]] = {
+    "connect_timeout": "10",  # seconds; by default 130, or without end
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",  # milliseconds
+}
+"""Parameters of libpq, without which a relay waits for a dead server for many minutes."""
 
 
 class Database(Protocol):

@@ -88,6 +88,8 @@ class Relay:
 
     A row that the backend refuses by itself is tried again later, so others overtake it. While the
     backend is down, all rows keep their place.
+
+    :ivar store: the rows, for operators.
     """
 
     def __init__(
@@ -101,16 +103,16 @@ class Relay:
         """Describe the relay; nothing is opened yet.
 
         :param make_client: makes what sends; default: the server that ``OJS_URL`` names. Its
-            middleware must be empty: the rows have passed theirs.
+            middleware is passed by: the rows have come through theirs.
         :param clock: instead of the database's, in tests.
         """
         self.options = options or RelayOptions()
         self._database = database
-        self._store = OutboxStore(database, self.options.table)
+        self.store = OutboxStore(database, self.options.table)
         self._leadership = Leadership(database, self.options.table)
         self._make_client = make_client or (lambda: Client.from_env(middleware=[]))
         self._client: SyncClient | None = None
-        self._clock = clock or self._store.now
+        self._clock = clock or self.store.now
         self._pruned_at: datetime | None = None
         self._taken_at: datetime | None = None
         self._listening_on = 0
@@ -126,11 +128,11 @@ class Relay:
             return Round(is_leader=False)
         now = self._clock()
         self._prune(now)
-        rows = self._store.waiting(self.options.batch_size, now)
+        rows = self.store.waiting(self.options.batch_size, now)
         fresh, parked = self._park_old(rows, now)
         if not fresh:
             return Round(parked=parked)
-        self._store.note_first_try(fresh, now)
+        self.store.note_first_try(fresh, now)
         done = self._send(fresh)
         return replace(done, parked=done.parked + parked)
 
@@ -189,7 +191,7 @@ class Relay:
 
     def overview(self) -> Overview:
         """Return what the outbox holds."""
-        return self._store.overview()
+        return self.store.overview()
 
     @property
     def _longest_wait_s(self) -> float:
@@ -212,10 +214,10 @@ class Relay:
         now = self._clock()
         if accepted:
             self._taken_at = now
-        self._store.sent([each.row.id for each in accepted if not each.note], now)
+        self.store.sent([each.row.id for each in accepted if not each.note], now)
         for each in accepted:
             if each.note:
-                self._store.sent([each.row.id], now, each.note)
+                self.store.sent([each.row.id], now, each.note)
         parked = sum(self._refuse(each, now) for each in refused)
         return Round(True, len(accepted), len(refused) - parked, parked, outage)
 
@@ -232,7 +234,7 @@ class Relay:
             self._park(row, refused.error, now)
             return True
         wait = min(timedelta(seconds=2.0 ** min(row.attempts, 10)), _LONGEST_ROW_WAIT)
-        self._store.refused(row, refused.error, now + wait)
+        self.store.refused(row, refused.error, now + wait)
         return False
 
     def _park_old(self, rows: list[WaitingRow], now: datetime) -> tuple[list[WaitingRow], int]:
@@ -248,7 +250,7 @@ class Relay:
         return [row for row in rows if row not in old], len(old)
 
     def _park(self, row: WaitingRow, reason: str, now: datetime) -> None:
-        self._store.parked(row, reason, now)
+        self.store.parked(row, reason, now)
         logger.error(
             "Parked job %s (%s) after %d tries: %s",
             row.written.job_id,
@@ -260,7 +262,7 @@ class Relay:
     def _prune(self, now: datetime) -> None:
         if self._pruned_at is not None and now - self._pruned_at < _PRUNE_EVERY:
             return
-        self._store.prune(now - self.options.sent_retention)
+        self.store.prune(now - self.options.sent_retention)
         self._pruned_at = now
 
     def _wait_for_rows(self) -> None:

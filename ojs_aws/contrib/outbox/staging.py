@@ -59,17 +59,23 @@ class Staging:
     """Prepares jobs for the outbox by the middleware of the client that would send them.
 
     It is the client of ``with client.use():``, else the one that ``jobs.configure`` describes, else
-    that of a test, else one with the outbox's own middleware. No server is asked.
+    the adapter's own, else that of a test, else one with the outbox's own middleware. No server is
+    asked.
     """
 
     def __init__(
         self,
         *,
+        clients: Clients = FROM_ENVIRONMENT,
         middleware: EnqueueChain | Iterable[object] | None = None,
         hooks: Hooks | Iterable[object] = (),
         clock: Clock = system_clock,
     ) -> None:
-        """Use this middleware where no client says otherwise; default: the default chain."""
+        """Use this middleware where no client says otherwise; default: the default chain.
+
+        :param clients: of jobs whose collection has no client of its own.
+        """
+        self._clients = clients
         self._middleware = middleware
         self._hooks = hooks
         self._clock = clock
@@ -81,24 +87,18 @@ class Staging:
         :raises RuntimeError: an asynchronous client is in use here.
         :raises Exception: whatever a middleware raised.
         """
-        return self._checked(self._sync_client(_clients_of(job)).prepare(job))
+        return self._checked(self._sync_client(self._clients_of(job)).prepare(job))
 
     async def astage(self, job: AnyJob) -> StagedJob:
         """Return the job as it is to be sent; see :meth:`stage`."""
-        return self._checked(await self._client(_clients_of(job)).prepare(job))
+        return self._checked(await self._client(self._clients_of(job)).prepare(job))
 
     def _checked(self, prepared: PreparedJob) -> StagedJob:
         """Check the job as the backend would, and make its relative times absolute."""
         job = prepared.job
         if prepared.dropped_by:
             return StagedJob(job, prepared.dropped_by)
-        envelope = read_envelope(job, instant_of(self._clock()))
-        for name, instant in (
-            ("scheduled_at", envelope.scheduled_at),
-            ("expires_at", envelope.expires_at),
-        ):
-            if instant is not None and str(job.get(name)).startswith("+"):
-                job[name] = format_instant(instant)
+        with_absolute_times(job, self._clock())
         return StagedJob(job)
 
     def _sync_client(self, clients: Clients) -> SyncClient:
@@ -136,6 +136,18 @@ class Staging:
             )
         )
 
+    def _clients_of(self, job: AnyJob) -> Clients:
+        found = job.declaration.clients() if isinstance(job, JobCall) else FROM_ENVIRONMENT
+        return self._clients if found is FROM_ENVIRONMENT else found
 
-def _clients_of(job: AnyJob) -> Clients:
-    return job.declaration.clients() if isinstance(job, JobCall) else FROM_ENVIRONMENT
+
+def with_absolute_times(job: Job, now: datetime) -> None:
+    """Check a job as the backend would, and let its relative times count from now.
+
+    :raises InvalidRequestError: the job breaks a constraint of the envelope.
+    """
+    envelope = read_envelope(job, instant_of(now))
+    for name in ("scheduled_at", "expires_at"):
+        instant = getattr(envelope, name)
+        if instant is not None and str(job.get(name)).startswith("+"):
+            job[name] = format_instant(instant)

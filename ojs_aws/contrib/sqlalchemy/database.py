@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import URL, make_url
 
-from ojs_aws.contrib.outbox.database import POSTGRESQL, SQLITE, Row, Value
+from ojs_aws.contrib.outbox.database import NOTICES_A_DEAD_SERVER, POSTGRESQL, SQLITE, Row, Value
 
 _SYNCHRONOUS: Final[Mapping[str, str]] = {
     "postgresql+asyncpg": "postgresql+psycopg",
@@ -18,14 +18,6 @@ _SYNCHRONOUS: Final[Mapping[str, str]] = {
 }
 """The drivers that a relay uses in the place of asynchronous ones."""
 _OF_LIBPQ: Final = frozenset({"psycopg", "psycopg2"})
-_NOTICES_A_DEAD_SERVER: Final[Mapping[str, str]] = {
-    "connect_timeout": "10",  # seconds; by default 130, or without end
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "25000",  # milliseconds
-}
-"""Parameters of libpq, without which a relay waits for a dead server for many minutes."""
 
 
 class EngineDatabase:
@@ -66,7 +58,7 @@ class EngineDatabase:
         named = make_url(url)
         named = named.set(drivername=_SYNCHRONOUS.get(named.drivername, named.drivername))
         if named.get_driver_name() in _OF_LIBPQ:
-            named = named.set(query={**_NOTICES_A_DEAD_SERVER, **named.query})
+            named = named.set(query={**NOTICES_A_DEAD_SERVER, **named.query})
         return cls(create_engine(named, pool_pre_ping=True))
 
     def run(self, statement: str, parameters: Mapping[str, Value]) -> list[Row]:

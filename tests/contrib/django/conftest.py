@@ -16,6 +16,7 @@ from django.test import override_settings
 
 from ojs_aws.contrib.django.options import CLIENTS
 from ojs_aws.typed_jobs.clients import FROM_ENVIRONMENT
+from tests.contrib.postgres import Postgres
 
 
 def _use_databases() -> None:
@@ -67,6 +68,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         chosen.enable()
     _use_databases()
     call_command("migrate", verbosity=0)
+    call_command("migrate", "ojs", database="other", verbosity=0)
     yield
     connections.close_all()
     chosen.disable()
@@ -84,3 +86,35 @@ def clients(project: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     CLIENTS.close_sync()
     FROM_ENVIRONMENT.close_sync()
     jobs.close_sync()
+
+
+@pytest.fixture(scope="package")
+def on_postgresql(project: None, postgres: Postgres) -> Iterator[str]:
+    """The alias of a database in PostgreSQL, whose outbox the migration made."""
+    alias = "postgresql"
+    postgres.query("CREATE DATABASE django")
+    asked = {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "django",
+        "HOST": "127.0.0.1",
+        "PORT": postgres.port,
+        "USER": "ojs",
+    }
+    given = {"default": asked}
+    connections.settings[alias] = connections.configure_settings(given)["default"]
+    call_command("migrate", "ojs", database=alias, verbosity=0)
+    yield alias
+    connections.close_all()
+    del connections.settings[alias]
+    postgres.query("DROP DATABASE django WITH (FORCE)")
+
+
+@pytest.fixture(params=["other", "postgresql"])
+def alias(request: pytest.FixtureRequest) -> str:
+    """The alias of a database with an empty outbox: in SQLite, and in PostgreSQL."""
+    from ojs_aws.contrib.django.models import OutboxRow
+
+    if request.param == "postgresql":
+        request.getfixturevalue("on_postgresql")
+    OutboxRow.objects.using(request.param).delete()
+    return str(request.param)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.test import TestCase
 
 from ojs_aws import Job
-from ojs_aws.contrib.django import enqueue_after_commit
+from ojs_aws.contrib.django import enqueue_after_commit, enqueue_many_after_commit
 from ojs_aws.errors import InvalidRequestError, QueueFullError
 from ojs_aws.testing import Ojs
 from tests.contrib.django.shop.jobs import welcome
@@ -51,6 +51,13 @@ def test_without_a_transaction_a_job_is_sent_at_once(ojs: Ojs) -> None:
     assert enqueue_after_commit(Job("shop.welcome", [1], queue="email")) == sent(ojs)[0]
 
 
+def test_several_jobs_are_sent_together(ojs: Ojs) -> None:
+    with transaction.atomic():
+        ids = enqueue_many_after_commit([welcome.call(1), Job("shop.welcome", [2])])
+        assert sent(ojs) == []
+    assert sorted(sent(ojs)) == sorted(ids)
+
+
 def test_each_database_has_its_own_commits(ojs: Ojs) -> None:
     with transaction.atomic(), transaction.atomic(using="other"):
         here = enqueue_after_commit(welcome.call(1))
@@ -72,16 +79,6 @@ def test_a_delay_counts_from_the_call(ojs: Ojs) -> None:
         ojs.advance_time("10m")
     [job] = ojs.all_enqueued()
     assert job.state == "scheduled"
-
-
-class Refusing:
-    """Refuses the first job."""
-
-    asked = 0
-
-    async def enqueue(self, job: Job, call_next: object) -> Job | None:
-        self.asked += 1
-        raise QueueFullError("full")
 
 
 def test_an_error_is_raised_after_the_commit(ojs: Ojs, monkeypatch: pytest.MonkeyPatch) -> None:

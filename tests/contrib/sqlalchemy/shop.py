@@ -76,7 +76,7 @@ class Shop:
     def store(self) -> OutboxStore:
         """Return the rows, as operators see them."""
         made = self.relay(Backend())
-        return made._store
+        return made.store
 
     def close(self) -> None:
         """Close all connections."""

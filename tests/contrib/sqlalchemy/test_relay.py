@@ -319,7 +319,7 @@ def test_a_hundred_thousand_rows_are_sent_in_even_steps(shop: Shop) -> None:
     relay._database.run = counting  # type: ignore[method-assign, assignment]
 
     def accept_all(rows: list[WaitingRow]) -> Round:
-        relay._store.sent([row.id for row in rows], relay._clock())
+        relay.store.sent([row.id for row in rows], relay._clock())
         return Round(sent=len(rows))
 
     relay._send = accept_all  # type: ignore[method-assign]

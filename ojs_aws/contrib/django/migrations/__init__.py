@@ -1,0 +1,1 @@
+"""Holds the migrations of the outbox's table."""
