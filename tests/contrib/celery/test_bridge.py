@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 
 import pytest
-from celery import chain, chord, group
+from celery import Celery, chain, chord, current_app, group
 from celery.exceptions import TaskRevokedError
 from celery.exceptions import TimeoutError as NotReadyError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws import Jobs
-from ojs_aws.contrib.celery import NotBridgedError
+from ojs_aws.contrib.celery import NotBridgedError, celery_jobs
 from ojs_aws.contrib.celery.calls import is_job_id, job_id_of, job_type_of
 from ojs_aws.domain.attributes import check_job_id, check_type
 from ojs_aws.testing import Ojs
@@ -40,7 +41,10 @@ NAIVE = datetime(2031, 5, 1, 9, 0)  # noqa: DTZ001 - Celery takes such for UTC
 
 
 @pytest.fixture(autouse=True)
-def _seen() -> Iterator[None]:
+def _shop() -> Iterator[None]:
+    """The shop is the current app, as in its own process, and its list starts empty."""
+    app.set_current()
+    app.set_default()
     yield
     SEEN.clear()
 
@@ -206,8 +210,15 @@ def test_what_json_cannot_carry_is_refused(ojs: Ojs) -> None:
     ojs.refute_enqueued("shop.mail.send")
 
 
+def test_the_app_is_that_of_shared_tasks_in_all_threads() -> None:
+    Celery("another").set_default()
+    celery_jobs(app)
+    with ThreadPoolExecutor() as threads:
+        assert threads.submit(lambda: current_app.main).result() == "shop"
+
+
 def test_a_task_sends_others_from_its_thread(ojs: Ojs) -> None:
-    """Also a shared task, which belongs to whatever app is the default one."""
+    """A shared task, which belongs to whatever app is the default one."""
     sent = relay.delay("ada")
     ojs.drain_sync()
     inner = app.AsyncResult(sent.get(timeout=0))
