@@ -10,5 +10,6 @@ Example::
 from __future__ import annotations
 
 from ojs_aws.contrib.django.commits import enqueue_after_commit, enqueue_many_after_commit
+from ojs_aws.contrib.request_meta import request_meta
 
-__all__ = ["enqueue_after_commit", "enqueue_many_after_commit"]
+__all__ = ["enqueue_after_commit", "enqueue_many_after_commit", "request_meta"]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from ojs_aws.client import Client
 from ojs_aws.contrib.outbox.relay import RelayOptions
+from ojs_aws.contrib.request_meta import AddRequestMeta
 from ojs_aws.domain.cron.bodies import OverlapPolicy
 from ojs_aws.typed_jobs.clients import Clients
 
@@ -119,17 +120,20 @@ def problems() -> list[str]:
 
 
 def make_client() -> Client:
-    """Return a client for the server of the setting.
+    """Return a client for the server of the setting, whose jobs have what their request knows.
 
     :raises ValueError: nothing says where the server is.
     """
     options = DjangoOptions.read()
     if options.client:
         make: Callable[[], Client] = import_string(options.client)
-        return make()
-    if options.url:
-        return Client(options.url, api_key=options.api_key or None)
-    return Client.from_env()
+        client = make()
+    elif options.url:
+        client = Client(options.url, api_key=options.api_key or None)
+    else:
+        client = Client.from_env()
+    client.middleware.add(AddRequestMeta())
+    return client
 
 
 CLIENTS: Final = Clients(make_client)

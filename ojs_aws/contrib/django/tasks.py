@@ -23,6 +23,7 @@ from ojs_aws.contrib.django.task_package import (
     task_enqueued,
 )
 from ojs_aws.contrib.django.task_results import BACKEND, TASK, TYPE, result_of
+from ojs_aws.contrib.django.task_runs import task_jobs
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, NotFoundError
 from ojs_aws.middleware.results import EnqueueResult
@@ -31,6 +32,7 @@ from ojs_aws.typed_jobs.clients import sending_client, sending_sync_client
 __all__ = ["OjsBackend"]
 
 _RETRY: Final = "retry"
+_RUNS: Final = task_jobs  # imported, so that the drain of a test can run what is enqueued here
 
 
 class OjsBackend(BaseTaskBackend):

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ojs_aws.contrib.fastapi.later import EnqueueLater as EnqueueLater
     from ojs_aws.contrib.fastapi.later import LaterJobs as LaterJobs
     from ojs_aws.contrib.fastapi.request_context import RequestContext as RequestContext
-    from ojs_aws.contrib.fastapi.request_context import request_meta as request_meta
     from ojs_aws.contrib.fastapi.units import AsyncUnitOfWork as AsyncUnitOfWork
     from ojs_aws.contrib.fastapi.units import UnitOfWork as UnitOfWork
     from ojs_aws.contrib.fastapi.units import unit_of_work as unit_of_work
+    from ojs_aws.contrib.request_meta import request_meta as request_meta
 else:
     __getattr__, __dir__ = lazy_exports(__name__, extra="fastapi")

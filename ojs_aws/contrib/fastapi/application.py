@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.contrib.fastapi.request_context import AddRequestMeta
+from ojs_aws.contrib.request_meta import AddRequestMeta
 from ojs_aws.typed_jobs.jobs import Jobs
 
 if TYPE_CHECKING:
