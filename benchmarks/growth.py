@@ -125,7 +125,7 @@ def queues(size: int) -> Iterator[Point]:
         count.backend.jobs.push(Job("first", [1]))
         names = [f"queue-{number:04d}" for number in range(size)]
         for name in names:
-            count.backend.ports.queues.ensure(name, count.sweep.clock.now())
+            count.backend.stores.queues.ensure(name, count.sweep.clock.now())
         count.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
         yield Point(curve, "the first tick of a process", size, *count.ticks(1))
         yield Point(curve, f"{TICKS} ticks after it", size, *count.ticks(TICKS))
@@ -138,7 +138,7 @@ def asked(size: int) -> Iterator[Point]:
     with counter() as count:
         names = [f"queue-{number:04d}" for number in range(size)]
         for name in names:
-            count.backend.ports.queues.ensure(name, count.sweep.clock.now())
+            count.backend.stores.queues.ensure(name, count.sweep.clock.now())
         yield Point("queues in a FETCH", "FETCH, nothing there", size, *count.fetch(*names))
 
 

@@ -14,6 +14,7 @@ from unittest.mock import patch
 from benchmarks.units import Meter
 from ojs_aws.bootstrap import AwsClients, SystemClock, build_backend
 from ojs_aws.config import Settings
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, parse_object
@@ -21,7 +22,6 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
 from ojs_aws.local.patches import fast_queues
-from ojs_aws.ports import Clock
 from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -192,7 +192,7 @@ class Bench:
         """Complete jobs; what that means for their workflows."""
         for job in jobs:
             self.backend.jobs.ack(job.id, "worker-1", RESULT)
-        stored = [self.backend.ports.store.load(job.id) for job in jobs]
+        stored = [self.backend.stores.store.load(job.id) for job in jobs]
         news = [self.backend.workflows.advance.news_of(job) for job in stored if job is not None]
         return [each for each in news if each is not None]
 

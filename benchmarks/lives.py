@@ -26,9 +26,9 @@ from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.queues.messages import Message, ReceivedMessage
 from ojs_aws.local.aws import ACCOUNT, REGION
 from ojs_aws.local.streams import EmbeddedStream
-from ojs_aws.ports import Message, ReceivedMessage
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
 from ojs_aws.pricing.units import changes_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -220,7 +220,7 @@ class Lives:
     def _known(self, job_id: str) -> JobRecord:
         """Read a job as its message knew it; the meter does not count that."""
         counted = self.bench.meter.reads, Counter(self.bench.meter.calls)
-        found = self.bench.backend.ports.store.load(job_id)
+        found = self.bench.backend.stores.store.load(job_id)
         self.bench.meter.reads, self.bench.meter.calls = counted
         if found is None:
             raise RuntimeError(f"Job {job_id} is gone.")

@@ -137,7 +137,7 @@ class Requester:
         elif kind < 0.4:
             options["delay"] = f"PT{self.chance.choice((0.1, 0.6, 1.5))}S"
         job = Job("soak", [unique or self.chance.randrange(10**6)], **options)
-        job.id = self.backend.ports.ids.job_id()
+        job.id = self.backend.stores.ids.job_id()
         wanted = Wanted(
             max_attempts=attempts,
             unique=unique,

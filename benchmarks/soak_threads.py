@@ -32,14 +32,13 @@ from benchmarks.unreliable_aws import (
     now_ms,
 )
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.bootstrap import AwsClients, aws_clients, build_backend
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import REGION, create_queues, create_table
 from ojs_aws.local.streams import RemoteStream
 from ojs_aws.memory_aws.calls import Calls
 from ojs_aws.memory_aws.sqs import MemorySqs
-from ojs_aws.ports import MessageQueue
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.events.stream import build_stream
 from tests.dynamodb_local import running
@@ -107,7 +106,7 @@ class Deployment:
         made = cls(trouble, clients, streams)
         sqs: Any = MemorySqs(Calls(now_ms))
         prefix = create_queues(sqs, SETTINGS)
-        queue = SqsMessageQueue(sqs, SETTINGS.queue_prefix, prefix)
+        queue = MessageQueue(sqs, SETTINGS.queue_prefix, prefix)
         messages = UnreliableQueue(queue, trouble)
         for _ in range(PROCESSES):
             dynamodb = aws_clients(url, REGION).dynamodb
@@ -116,8 +115,8 @@ class Deployment:
             made.sessions.append(endpoint.http_session)
             lagging = LaggingIndex(dynamodb, trouble, time.monotonic)
             backend = build_backend(SETTINGS, replace(clients, dynamodb=cast("Any", lagging)))
-            ports = replace(backend.ports, messages=cast("MessageQueue", messages))
-            made.backends.append(Backend(SETTINGS, ports))
+            stores = replace(backend.stores, messages=cast("MessageQueue", messages))
+            made.backends.append(Backend(SETTINGS, stores))
         return made
 
     def settle(self) -> None:

@@ -28,7 +28,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.backend.ports import Ports
+from ojs_aws.services.backend.stores import Stores
 from ojs_aws.services.upkeep.sweep import one_by_one
 
 WEEK_TICKS: Final = 7 * 24 * 60
@@ -82,10 +82,10 @@ class SweepLaboratory:
         """Set up an embedded AWS; it must be running."""
         self.lab = Laboratory()
         self.clock = MovableClock(self.lab.backend.clock.now())
-        given: Ports = self.lab.backend.ports
-        ports = {name: getattr(given, name) for name in Ports.__dataclass_fields__}
-        ports |= {"clock": self.clock, "each": one_by_one}
-        self.backend = Backend(self.lab.settings, Ports(**ports))
+        given: Stores = self.lab.backend.stores
+        stores = {name: getattr(given, name) for name in Stores.__dataclass_fields__}
+        stores |= {"clock": self.clock, "each": one_by_one}
+        self.backend = Backend(self.lab.settings, Stores(**stores))
         # Nothing reads the stream here, so a recount of the totals would find a difference at each
         # tick; what one costs is counted in tests/functions/test_sweep_calls.py.
         self.sweep = replace(self.backend.upkeep.sweep, recount=lambda _names, _is_over: None)

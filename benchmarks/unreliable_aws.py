@@ -16,9 +16,10 @@ from typing import Any, Final
 
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
+from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.bootstrap.clients import MAX_TRIES
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.ports import Backlog, Message, MessageQueue, ReceivedMessage
+from ojs_aws.domain.queues.messages import Backlog, Message, ReceivedMessage
 
 LATE_S: Final = 0.4
 """How late a request may take effect whose caller has given it up."""

@@ -1,1 +1,1 @@
-"""Implements the ports with AWS: adapters translate and never decide."""
+"""Stores everything with AWS: the stores translate, and never decide."""

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
-from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
-from ojs_aws.adapters.dynamodb.queues.registry import DynamoQueueRegistry
+from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
-from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
 from ojs_aws.bootstrap.clients import (
     AwsClients,
@@ -32,16 +32,17 @@ from ojs_aws.bootstrap.machine import (
     write_token,
 )
 from ojs_aws.config import Settings
+from ojs_aws.domain.for_each import ForEach, in_order
 from ojs_aws.domain.job import JobState
-from ojs_aws.ports.for_each import ForEach, in_order
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.backend.ports import Ports
+from ojs_aws.services.backend.stores import Stores
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from ojs_aws.adapters.dynamodb.watermarks import RecordTries
+    from ojs_aws.domain.clock import Clock, IdGenerator
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.ports import Clock, IdGenerator, RecordTries
     from ojs_aws.services.access.api_keys import (
         Authentication,
         KeyIssuer,
@@ -59,8 +60,8 @@ __all__ = [
     "build_authentication",
     "build_backend",
     "build_key_issuer",
-    "build_ports",
     "build_remembered_authentication",
+    "build_stores",
     "data_removal_of",
     "enqueuing",
     "job_store",
@@ -76,7 +77,7 @@ def with_retries(clients: AwsClients) -> AwsClients:
     return replace(clients, dynamodb=retrying(clients.dynamodb, Pauses(time.sleep, chance)))
 
 
-def job_store(settings: Settings, clients: AwsClients, each: ForEach = in_order) -> DynamoJobStore:
+def job_store(settings: Settings, clients: AwsClients, each: ForEach = in_order) -> JobStore:
     """Return the job store of a deployment.
 
     :param each: reads and stores documents in S3, side by side if it can.
@@ -103,7 +104,7 @@ def job_store(settings: Settings, clients: AwsClients, each: ForEach = in_order)
         return settings.discarded_retention_s if is_discarded else settings.completed_retention_s
 
     writes = JobWrites(clients.dynamodb, settings.table, write_token)
-    return DynamoJobStore(clients.dynamodb, settings.table, blobs, retention, writes)
+    return JobStore(clients.dynamodb, settings.table, blobs, retention, writes)
 
 
 def enqueuing(settings: Settings) -> Enqueuer:
@@ -126,10 +127,10 @@ def build_key_issuer(
 
     :param dynamodb: a client that may write to the table.
     """
-    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import ApiKeys
     from ojs_aws.services.access.api_keys import KeyIssuer
 
-    keys = DynamoApiKeys(dynamodb, settings.table)
+    keys = ApiKeys(dynamodb, settings.table)
     return KeyIssuer(keys, clock or SystemClock(), secrets.token_bytes)
 
 
@@ -137,10 +138,10 @@ def build_authentication(
     settings: Settings, dynamodb: DynamoDBClient, clock: Clock | None = None
 ) -> Authentication:
     """Return the service that finds callers by their API keys."""
-    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import ApiKeys
     from ojs_aws.services.access.api_keys import Authentication
 
-    return Authentication(DynamoApiKeys(dynamodb, settings.table), clock or SystemClock())
+    return Authentication(ApiKeys(dynamodb, settings.table), clock or SystemClock())
 
 
 def build_remembered_authentication(
@@ -156,9 +157,9 @@ def build_remembered_authentication(
 
 def record_tries(settings: Settings, clients: AwsClients, partition: str) -> RecordTries:
     """Return what counts the tries of stream records, for one reader of the stream."""
-    from ojs_aws.adapters.dynamodb.watermarks import DynamoRecordTries
+    from ojs_aws.adapters.dynamodb.watermarks import RecordTries
 
-    return DynamoRecordTries(clients.dynamodb, settings.table, partition)
+    return RecordTries(clients.dynamodb, settings.table, partition)
 
 
 def build_backend(
@@ -169,18 +170,18 @@ def build_backend(
     ids: IdGenerator | None = None,
     both: Both | None = None,
 ) -> Backend:
-    """Return the backend of a deployment; for parameters see :func:`build_ports`."""
-    return Backend(settings, build_ports(settings, clients, clock=clock, ids=ids, both=both))
+    """Return the backend of a deployment; for parameters see :func:`build_stores`."""
+    return Backend(settings, build_stores(settings, clients, clock=clock, ids=ids, both=both))
 
 
-def build_ports(
+def build_stores(
     settings: Settings,
     clients: AwsClients | None = None,
     *,
     clock: Clock | None = None,
     ids: IdGenerator | None = None,
     both: Both | None = None,
-) -> Ports:
+) -> Stores:
     """Return what the services of a deployment need from the world.
 
     :param clients: AWS clients; by default made from the usual AWS environment.
@@ -190,10 +191,10 @@ def build_ports(
     # Threads of their own: what waits for documents may be one of the others.
     store = job_store(settings, aws, in_order if both else InThreads().each)
     made = Adapters(settings, aws, store)
-    return Ports(
+    return Stores(
         store=store,
-        messages=SqsMessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
-        queues=DynamoQueueRegistry(
+        messages=MessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
+        queues=QueueRegistry(
             client=aws.dynamodb,
             sqs=aws.sqs,
             table=settings.table,

@@ -8,14 +8,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.bootstrap.clients import AwsClients
 from ojs_aws.bootstrap.machine import write_token
 from ojs_aws.config import Settings
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
-    from ojs_aws import ports
+    from ojs_aws.adapters.dynamodb.access import ApiKeys, ClientBuckets
+    from ojs_aws.adapters.dynamodb.batches import Batches
+    from ojs_aws.adapters.dynamodb.bulk import BulkRequests
+    from ojs_aws.adapters.dynamodb.cron import CronEntries
+    from ojs_aws.adapters.dynamodb.events.log import EventLog
+    from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
+    from ojs_aws.adapters.dynamodb.limits import Limits
+    from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
+    from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+    from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+    from ojs_aws.adapters.dynamodb.schemas import Schemas
+    from ojs_aws.adapters.dynamodb.unique import UniqueJobs
+    from ojs_aws.adapters.dynamodb.watermarks import Watermarks
+    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
+    from ojs_aws.adapters.dynamodb.workflows.store import Workflows
+    from ojs_aws.adapters.sqs.messages import CronWakeUps
+    from ojs_aws.domain.event_log import Announce
+    from ojs_aws.domain.queues.state import Triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,105 +41,101 @@ class Adapters:
 
     settings: Settings
     aws: AwsClients
-    store: DynamoJobStore
+    store: JobStore
 
-    def workers(self) -> ports.WorkerRegistry:
+    def workers(self) -> WorkerRegistry:
         """Return the registry of workers."""
-        from ojs_aws.adapters.dynamodb.workers import DynamoWorkerRegistry
+        from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
 
-        return DynamoWorkerRegistry(self.aws.dynamodb, self.settings.table)
+        return WorkerRegistry(self.aws.dynamodb, self.settings.table)
 
-    def marks(self) -> ports.Marks:
+    def marks(self) -> Watermarks:
         """Return the store of how far sweeps have got."""
-        from ojs_aws.adapters.dynamodb.watermarks import DynamoWatermarks
+        from ojs_aws.adapters.dynamodb.watermarks import Watermarks
 
-        return DynamoWatermarks(self.aws.dynamodb, self.settings.table)
+        return Watermarks(self.aws.dynamodb, self.settings.table)
 
-    def events(self) -> ports.EventLog:
+    def events(self) -> EventLog:
         """Return the event log."""
-        from ojs_aws.adapters.dynamodb.events.log import DynamoEventLog
+        from ojs_aws.adapters.dynamodb.events.log import EventLog
 
-        return DynamoEventLog(
+        return EventLog(
             self.aws.dynamodb, self.settings.table, self.settings.event_retention_s, write_token
         )
 
-    def announce(self) -> ports.Announce:
+    def announce(self) -> Announce:
         """Return the function that publishes to the bus."""
         from ojs_aws.adapters.events import EventBus
 
         return EventBus(self.aws.events, self.settings.event_bus, self.settings.event_bus_types)
 
-    def cron(self) -> ports.CronEntries:
+    def cron(self) -> CronEntries:
         """Return the store of cron jobs."""
-        from ojs_aws.adapters.dynamodb.cron import DynamoCronEntries
+        from ojs_aws.adapters.dynamodb.cron import CronEntries
 
-        return DynamoCronEntries(self.aws.dynamodb, self.settings.table, write_token)
+        return CronEntries(self.aws.dynamodb, self.settings.table, write_token)
 
-    def alarms(self) -> ports.CronAlarms:
+    def alarms(self) -> CronWakeUps:
         """Return the alarms that wake the tick for cron jobs."""
-        from ojs_aws.adapters.sqs.messages import SqsCronWakeUps
+        from ojs_aws.adapters.sqs.messages import CronWakeUps
 
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
-        return SqsCronWakeUps(self.aws.sqs, url)
+        return CronWakeUps(self.aws.sqs, url)
 
-    def schemas(self) -> ports.Schemas:
+    def schemas(self) -> Schemas:
         """Return the store of schemas."""
-        from ojs_aws.adapters.dynamodb.schemas import DynamoSchemas
+        from ojs_aws.adapters.dynamodb.schemas import Schemas
 
-        return DynamoSchemas(self.aws.dynamodb, self.settings.table, write_token)
+        return Schemas(self.aws.dynamodb, self.settings.table, write_token)
 
-    def unique(self) -> ports.UniqueJobs:
+    def unique(self) -> UniqueJobs:
         """Return the store of unique jobs and their locks."""
-        from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
+        from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 
-        return DynamoUniqueJobs(self.store)
+        return UniqueJobs(self.store)
 
-    def workflows(self) -> ports.Workflows:
+    def workflows(self) -> Workflows:
         """Return the store of workflows."""
-        from ojs_aws.adapters.dynamodb.workflows.store import DynamoWorkflows
+        from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 
         kept_s = self.settings.completed_retention_s
-        return DynamoWorkflows(
-            self.aws.dynamodb, self.settings.table, self.store, write_token, kept_s
-        )
+        return Workflows(self.aws.dynamodb, self.settings.table, self.store, write_token, kept_s)
 
-    def limits(self) -> ports.Limits:
+    def limits(self) -> Limits:
         """Return the store of limits' buckets."""
-        from ojs_aws.adapters.dynamodb.limits import DynamoLimits
+        from ojs_aws.adapters.dynamodb.limits import Limits
 
-        return DynamoLimits(self.aws.dynamodb, self.settings.table)
+        return Limits(self.aws.dynamodb, self.settings.table)
 
-    def client_buckets(self) -> ports.ClientBuckets:
+    def client_buckets(self) -> ClientBuckets:
         """Return the token buckets of API clients."""
-        from ojs_aws.adapters.dynamodb.access import DynamoClientBuckets
+        from ojs_aws.adapters.dynamodb.access import ClientBuckets
 
-        return DynamoClientBuckets(self.aws.dynamodb, self.settings.table)
+        return ClientBuckets(self.aws.dynamodb, self.settings.table)
 
-    def batches(self) -> ports.Batches:
+    def batches(self) -> Batches:
         """Return the logs of large batches."""
-        from ojs_aws.adapters.dynamodb.batches import DynamoBatches
+        from ojs_aws.adapters.dynamodb.batches import Batches
 
-        return DynamoBatches(
-            self.aws.dynamodb, self.settings.table, self.store.retention, write_token
-        )
+        return Batches(self.aws.dynamodb, self.settings.table, self.store.retention, write_token)
 
-    def bulk(self) -> ports.BulkRequests:
+    def bulk(self) -> BulkRequests:
         """Return the store of bulk operations."""
-        from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
+        from ojs_aws.adapters.dynamodb.bulk import BulkRequests
 
-        return DynamoBulkRequests(self.aws.dynamodb, self.settings.table)
+        return BulkRequests(self.aws.dynamodb, self.settings.table)
 
-    def settings_book(self) -> ports.SettingsBook:
+    def settings_book(self) -> QueueSettingsStore:
         """Return the store of queues' settings."""
-        from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
+        from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 
-        return DynamoSettings(self.aws.dynamodb, self.settings.table, write_token)
+        return QueueSettingsStore(self.aws.dynamodb, self.settings.table, write_token)
 
-    def triggers(self) -> ports.Triggers:
+    def triggers(self) -> Triggers:
         """Return the switch of Lambda workers' triggers."""
         from ojs_aws.adapters.sqs.messages import queue_arn
         from ojs_aws.adapters.sqs.triggers import LambdaTriggers
-        from ojs_aws.services.backend.ports import NoTriggers
+        from ojs_aws.services.backend.stores import NoTriggers
 
         if self.aws.functions is None:
             return NoTriggers()
@@ -133,32 +146,32 @@ class Adapters:
 
         return LambdaTriggers(self.aws.functions(), arn_of)
 
-    def depths(self) -> ports.Depths:
+    def depths(self) -> Depths:
         """Return the counters of bounded queues."""
-        from ojs_aws.adapters.dynamodb.queues.depths import DynamoDepths
+        from ojs_aws.adapters.dynamodb.queues.depths import Depths
 
-        return DynamoDepths(self.aws.dynamodb, self.settings.table)
+        return Depths(self.aws.dynamodb, self.settings.table)
 
-    def tallies(self) -> ports.Tallies:
+    def tallies(self) -> Tallies:
         """Return the counters of what queues did."""
-        from ojs_aws.adapters.dynamodb.queues.tallies import DynamoTallies
+        from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 
-        return DynamoTallies(self.aws.dynamodb, self.settings.table)
+        return Tallies(self.aws.dynamodb, self.settings.table)
 
-    def failure_groups(self) -> ports.FailureGroups:
+    def failure_groups(self) -> FailureGroups:
         """Return the store of failures that were grouped by error."""
-        from ojs_aws.adapters.dynamodb.failure_groups import DynamoFailureGroups
+        from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
 
-        return DynamoFailureGroups(self.aws.dynamodb, self.settings.table)
+        return FailureGroups(self.aws.dynamodb, self.settings.table)
 
-    def api_keys(self) -> ports.ApiKeys:
+    def api_keys(self) -> ApiKeys:
         """Return the store of API keys, which only one function may use."""
-        from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+        from ojs_aws.adapters.dynamodb.access import ApiKeys
 
-        return DynamoApiKeys(self.aws.dynamodb, self.settings.table)
+        return ApiKeys(self.aws.dynamodb, self.settings.table)
 
-    def pressures(self) -> ports.Pressures:
+    def pressures(self) -> Pressures:
         """Return the store of how full queues are."""
-        from ojs_aws.adapters.dynamodb.queues.depths import DynamoPressures
+        from ojs_aws.adapters.dynamodb.queues.depths import Pressures
 
-        return DynamoPressures(self.aws.dynamodb, self.settings.table)
+        return Pressures(self.aws.dynamodb, self.settings.table)

@@ -28,14 +28,15 @@ from ojs_aws.client.transports.substitute import (
     current_substitute,
     target_of,
 )
+from ojs_aws.domain.clock import IdGenerator
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.attributes import JobAttributes
+from ojs_aws.domain.unique.locks import TransactAction
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.members import given_or_made
-from ojs_aws.ports import IdGenerator, TransactAction
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workflow_parts import AsWorkflow, WorkflowParts

@@ -24,7 +24,7 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import duration_ms, format_duration
-from ojs_aws.domain.uniqueness import parse_unique_policy
+from ojs_aws.domain.unique.keys import parse_unique_policy
 
 _RETRY_NAMES: Final[Mapping[str, str]] = {
     "attempts": "max_attempts",

@@ -16,8 +16,8 @@ from ojs_aws.domain.errors import (
     JsonValue,
     OjsError,
 )
+from ojs_aws.domain.unique.locks import TransactAction
 from ojs_aws.middleware.results import BatchRejectedError, EnqueueResult, EnqueueStatus, Stored
-from ojs_aws.ports import TransactAction
 
 if TYPE_CHECKING:
     from ojs_aws.domain.json_text import Member

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_place
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 

@@ -164,7 +164,7 @@ class LocalServer:
         """Return whether a queue is paused: deployed, this switches its trigger off."""
         from ojs_aws.bootstrap import build_backend
 
-        registry = build_backend(settings).ports.queues
+        registry = build_backend(settings).stores.queues
 
         def is_paused() -> bool:
             info = registry.load(queue)

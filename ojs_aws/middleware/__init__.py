@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.uniqueness import UniquePolicy as UniquePolicy
+    from ojs_aws.domain.unique.keys import UniquePolicy as UniquePolicy
     from ojs_aws.middleware.builtin.circuit_breaker import (
         CircuitBreakerMiddleware as CircuitBreakerMiddleware,
     )

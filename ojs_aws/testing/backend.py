@@ -12,12 +12,13 @@ from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.event_log import EventPage, EventQuery
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.workflows.stored import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.ports import EventPage, EventQuery, WorkflowPlan
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import MARKS
 from ojs_aws.testing.changes import Changes
@@ -163,7 +164,7 @@ class MemoryBackend:
             return names
         heads = []
         for name in names:
-            head = self.services.ports.store.head(name, 1 + MARKS)
+            head = self.services.stores.store.head(name, 1 + MARKS)
             if head.jobs:
                 heads.append((head.jobs[0].sort_key.partition("#")[2], name))
         return [name for _, name in sorted(heads)]
@@ -181,7 +182,7 @@ class MemoryBackend:
         """Return when the next job that waits for its time becomes due; None if there is none."""
         with self._lock:
             now = self.clock.now()
-            queues = self.services.ports.queues.all()
+            queues = self.services.stores.queues.all()
             paused = {info.name for info in queues if info.paused_at is not None}
             dues = [
                 deadlines.next_due(job)
@@ -193,7 +194,7 @@ class MemoryBackend:
     def queues(self) -> set[str]:
         """Return the queues that there are, and those that jobs were in."""
         with self._lock:
-            known = {info.name for info in self.services.ports.queues.all()}
+            known = {info.name for info in self.services.stores.queues.all()}
             return known | {job.queue for job in self.jobs.values()}
 
     def events(self) -> list[Event]:
@@ -210,13 +211,13 @@ class MemoryBackend:
 
     def _events_behind(self, cursor: str) -> EventPage:
         query = EventQuery(cursor=cursor, limit=ALL)
-        return self.services.ports.events().read(query)
+        return self.services.stores.events().read(query)
 
     def workflows(self) -> list[tuple[Workflow, WorkflowPlan]]:
         """Return the workflows as of now with their plans, in the order of their start."""
         with self._lock:
             self.records()  # what is due happens first
-            store = self.services.ports.workflows()
+            store = self.services.stores.workflows()
             plans = [(each, store.plan(each.id)) for each in self._changes.workflows.values()]
             return [(each, plan) for each, plan in plans if plan is not None]
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.memory_aws.table import Key, key_of
-from ojs_aws.ports import QueueInfo
 from ojs_aws.topology import is_streamed
 from ojs_aws.transport.events.stream import StreamConsumer
 from ojs_aws.transport.tracing import NO_TRACING
@@ -91,7 +91,7 @@ class Changes:
     def _written(self, item: object) -> object:
         """Keep what an item holds now; jobs with the documents that lie elsewhere."""
         if isinstance(item, JobRecord):
-            job = self.deployment.services.ports.store.fill(item)
+            job = self.deployment.services.stores.store.fill(item)
             self.jobs[job.id] = job
             self.job_written(job.id, job)
             return job

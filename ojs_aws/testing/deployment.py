@@ -7,16 +7,18 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ojs_aws.bootstrap import AwsClients, build_ports
+from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.client.timer import UuidV7
 from ojs_aws.config import Settings
+from ojs_aws.domain.conflicts import QueueMissingError
+from ojs_aws.domain.queues.messages import Backlog, Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.sqs import URL_PREFIX
 from ojs_aws.memory_aws.table import MemoryTable
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
@@ -70,25 +72,23 @@ class CountingIds:
         return f"req_{self.job_id()}"
 
 
-@dataclass(frozen=True)
-class NoMessages:
+@dataclass(frozen=True, slots=True)
+class NoMessages(MessageQueue):
     """Stands for queues that lose every message: who asks finds the jobs in the table.
 
     :ivar made: the SQS queues that there are.
-    :ivar prefix: begins their names.
     """
 
-    made: Collection[str]
-    prefix: str
+    made: Collection[str] = ()
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
         """Refuse a message to a queue that does not exist, and drop any other."""
-        if sqs_queue_name(self.prefix, queue) not in self.made:
+        if sqs_queue_name(self.queue_prefix, queue) not in self.made:
             raise QueueMissingError
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
         """Refuse messages to a queue that does not exist, and drop any other."""
-        if sqs_queue_name(self.prefix, queue) not in self.made:
+        if sqs_queue_name(self.queue_prefix, queue) not in self.made:
             raise QueueMissingError
 
     def receive(
@@ -141,10 +141,10 @@ def deploy(settings: Settings, clock: FakeClock) -> Deployment:
         aws.sqs.create_queue(QueueName=name)
     complete = replace(settings, queue_url_prefix=URL_PREFIX, bucket=BUCKET)
     clients = AwsClients(aws.dynamodb, aws.sqs, lambda: aws.s3, lambda: aws.events)
-    ports = replace(
-        build_ports(complete, clients, clock=clock, ids=UuidV7(), both=in_turn),
-        messages=NoMessages(aws.queues.queues, settings.queue_prefix),
+    stores = replace(
+        build_stores(complete, clients, clock=clock, ids=UuidV7(), both=in_turn),
+        messages=NoMessages(aws.sqs, settings.queue_prefix, URL_PREFIX, aws.queues.queues),
         enqueuing=lambda: Enqueuer(EnqueueChain()),
     )
     table = aws.table(settings.table)
-    return Deployment(aws, Backend(complete, ports), table, URL_PREFIX + alarms)
+    return Deployment(aws, Backend(complete, stores), table, URL_PREFIX + alarms)

@@ -21,7 +21,7 @@ from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 
 if TYPE_CHECKING:
     from ojs_aws.client.transports.requests import Answer, RouteRequest
-    from ojs_aws.ports import TransactAction
+    from ojs_aws.domain.unique.locks import TransactAction
     from ojs_aws.testing.executions import Execution, JobRunner
 
 PATIENCE_S: Final = 0.2
@@ -133,7 +133,7 @@ class InlineRuns:
     def _claim(self, record: JobRecord) -> JobRecord:
         now = self.backend.clock.now()
         services = self.backend.services
-        store = services.ports.store
+        store = services.stores.store
         if record.state is JobState.SCHEDULED:
             kept = replace(record, expires_at=None)  # it is not over now, whatever its delay
             due = deadlines.settle_once(kept, Instant(record.scheduled_at or now))
@@ -145,7 +145,7 @@ class InlineRuns:
             worker_id=WORKER_ID,
             expires_at=Instant(now + visibility_ms),
             execution_ends_at=Instant(now + timeout_ms),
-            id=services.ports.new_reservation_id(),
+            id=services.stores.new_reservation_id(),
             alive_until=None,
             message_handle="",
             message_job_id="",

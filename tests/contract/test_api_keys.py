@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+from ojs_aws.adapters.dynamodb.access import ApiKeys
 from ojs_aws.bootstrap import build_authentication, build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.api_keys import Refusal, read_key
+from ojs_aws.domain.conflicts import StaleKeyError
 from ojs_aws.domain.errors import ConflictError, NotFoundError
-from ojs_aws.ports import StaleKeyError
 from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
@@ -130,7 +130,7 @@ def test_of_two_changes_one_wins(aws: EmbeddedAws, issuer: KeyIssuer) -> None:
     """A rotation does not bring a revoked key back."""
     key = issuer.create("shop", [Scope.PRODUCER]).key
     issuer.revoke(key.id)
-    keys = DynamoApiKeys(aws.clients.dynamodb, aws.settings.table)
+    keys = ApiKeys(aws.clients.dynamodb, aws.settings.table)
     with pytest.raises(StaleKeyError):
         keys.save(replace(key, name="renamed", version=1))
     with pytest.raises(StaleKeyError):
@@ -146,7 +146,7 @@ def test_somebody_elses_change_is_a_conflict(
     key = issuer.create("shop", [Scope.PRODUCER]).key
     stale = issuer.keys.load(key.id)
     issuer.rotate(key.id)
-    monkeypatch.setattr(DynamoApiKeys, "load", lambda *_: stale)
+    monkeypatch.setattr(ApiKeys, "load", lambda *_: stale)
     with pytest.raises(ConflictError):
         issuer.revoke(key.id)
 
@@ -155,7 +155,7 @@ def test_a_lost_answer_to_a_write_does_not_make_it_a_conflict(
     aws: EmbeddedAws, issuer: KeyIssuer
 ) -> None:
     """botocore sends it again; the record is already the one that was to be written."""
-    keys = DynamoApiKeys(aws.clients.dynamodb, aws.settings.table)
+    keys = ApiKeys(aws.clients.dynamodb, aws.settings.table)
     key = issuer.create("shop", [Scope.PRODUCER]).key
     keys.save(key)
     assert keys.load(key.id) == key

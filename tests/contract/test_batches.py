@@ -11,16 +11,16 @@ from typing import cast
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from ojs_aws.adapters.dynamodb.batches import LOST, PART_JOBS, DynamoBatches
+from ojs_aws.adapters.dynamodb.batches import LOST, PART_JOBS, Batches
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.conflicts import LogLostError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.jobs.batches import Decision, OpenBatch, StagedJob, mark_of
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Batches, Decision, OpenBatch, StagedJob
-from ojs_aws.ports.batches import LogLostError, mark_of
 from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded, items_of
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document
@@ -30,8 +30,8 @@ from tests.contract.test_lost_answers import LosesFirstAnswers
 def batches_of(aws: EmbeddedAws, client: DynamoDBClient | None = None) -> Batches:
     """The adapter over a deployment."""
     backend = build_backend(aws.settings, aws.clients, both=in_turn)
-    made = backend.ports.batches()
-    assert isinstance(made, DynamoBatches)
+    made = backend.stores.batches()
+    assert isinstance(made, Batches)
     return made if client is None else replace(made, client=client)
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.bulk import DynamoBulkRequests
+from ojs_aws.adapters.dynamodb.bulk import BulkRequests
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.domain.jobs.bulk import BulkDone, BulkRequest, OperationDone
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkDone, BulkRequest, BulkRequests, OperationDone
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.topology import is_streamed
 from tests.aws import embedded
@@ -24,10 +24,10 @@ def requests(request: pytest.FixtureRequest) -> Iterator[BulkRequests]:
     """A fresh store of each kind."""
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")
-        yield DynamoBulkRequests(aws.clients.dynamodb, aws.settings.table)
+        yield BulkRequests(aws.clients.dynamodb, aws.settings.table)
         return
     with embedded() as aws:
-        yield DynamoBulkRequests(aws.clients.dynamodb, aws.settings.table)
+        yield BulkRequests(aws.clients.dynamodb, aws.settings.table)
 
 
 def test_the_first_request_of_a_key_stands_with_its_answer(requests: BulkRequests) -> None:
@@ -46,7 +46,7 @@ def test_the_stream_publishes_an_operation_that_is_over() -> None:
     done = BulkDone(id="r1", operation="cancel", total=9, done=4, is_atomic=False, at=Instant(NOW))
     with embedded() as aws:
         client, table = aws.clients.dynamodb, aws.settings.table
-        DynamoBulkRequests(client, table).record_bulk(done)
+        BulkRequests(client, table).record_bulk(done)
         key = {"pk": {"S": "bulk"}, "sk": {"S": "r1"}}
         image = client.get_item(TableName=table, Key=key)["Item"]
     assert is_streamed("bulk", "r1")
@@ -68,7 +68,7 @@ def test_who_did_an_operation_is_published_once() -> None:
     )
     with embedded() as aws:
         client, table = aws.clients.dynamodb, aws.settings.table
-        DynamoBulkRequests(client, table).record_operation(done)
+        BulkRequests(client, table).record_operation(done)
         key = {"pk": {"S": "operations"}, "sk": {"S": "r1"}}
         image = client.get_item(TableName=table, Key=key)["Item"]
     assert is_streamed("operations", "r1")

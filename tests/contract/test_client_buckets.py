@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.access import DynamoClientBuckets
-from ojs_aws.ports import ClientBuckets
+from ojs_aws.adapters.dynamodb.access import ClientBuckets
 from tests.aws import EmbeddedAws
 
 NOW = 1_760_000_000_000_000
@@ -16,7 +15,7 @@ LATEST = NOW + 2 * TOKEN  # a burst of three
 @pytest.fixture
 def buckets(aws: EmbeddedAws) -> ClientBuckets:
     """No bucket yet."""
-    return DynamoClientBuckets(aws.clients.dynamodb, aws.settings.table)
+    return ClientBuckets(aws.clients.dynamodb, aws.settings.table)
 
 
 def test_tokens_are_taken_until_there_are_none(buckets: ClientBuckets) -> None:
@@ -58,7 +57,7 @@ def test_a_share_may_be_owed_as_long_as_there_is_a_token(buckets: ClientBuckets)
 
 def test_a_request_costs_one_write(aws: EmbeddedAws) -> None:
     """A good guess one, a bad one two."""
-    buckets = DynamoClientBuckets(aws.clients.dynamodb, aws.settings.table)
+    buckets = ClientBuckets(aws.clients.dynamodb, aws.settings.table)
     for seen, cost in ((NOW, 1), (NOW + TOKEN, 1), (NOW, 2)):
         with aws.calls.counted() as calls:
             buckets.charge("a", TOKEN, LATEST, NOW, seen)

@@ -9,13 +9,14 @@ from typing import cast
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
+from ojs_aws.adapters.dynamodb.cron import CronEntries
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import CronEntries, StaleCronError
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers
 from tests.full_records import left_out
@@ -29,7 +30,7 @@ def over(aws: EmbeddedAws, *, is_losing: bool = False) -> CronEntries:
     client = aws.clients.dynamodb
     if is_losing:
         client = cast("DynamoDBClient", LosesFirstAnswers(client))
-    return build_backend(aws.settings, replace(aws.clients, dynamodb=client)).ports.cron()
+    return build_backend(aws.settings, replace(aws.clients, dynamodb=client)).stores.cron()
 
 
 @pytest.fixture(
@@ -203,7 +204,7 @@ def test_of_many_claims_one_wins(entries: CronEntries) -> None:
 def test_alarms_are_messages_that_name_the_cron_job() -> None:
     """And where their queue is not deployed, the tick has to do."""
     with embedded() as aws:
-        alarms = build_backend(aws.settings, aws.clients).ports.alarms()
+        alarms = build_backend(aws.settings, aws.clients).stores.alarms()
         alarms.set("daily", 0)
         url = f"{aws.settings.queue_url_prefix}ojs-CRON"
         received = aws.clients.sqs.receive_message(QueueUrl=url)

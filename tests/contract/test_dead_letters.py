@@ -13,10 +13,10 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.domain.jobs.list_total import ListTotal
+from ojs_aws.domain.jobs.lists import Between, JobList
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.list_total import ListTotal
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -51,7 +51,7 @@ def test_rows_of_a_time_range_are_listed_and_counted(backend: Backend, clock: Fa
     """Both ends included; in both orders; a page goes on after any of its rows."""
     start = clock.at
     dead = [die(backend, clock) for _ in range(5)]
-    store, name = backend.ports.store, JobList.DEAD_LETTER
+    store, name = backend.stores.store, JobList.DEAD_LETTER
     middle = Between(Instant(start + 2000), Instant(start + 4000))
     rows = store.listed("default", name, 9, between=middle).jobs
     assert [row.id for row in rows] == [job.id for job in reversed(dead[1:4])]
@@ -74,7 +74,7 @@ def test_a_document_that_is_kept_elsewhere_survives_the_way_back(
     assert isinstance(dead.document, StoredElsewhere)
     with pytest.raises(PayloadTooLargeError):
         backend.dead_letters.service.retry(dead.id, {"meta": {"b": 2}})
-    assert backend.ports.store.load(dead.id) == dead
+    assert backend.stores.store.load(dead.id) == dead
     backend.dead_letters.service.retry(dead.id, {"queue": "email"})
     (claimed,) = backend.jobs.fetch(FetchRequest(("email",)))
     assert len(json.loads(str(claimed.document))["args"][0]) == 50_000

@@ -11,8 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb.names import DOCUMENT
-from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
+from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 from ojs_aws.bootstrap import job_store
+from ojs_aws.domain.conflicts import AlreadyStoredError, NotAdmittedError
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     DocumentMissingError,
@@ -21,7 +22,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.ports import Admission, AlreadyStoredError, NotAdmittedError, UniqueLock
+from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import a_job, big_document
 
@@ -82,7 +83,7 @@ def locked(job: JobRecord, seen: UniqueLock | None = None) -> Admission:
 def test_a_unique_job_that_is_kept_out_leaves_none(aws: EmbeddedAws) -> None:
     """Of a batch, too, whose first job has put its document when the second meets a lock."""
     store = job_store(aws.settings, aws.clients)
-    unique = DynamoUniqueJobs(store)
+    unique = UniqueJobs(store)
     unique.admit([locked(a_job(1))])
     plain = Admission(job=large(2, IN_BUCKET))
     for wanted in ([locked(large(3, IN_BUCKET))], [plain, locked(large(3, IN_BUCKET))]):
@@ -97,7 +98,7 @@ def test_a_unique_job_that_is_kept_out_leaves_none(aws: EmbeddedAws) -> None:
 def test_arguments_that_are_brought_too_late_leave_none(aws: EmbeddedAws) -> None:
     """Two bring the same ones to the same version: the document of who came first stays."""
     store = job_store(aws.settings, aws.clients)
-    unique = DynamoUniqueJobs(store)
+    unique = UniqueJobs(store)
     unique.admit([locked(a_job(1))])
     seen, holder = unique.lock(LOCK.key), store.load(a_job(1).id)
     assert holder is not None
@@ -114,7 +115,7 @@ def test_what_is_too_large_to_be_stored_leaves_none(aws: EmbeddedAws) -> None:
     store = job_store(aws.settings, aws.clients)
     huge = a_job(2, retry_document=RawJson(f'"{big_document(600_000)[9:-2]}"'))
     with pytest.raises(PayloadTooLargeError):
-        DynamoUniqueJobs(store).admit([locked(large(1, IN_BUCKET)), Admission(job=huge)])
+        UniqueJobs(store).admit([locked(large(1, IN_BUCKET)), Admission(job=huge)])
     assert documents(aws) == 0
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.dynamodb.events.chunks import MAX_CHUNK_BYTES
-from ojs_aws.adapters.dynamodb.events.log import DynamoEventLog
+from ojs_aws.adapters.dynamodb.events.log import EventLog
 from ojs_aws.adapters.dynamodb.events.reader import CHUNKS, MAX_PAGE_BYTES, MAX_QUERIES
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.event_log import EventQuery, SetAside
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import EventQuery, SetAside
 from tests.aws import EmbeddedAws, items_of
 
 NOW = Instant(1_760_000_000_000)
@@ -26,15 +26,13 @@ RETENTION_S = 86_400
 TOKENS = map(str, itertools.count())
 
 
-def log_of(aws: EmbeddedAws) -> DynamoEventLog:
+def log_of(aws: EmbeddedAws) -> EventLog:
     """The log as one process has it."""
-    return DynamoEventLog(
-        aws.clients.dynamodb, aws.settings.table, RETENTION_S, lambda: next(TOKENS)
-    )
+    return EventLog(aws.clients.dynamodb, aws.settings.table, RETENTION_S, lambda: next(TOKENS))
 
 
 @pytest.fixture
-def log(aws: EmbeddedAws) -> DynamoEventLog:
+def log(aws: EmbeddedAws) -> EventLog:
     """The log."""
     return log_of(aws)
 
@@ -54,7 +52,7 @@ def event(
     )
 
 
-def all_of(log: DynamoEventLog, query: EventQuery) -> list[Event]:
+def all_of(log: EventLog, query: EventQuery) -> list[Event]:
     """Every event from a query's place on, page by page."""
     found: list[Event] = []
     while True:
@@ -65,7 +63,7 @@ def all_of(log: DynamoEventLog, query: EventQuery) -> list[Event]:
         query = replace(query, cursor=page.cursor)
 
 
-def test_events_are_read_in_the_order_in_which_they_were_appended(log: DynamoEventLog) -> None:
+def test_events_are_read_in_the_order_in_which_they_were_appended(log: EventLog) -> None:
     """Whatever their times; and exactly as they were, numbers of clients included."""
     events = [event(n, NOW - n * HOUR) for n in range(7)]
     log.append(events[:3], NOW)
@@ -75,7 +73,7 @@ def test_events_are_read_in_the_order_in_which_they_were_appended(log: DynamoEve
 
 
 def test_a_backdated_event_is_not_missed_by_a_reader_that_was_there_before(
-    log: DynamoEventLog,
+    log: EventLog,
 ) -> None:
     """A transition that is settled late happened long before what was already read."""
     log.append([event(1, NOW)], NOW)
@@ -85,7 +83,7 @@ def test_a_backdated_event_is_not_missed_by_a_reader_that_was_there_before(
     assert log.read(EventQuery(cursor=cursor)).events == (late,)
 
 
-def test_a_cursor_of_an_empty_log_sees_all_that_follows(log: DynamoEventLog) -> None:
+def test_a_cursor_of_an_empty_log_sees_all_that_follows(log: EventLog) -> None:
     """Who comes first misses nothing."""
     page = log.read(EventQuery())
     assert page.events == ()
@@ -94,7 +92,7 @@ def test_a_cursor_of_an_empty_log_sees_all_that_follows(log: DynamoEventLog) -> 
     assert log.read(EventQuery(cursor=page.cursor)).events == (event(1),)
 
 
-def test_each_event_has_a_place_from_which_reading_goes_on(log: DynamoEventLog) -> None:
+def test_each_event_has_a_place_from_which_reading_goes_on(log: EventLog) -> None:
     """The places sort as texts, whatever was filtered out; the end is the place behind them."""
     assert log.end() == "000000000000000-000000"
     before = log.end()
@@ -111,7 +109,7 @@ def test_each_event_has_a_place_from_which_reading_goes_on(log: DynamoEventLog) 
 
 
 def test_a_reader_learns_that_events_expired_before_it_came_back(
-    aws: EmbeddedAws, log: DynamoEventLog
+    aws: EmbeddedAws, log: EventLog
 ) -> None:
     """The chunk that it would go on with is gone, and a later one is there."""
     for number in range(3):
@@ -127,7 +125,7 @@ def test_a_reader_learns_that_events_expired_before_it_came_back(
 
 
 def test_writers_whose_clocks_disagree_lose_nothing_for_a_reader(
-    aws: EmbeddedAws, log: DynamoEventLog
+    aws: EmbeddedAws, log: EventLog
 ) -> None:
     """The order is that of the appends; a consumer whose clock is a minute slow comes last."""
     slow = log_of(aws)
@@ -177,7 +175,7 @@ class _Instead:
 
 
 def test_what_has_expired_in_the_middle_does_not_stop_a_reader(
-    aws: EmbeddedAws, log: DynamoEventLog
+    aws: EmbeddedAws, log: EventLog
 ) -> None:
     """DynamoDB removes expired chunks in any order."""
     page = log.read(EventQuery())
@@ -190,7 +188,7 @@ def test_what_has_expired_in_the_middle_does_not_stop_a_reader(
 
 
 def test_a_log_whose_chunks_have_all_expired_goes_on_behind_them(
-    aws: EmbeddedAws, log: DynamoEventLog
+    aws: EmbeddedAws, log: EventLog
 ) -> None:
     """A reader that waited for a month gets what comes then, from a new process or an old one."""
     cursor = ""
@@ -209,7 +207,7 @@ def test_a_log_whose_chunks_have_all_expired_goes_on_behind_them(
 
 
 def test_a_row_begins_behind_the_last_one_whatever_the_clock_says(
-    aws: EmbeddedAws, log: DynamoEventLog
+    aws: EmbeddedAws, log: EventLog
 ) -> None:
     """Nothing is left of the log, and the clock went back since it was begun."""
     log.append([event(1)], NOW)
@@ -234,7 +232,7 @@ def _expire(aws: EmbeddedAws, now: int, *, newest: int) -> None:
 @pytest.mark.parametrize("newest", [1, 2, 3])
 @pytest.mark.parametrize("is_old_process", [False, True])
 def test_no_number_is_used_again_when_the_newest_chunks_went_first(
-    aws: EmbeddedAws, log: DynamoEventLog, newest: int, is_old_process: bool
+    aws: EmbeddedAws, log: EventLog, newest: int, is_old_process: bool
 ) -> None:
     """DynamoDB removes what has expired in any order; a reader past it sees what comes then."""
     for number in range(4):
@@ -255,7 +253,7 @@ def test_no_number_is_used_again_when_the_newest_chunks_went_first(
 
 
 def test_a_shorter_retention_does_not_let_a_number_be_used_again(
-    aws: EmbeddedAws, log: DynamoEventLog
+    aws: EmbeddedAws, log: EventLog
 ) -> None:
     """Chunks that were kept for a day are gone before those that were kept for a month."""
     longer = replace(log_of(aws), retention_s=30 * RETENTION_S)
@@ -427,9 +425,7 @@ def test_puts_that_came_too_late_for_their_place_are_counted(aws: EmbeddedAws) -
     assert (first.take_refused(), second.take_refused()) == (0, 0)
 
 
-def test_an_append_whose_answer_was_lost_is_there_once(
-    aws: EmbeddedAws, log: DynamoEventLog
-) -> None:
+def test_an_append_whose_answer_was_lost_is_there_once(aws: EmbeddedAws, log: EventLog) -> None:
     """The put comes again with the same token, and finds itself."""
     log.append([event(1)], NOW)
     put = aws.clients.dynamodb.put_item
@@ -442,14 +438,14 @@ def test_an_append_whose_answer_was_lost_is_there_once(
     assert log.read(EventQuery()).events == (event(1), event(2))
 
 
-def test_an_event_that_was_appended_twice_is_shown_once_on_a_page(log: DynamoEventLog) -> None:
+def test_an_event_that_was_appended_twice_is_shown_once_on_a_page(log: EventLog) -> None:
     """Repeats are for consumers to drop, and within a page we do it for them."""
     log.append([event(1), event(2)], NOW)
     log.append([event(1)], NOW)
     assert [found.id for found in log.read(EventQuery()).events] == [event(2).id, event(1).id]
 
 
-def test_a_cursor_goes_on_where_the_last_page_ended(log: DynamoEventLog) -> None:
+def test_a_cursor_goes_on_where_the_last_page_ended(log: EventLog) -> None:
     """Nothing is missed or repeated, also in the middle of a chunk and while events come in."""
     cursor = log.read(EventQuery()).cursor
     events = [event(n) for n in range(90)]
@@ -467,7 +463,7 @@ def test_a_cursor_goes_on_where_the_last_page_ended(log: DynamoEventLog) -> None
 
 @pytest.mark.parametrize(("limit", "has_earlier"), [(2, True), (4, True), (5, False), (9, False)])
 def test_the_newest_events_say_whether_others_came_before_them(
-    log: DynamoEventLog, limit: int, *, has_earlier: bool
+    log: EventLog, limit: int, *, has_earlier: bool
 ) -> None:
     """In the same chunk, or in one before."""
     first, second = [event(n) for n in range(3)], [event(n) for n in range(3, 5)]
@@ -477,12 +473,12 @@ def test_the_newest_events_say_whether_others_came_before_them(
     assert (len(page.events), page.has_earlier) == (min(limit, 5), has_earlier)
 
 
-def test_an_empty_log_has_nothing_earlier(log: DynamoEventLog) -> None:
+def test_an_empty_log_has_nothing_earlier(log: EventLog) -> None:
     """Nor anything else."""
     assert not log.read(EventQuery()).has_earlier
 
 
-def test_events_are_chosen_by_every_filter_at_once(log: DynamoEventLog) -> None:
+def test_events_are_chosen_by_every_filter_at_once(log: EventLog) -> None:
     """ojs-events, section 6.1: AND between filters, OR within one."""
     job = "0199cafe-0000-7000-8000-000000000001"
     wanted = event(5, kind="job.started", queue="email", job_type="a.b", subject=job)
@@ -509,7 +505,7 @@ def test_events_are_chosen_by_every_filter_at_once(log: DynamoEventLog) -> None:
 
 
 def test_a_filter_that_matches_nothing_costs_a_bounded_number_of_queries(
-    aws: EmbeddedAws, log: DynamoEventLog, monkeypatch: pytest.MonkeyPatch
+    aws: EmbeddedAws, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page is empty, and its cursor goes on behind what was looked through."""
     monkeypatch.setattr("ojs_aws.adapters.dynamodb.events.reader.CHUNKS", 5)
@@ -530,7 +526,7 @@ def test_a_filter_that_matches_nothing_costs_a_bounded_number_of_queries(
     assert calls == {"Query": MAX_QUERIES}
 
 
-def test_a_page_is_bounded_in_bytes(log: DynamoEventLog) -> None:
+def test_a_page_is_bounded_in_bytes(log: EventLog) -> None:
     """Lambda answers at most six megabytes."""
     cursor = log.read(EventQuery()).cursor
     large = '"' + "x" * 50_000 + '"'
@@ -542,9 +538,7 @@ def test_a_page_is_bounded_in_bytes(log: DynamoEventLog) -> None:
     assert len(all_of(log, EventQuery(cursor=cursor, limit=1000))) == 30
 
 
-def test_an_append_too_large_for_one_item_keeps_its_order(
-    aws: EmbeddedAws, log: DynamoEventLog
-) -> None:
+def test_an_append_too_large_for_one_item_keeps_its_order(aws: EmbeddedAws, log: EventLog) -> None:
     """Several chunks; an event that alone is too large loses what section 4 does not require."""
     noise = "".join(chr(33 + (n * n * 7 + n) % 90) for n in range(60_000)).replace("\\", "/")
     noise = noise.replace('"', "'")
@@ -557,7 +551,7 @@ def test_an_append_too_large_for_one_item_keeps_its_order(
     assert cut.data == '{"job_type":"a","truncated":true}'
 
 
-def test_an_append_costs_one_call_and_few_units(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+def test_an_append_costs_one_call_and_few_units(aws: EmbeddedAws, log: EventLog) -> None:
     """A hundred events cost one write, not a hundred."""
     from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 
@@ -580,14 +574,14 @@ def test_the_first_append_of_a_process_looks_for_the_end(aws: EmbeddedAws) -> No
     assert calls == {"Query": 1, "PutItem": 1}
 
 
-def test_nothing_to_append_costs_nothing(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+def test_nothing_to_append_costs_nothing(aws: EmbeddedAws, log: EventLog) -> None:
     """Most records of a batch may make no events."""
     with aws.calls.counted() as calls:
         log.append([], NOW)
     assert calls == {}
 
 
-def test_since_begins_where_its_instant_was_logged(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+def test_since_begins_where_its_instant_was_logged(aws: EmbeddedAws, log: EventLog) -> None:
     """By some small queries, not by reading all that came before."""
     for number in range(64):
         at = NOW + number * HOUR
@@ -599,7 +593,7 @@ def test_since_begins_where_its_instant_was_logged(aws: EmbeddedAws, log: Dynamo
     assert log.read(EventQuery(since=Instant(NOW + 500 * HOUR))).events == ()
 
 
-def test_an_event_id_serves_as_the_place_to_go_on_from(log: DynamoEventLog) -> None:
+def test_an_event_id_serves_as_the_place_to_go_on_from(log: EventLog) -> None:
     """ojs-events, section 6.4: ``after`` takes an event's id."""
     events = [event(n, NOW + n) for n in range(10)]
     log.append(events[:6], NOW)
@@ -609,9 +603,7 @@ def test_an_event_id_serves_as_the_place_to_go_on_from(log: DynamoEventLog) -> N
 
 
 @pytest.mark.parametrize("after_id", ["evt_1", event_id(NOW, "unknown"), "evt_" + "x" * 3000])
-def test_an_event_id_that_the_log_does_not_hold_is_refused(
-    log: DynamoEventLog, after_id: str
-) -> None:
+def test_an_event_id_that_the_log_does_not_hold_is_refused(log: EventLog, after_id: str) -> None:
     """Silently beginning elsewhere would lose events."""
     log.append([event(1)], NOW)
     with pytest.raises(InvalidRequestError) as caught:
@@ -620,14 +612,14 @@ def test_an_event_id_that_the_log_does_not_hold_is_refused(
 
 
 @pytest.mark.parametrize("cursor", ["x", "W10", "WyJhIiwiYiJd", "WyIxIiwiLTEiXQ"])
-def test_a_foreign_cursor_is_refused(log: DynamoEventLog, cursor: str) -> None:
+def test_a_foreign_cursor_is_refused(log: EventLog, cursor: str) -> None:
     """With the name of the parameter."""
     with pytest.raises(InvalidRequestError) as caught:
         log.read(EventQuery(cursor=cursor))
     assert caught.value.details["field"] == "cursor"
 
 
-def test_what_was_set_aside_can_be_looked_at(log: DynamoEventLog) -> None:
+def test_what_was_set_aside_can_be_looked_at(log: EventLog) -> None:
     """The whole record; once, however often it was set aside."""
     change = SetAside(number="49", reason="broken", record='{"dynamodb":{}}')
     log.set_aside(change, NOW)
@@ -638,7 +630,7 @@ def test_what_was_set_aside_can_be_looked_at(log: DynamoEventLog) -> None:
     assert log.aside(10) == []
 
 
-def test_chunks_expire_with_the_retention(aws: EmbeddedAws, log: DynamoEventLog) -> None:
+def test_chunks_expire_with_the_retention(aws: EmbeddedAws, log: EventLog) -> None:
     """DynamoDB removes them by itself."""
     log.append([event(1)], NOW)
     assert _chunks(aws)[0]["ttl"]["N"] == str(NOW // 1000 + RETENTION_S)

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.dynamodb import names
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.bootstrap import job_store
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.held_job import AttemptRef, Extension
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobStore, StaleJobError
 from tests.aws import EmbeddedAws
 from tests.contract.extension_rules import extended
 from tests.contract.test_job_store import NOW, a_job, a_reservation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.adapters.dynamodb.columns import item_bytes
-from ojs_aws.adapters.dynamodb.failure_groups import DynamoFailureGroups
+from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
 from ojs_aws.domain.jobs.failure_groups import (
     MAX_GROUPS,
     WINDOW_MS,
@@ -14,7 +14,6 @@ from ojs_aws.domain.jobs.failure_groups import (
     group_key,
 )
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import FailureGroups
 from ojs_aws.topology import is_streamed
 from tests.aws import EmbeddedAws
 
@@ -36,9 +35,9 @@ def store(aws: EmbeddedAws) -> FailureGroups:
     return table(aws)
 
 
-def table(aws: EmbeddedAws) -> DynamoFailureGroups:
+def table(aws: EmbeddedAws) -> FailureGroups:
     """The table as one process has it."""
-    return DynamoFailureGroups(aws.clients.dynamodb, aws.settings.table)
+    return FailureGroups(aws.clients.dynamodb, aws.settings.table)
 
 
 def found(store: FailureGroups, queue: str = "q") -> dict[str, FailureGroup]:

@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.limits import KEPT_S, MAX_QUEUES
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.limits import KEPT_S, MAX_QUEUES, Limits
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.conflicts import BucketTakenError, StaleJobError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Admission, BucketTakenError, JobStore, Limits, StaleJobError
+from ojs_aws.domain.unique.locks import Admission
 from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
@@ -24,8 +26,8 @@ Both = tuple[JobStore, Limits]
 @pytest.fixture
 def both(aws: EmbeddedAws) -> Both:
     """A store of jobs and the buckets beside it."""
-    ports = build_backend(aws.settings, aws.clients, both=in_turn).ports
-    return ports.store, ports.limits()
+    stores = build_backend(aws.settings, aws.clients, both=in_turn).stores
+    return stores.store, stores.limits()
 
 
 def take(
@@ -99,7 +101,7 @@ def test_a_replaced_job_gives_back_its_places_in_all_buckets(
     new = a_job(2, document=big_document(6_000))
     after = replace(lifecycle.cancel(held, NOW), document=big_document(6_001))
     admission = Admission(job=new, before=held, after=after)
-    unique = build_backend(aws.settings, aws.clients, both=in_turn).ports.unique()
+    unique = build_backend(aws.settings, aws.clients, both=in_turn).stores.unique()
     if way == "admitted":
         unique.admit([admission])
     else:

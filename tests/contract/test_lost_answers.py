@@ -13,13 +13,14 @@ from typing import Any, cast
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.bootstrap import job_store
+from ojs_aws.domain.conflicts import AlreadyStoredError, StaleJobError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.held_job import Extension, Holder
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import AlreadyStoredError, JobStore, StaleJobError
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 

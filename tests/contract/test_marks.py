@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.watermarks import Watermarks
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Marks
 from tests.aws import embedded
 
 NOW = Instant(1_760_000_000_000)
 
 
 @pytest.fixture
-def marks() -> Iterator[Marks]:
+def marks() -> Iterator[Watermarks]:
     """No mark yet."""
     with embedded() as aws:
-        yield build_backend(aws.settings, aws.clients).ports.marks()
+        yield build_backend(aws.settings, aws.clients).stores.marks()
 
 
-def test_a_mark_moves_on_and_never_back(marks: Marks) -> None:
+def test_a_mark_moves_on_and_never_back(marks: Watermarks) -> None:
     """Each by its name; one that comes late changes nothing."""
     assert marks.read("cron") is None
     marks.move("cron", NOW)

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.sqs.messages import (
-    SqsMessageQueue,
+    MessageQueue,
     UnreadableMessageError,
     decode_message,
     encode_message,
 )
 from ojs_aws.config import Settings
+from ojs_aws.domain.conflicts import QueueMissingError
+from ojs_aws.domain.queues.messages import Backlog, Message
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws.calls import Calls
-from ojs_aws.ports import Backlog, Message, MessageQueue, QueueMissingError
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 from tests.aws import EmbeddedAws
@@ -25,18 +26,18 @@ QUEUE = "default"
 MESSAGE = Message("01990000-0000-7000-8000-000000000001", "100#0000000000000001", 1000, 2000)
 
 
-def over(aws: EmbeddedAws) -> SqsMessageQueue:
+def over(aws: EmbeddedAws) -> MessageQueue:
     """The adapter over it."""
     settings = aws.settings
-    return SqsMessageQueue(aws.clients.sqs, settings.queue_prefix, settings.queue_url_prefix)
+    return MessageQueue(aws.clients.sqs, settings.queue_prefix, settings.queue_url_prefix)
 
 
-def simulated() -> SqsMessageQueue:
+def simulated() -> MessageQueue:
     """The adapter over the queues of the simulation, without a fault."""
     clock, settings = FakeClock(), Settings()
     names = {sqs_queue_name(settings.queue_prefix, QUEUE): QUEUE}
     client: Any = SimulatedSqs(Calls(lambda: clock.at), names=names)
-    return SqsMessageQueue(client, settings.queue_prefix, create_queues(client, settings))
+    return MessageQueue(client, settings.queue_prefix, create_queues(client, settings))
 
 
 KINDS = ["simulated", "sqs", pytest.param("emulator", marks=pytest.mark.emulator)]

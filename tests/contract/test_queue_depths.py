@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.queues.depths import Depths
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.ports import Depth, Depths, QueueIsFullError
+from ojs_aws.domain.conflicts import QueueIsFullError
+from ojs_aws.domain.queues.state import Depth
 from tests.aws import embedded
 
 
@@ -15,7 +17,7 @@ from tests.aws import embedded
 def depths() -> Iterator[Depths]:
     """Nothing is counted yet."""
     with embedded() as aws:
-        yield build_backend(aws.settings, aws.clients).ports.depths()
+        yield build_backend(aws.settings, aws.clients).stores.depths()
 
 
 def jobs(depths: Depths) -> int | None:

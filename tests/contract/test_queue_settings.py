@@ -8,19 +8,12 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.dynamodb.queues.depths import DynamoDepths, DynamoPressures
-from ojs_aws.adapters.dynamodb.queues.settings import DynamoSettings
+from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
+from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+from ojs_aws.domain.conflicts import QueueIsFullError, StaleSettingsError
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.queues.state import Depth, LimitChange, Pressure, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Depth,
-    LimitChange,
-    Pressure,
-    QueueIsFullError,
-    QueueSettings,
-    QueueState,
-    StaleSettingsError,
-)
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -32,16 +25,16 @@ COMMIT = Commit(Instant(1_760_000_000_000), "1")
 
 
 @pytest.fixture
-def book(aws: EmbeddedAws) -> DynamoSettings:
+def book(aws: EmbeddedAws) -> QueueSettingsStore:
     """The settings."""
     tokens = iter(f"token-{number}" for number in range(100))
-    return DynamoSettings(aws.clients.dynamodb, aws.settings.table, lambda: next(tokens))
+    return QueueSettingsStore(aws.clients.dynamodb, aws.settings.table, lambda: next(tokens))
 
 
 @pytest.fixture
-def depths(aws: EmbeddedAws) -> DynamoDepths:
+def depths(aws: EmbeddedAws) -> Depths:
     """The depths."""
-    return DynamoDepths(aws.clients.dynamodb, aws.settings.table)
+    return Depths(aws.clients.dynamodb, aws.settings.table)
 
 
 def settings(revision: int, **members: Any) -> QueueSettings:
@@ -49,7 +42,7 @@ def settings(revision: int, **members: Any) -> QueueSettings:
     return QueueSettings(queue="q", members=members, revision=revision, updated_at=Instant(5))
 
 
-def test_settings_come_back_as_they_were_kept(book: DynamoSettings) -> None:
+def test_settings_come_back_as_they_were_kept(book: QueueSettingsStore) -> None:
     """One read for several queues; all of them in one query."""
     kept = settings(1, max_size=5, retention={"completed": "P1D"}, visibility_timeout=9)
     book.save(QueueSettings(queue="q"), kept)
@@ -58,7 +51,7 @@ def test_settings_come_back_as_they_were_kept(book: DynamoSettings) -> None:
     assert book.all() == [kept]
 
 
-def test_a_change_of_what_is_no_longer_there_is_refused(book: DynamoSettings) -> None:
+def test_a_change_of_what_is_no_longer_there_is_refused(book: QueueSettingsStore) -> None:
     """So that nobody's change is lost; the limit is not changed either."""
     book.save(QueueSettings(queue="q"), settings(1))
     for before in (QueueSettings(queue="q"), settings(2)):
@@ -68,24 +61,26 @@ def test_a_change_of_what_is_no_longer_there_is_refused(book: DynamoSettings) ->
 
 
 def test_the_limit_and_the_head_of_the_list_follow_in_one_transaction(
-    aws: EmbeddedAws, book: DynamoSettings, backend: Backend
+    aws: EmbeddedAws, book: QueueSettingsStore, backend: Backend
 ) -> None:
     """FETCH sees both where it looks anyway, and neither is counted as a job."""
     with aws.calls.counted() as calls:
         book.save(QueueSettings(queue="q"), settings(1, visibility_timeout=9), LimitChange(POLICY))
     assert calls == {"TransactWriteItems": 1}
-    head = backend.ports.store.head("q", 5)
+    head = backend.stores.store.head("q", 5)
     assert (head.jobs, head.limit, head.visibility_timeout_ms) == ((), POLICY, 9000)
     backend.queues.service.pause("q")
-    assert backend.ports.store.head("q", 5).is_paused
+    assert backend.stores.store.head("q", 5).is_paused
     assert backend.queues.statistics.counts("q").depth == 0
-    assert backend.ports.limits().policy_of_queue("queue:q") == POLICY
+    assert backend.stores.limits().policy_of_queue("queue:q") == POLICY
     book.save(settings(1), settings(2), LimitChange(None))
-    head = backend.ports.store.head("q", 5)
+    head = backend.stores.store.head("q", 5)
     assert (head.limit, head.visibility_timeout_ms) == ("", None)
 
 
-def test_a_change_by_somebody_unknown_is_not_that_of_the_one_before(book: DynamoSettings) -> None:
+def test_a_change_by_somebody_unknown_is_not_that_of_the_one_before(
+    book: QueueSettingsStore,
+) -> None:
     """Nobody is held to have made a change that somebody else made."""
     first, second = settings(1), settings(2)
     book.save(QueueSettings(queue="q"), replace(first, by="alice"))
@@ -95,7 +90,7 @@ def test_a_change_by_somebody_unknown_is_not_that_of_the_one_before(book: Dynamo
 
 
 def test_a_change_whose_answer_was_lost_is_not_refused(
-    aws: EmbeddedAws, book: DynamoSettings, monkeypatch: pytest.MonkeyPatch
+    aws: EmbeddedAws, book: QueueSettingsStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Botocore repeats it, and it finds its own token."""
     original = aws.clients.dynamodb.transact_write_items
@@ -109,7 +104,7 @@ def test_a_change_whose_answer_was_lost_is_not_refused(
     assert book.load(["q"])["q"].revision == 1
 
 
-def test_a_queue_takes_no_more_than_its_bound(depths: DynamoDepths) -> None:
+def test_a_queue_takes_no_more_than_its_bound(depths: Depths) -> None:
     """One conditional write each; a job too many changes nothing."""
     assert depths.correct("q", 0, None)
     assert [depths.take("q", 1, 3), depths.take("q", 2, 3)] == [1, 3]
@@ -122,7 +117,7 @@ def test_a_queue_takes_no_more_than_its_bound(depths: DynamoDepths) -> None:
     assert depths.load("q") == Depth(3, 5)
 
 
-def test_a_queue_without_a_bound_is_not_counted(depths: DynamoDepths) -> None:
+def test_a_queue_without_a_bound_is_not_counted(depths: Depths) -> None:
     """Until it has one."""
     assert depths.add("q", 1) is None
     assert depths.load("q") is None
@@ -135,7 +130,7 @@ def test_a_queue_without_a_bound_is_not_counted(depths: DynamoDepths) -> None:
 
 
 def test_jobs_are_counted_in_all_lists_of_those_that_have_not_ended(
-    backend: Backend, depths: DynamoDepths
+    backend: Backend, depths: Depths
 ) -> None:
     """Ready, waiting, active and pending ones; rows that are no jobs do not count."""
     backend.queues.config.change("q", {"visibility_timeout": 9, "concurrency": 5})
@@ -177,8 +172,8 @@ def test_an_ended_job_stays_as_long_as_its_queue_said(aws: EmbeddedAws, backend:
 def test_bp_004_the_stream_publishes_what_happens_to_a_queue(aws: EmbeddedAws) -> None:
     """Warnings, rejections and changes of settings, from the images of the items."""
     table, client = aws.settings.table, aws.clients.dynamodb
-    pressures = DynamoPressures(client, table)
-    book = DynamoSettings(client, table, lambda: "t")
+    pressures = Pressures(client, table)
+    book = QueueSettingsStore(client, table, lambda: "t")
 
     def image(partition: str) -> object | None:
         key = {"pk": {"S": partition}, "sk": {"S": "q"}}
@@ -224,7 +219,7 @@ def test_the_oldest_available_job_is_found_in_every_priority(
 ) -> None:
     """One row is read for each priority, however many jobs there are; limits do not hide it."""
     backend.queues.config.change("q", {"visibility_timeout": 9})
-    store, clock = backend.ports.store, backend.clock
+    store, clock = backend.stores.store, backend.clock
     assert store.oldest_ready("q") is None
     assert isinstance(clock, FakeClock)
     began = clock.now()
@@ -244,7 +239,7 @@ def test_the_oldest_job_of_the_lowest_priority_is_found_below_others(
     aws: EmbeddedAws, backend: Backend
 ) -> None:
     """It is the one that starves; two queries more where there are more than eight."""
-    store, clock = backend.ports.store, backend.clock
+    store, clock = backend.stores.store, backend.clock
     assert isinstance(clock, FakeClock)
     began = clock.now()
     for priority in (-90, -90, *range(12)):

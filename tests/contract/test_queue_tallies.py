@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, DynamoTallies
+from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, Tallies
 from ojs_aws.adapters.dynamodb.queues.totals import HELD, totals_key
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.queues.tallies import (
@@ -24,7 +24,6 @@ from ojs_aws.domain.queues.tallies import (
     range_of,
 )
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Tallies
 from ojs_aws.topology import STREAMED_SORT_KEYS
 from tests.aws import EmbeddedAws, items_of
 
@@ -36,7 +35,7 @@ def tallies(request: pytest.FixtureRequest) -> Tallies:
     """The counters, over each engine."""
     name = "aws" if request.param == "table" else "emulated_aws"
     aws: EmbeddedAws = request.getfixturevalue(name)
-    return DynamoTallies(aws.clients.dynamodb, aws.settings.table)
+    return Tallies(aws.clients.dynamodb, aws.settings.table)
 
 
 def tally(*waits: int, **counts: int) -> Tally:
@@ -74,7 +73,7 @@ def test_what_was_added_last_is_not_added_again(tallies: Tallies) -> None:
 
 def test_a_minute_costs_one_write_unit_however_the_times_differ(aws: EmbeddedAws) -> None:
     """All ranges of both times, in a month's item: below a kilobyte but for the widest spread."""
-    tallies = DynamoTallies(aws.clients.dynamodb, aws.settings.table)
+    tallies = Tallies(aws.clients.dynamodb, aws.settings.table)
     wide = tally(*(2**octave for octave in range(16)), started=10**6, completed=10**6)
     wide.held.update(dict.fromkeys(HELD, 10**6))
     for number in range(7):
@@ -95,7 +94,7 @@ def test_a_minute_costs_one_write_unit_however_the_times_differ(aws: EmbeddedAws
 
 def test_the_first_change_of_a_minute_costs_three_writes(aws: EmbeddedAws) -> None:
     """One that finds the minute before, its own item, and the new minute."""
-    tallies = DynamoTallies(aws.clients.dynamodb, aws.settings.table)
+    tallies = Tallies(aws.clients.dynamodb, aws.settings.table)
     tallies.add("q", NOON, tally(started=1), "1")
     with aws.calls.counted() as calls:
         tallies.add("q", Instant(NOON + MINUTE_MS), tally(started=1), "2")
@@ -225,7 +224,7 @@ def test_a_queue_in_which_nothing_ever_changed_is_corrected(tallies: Tallies) ->
 
 def test_the_totals_of_all_queues_are_four_queries(aws: EmbeddedAws) -> None:
     """And no item of theirs looks like a job to the stream, whatever the queue is called."""
-    tallies = DynamoTallies(aws.clients.dynamodb, aws.settings.table)
+    tallies = Tallies(aws.clients.dynamodb, aws.settings.table)
     for number in range(60):
         tallies.correct(f"q{number}", QueueTotals(), {"available": number}, NOON, [])
     tallies.correct("job", QueueTotals(), {"available": 1}, NOON, [])
@@ -240,16 +239,16 @@ def test_a_minute_that_somebody_else_begins_is_added_to(
     aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two consumers find the minute before at once; neither loses anything."""
-    one, other = (DynamoTallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
+    one, other = (Tallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
     one.add("q", NOON, held(available=1), "1")
-    later, keep = Instant(NOON + MINUTE_MS), DynamoTallies._keep_minute
+    later, keep = Instant(NOON + MINUTE_MS), Tallies._keep_minute
 
-    def meanwhile(self: DynamoTallies, queue: str, old: QueueTotals) -> None:
+    def meanwhile(self: Tallies, queue: str, old: QueueTotals) -> None:
         keep(self, queue, old)
-        monkeypatch.setattr(DynamoTallies, "_keep_minute", keep)
+        monkeypatch.setattr(Tallies, "_keep_minute", keep)
         assert other.add("q", later, held(available=10), "2")
 
-    monkeypatch.setattr(DynamoTallies, "_keep_minute", meanwhile)
+    monkeypatch.setattr(Tallies, "_keep_minute", meanwhile)
     assert one.add("q", later, held(available=100), "3")
     assert jobs(one) == {"available": 111}
 
@@ -258,17 +257,17 @@ def test_the_end_of_a_minute_keeps_what_came_to_it_late(
     aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another consumer has begun the next minute, and adds to this one, before it is written."""
-    one, other = (DynamoTallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
+    one, other = (Tallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
     one.add("q", NOON, tally(enqueued=1), "1")
-    later, keep = Instant(NOON + MINUTE_MS), DynamoTallies._keep_minute
+    later, keep = Instant(NOON + MINUTE_MS), Tallies._keep_minute
 
-    def meanwhile(self: DynamoTallies, queue: str, old: QueueTotals) -> None:
-        monkeypatch.setattr(DynamoTallies, "_keep_minute", keep)
+    def meanwhile(self: Tallies, queue: str, old: QueueTotals) -> None:
+        monkeypatch.setattr(Tallies, "_keep_minute", keep)
         assert other.add("q", later, tally(enqueued=10), "2")
         assert other.add("q", NOON, tally(enqueued=100), "3")
         keep(self, queue, old)
 
-    monkeypatch.setattr(DynamoTallies, "_keep_minute", meanwhile)
+    monkeypatch.setattr(Tallies, "_keep_minute", meanwhile)
     assert one.add("q", later, tally(enqueued=1000), "4")
     done = [(NOON, tally(enqueued=101)), (later, tally(enqueued=1010))]
     assert one.read("q", NOON, later) == done
@@ -278,15 +277,15 @@ def test_the_first_minute_of_a_queue_begins_once(
     aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two consumers find a queue that was never counted; neither loses anything."""
-    one, other = (DynamoTallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
-    keep = DynamoTallies._keep_minute
+    one, other = (Tallies(aws.clients.dynamodb, aws.settings.table) for _ in range(2))
+    keep = Tallies._keep_minute
 
-    def meanwhile(self: DynamoTallies, queue: str, old: QueueTotals) -> None:
-        monkeypatch.setattr(DynamoTallies, "_keep_minute", keep)
+    def meanwhile(self: Tallies, queue: str, old: QueueTotals) -> None:
+        monkeypatch.setattr(Tallies, "_keep_minute", keep)
         assert other.add("q", NOON, tally(enqueued=10), "1")
         keep(self, queue, old)
 
-    monkeypatch.setattr(DynamoTallies, "_keep_minute", meanwhile)
+    monkeypatch.setattr(Tallies, "_keep_minute", meanwhile)
     assert one.add("q", NOON, tally(enqueued=100), "2")
     assert one.read("q", NOON, NOON) == [(NOON, tally(enqueued=110))]
 
@@ -298,7 +297,7 @@ def test_a_write_that_fails_or_whose_answer_is_lost_counts_once(
 ) -> None:
     """Each call in turn; the batch is added again, as by a process that is given it again."""
     broken = Failing(aws.clients.dynamodb, failing, is_done)
-    tallies = DynamoTallies(cast("Any", broken), aws.settings.table)
+    tallies = Tallies(cast("Any", broken), aws.settings.table)
     later = Instant(NOON + MINUTE_MS)
     for minute, token in ((NOON, "1"), (later, "2"), (NOON, "3")):
         batch = Tally(Counter({TallyKind.ENQUEUED: 1}), held=Counter(available=1))
@@ -338,7 +337,7 @@ class Failing:
 
 def test_a_month_is_read_page_by_page(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query answers a megabyte at most."""
-    tallies = DynamoTallies(aws.clients.dynamodb, aws.settings.table)
+    tallies = Tallies(aws.clients.dynamodb, aws.settings.table)
     for number in range(5):
         tallies.add("q", Instant(NOON + number * MINUTE_MS), tally(started=1), "1")
     original = aws.clients.dynamodb.query

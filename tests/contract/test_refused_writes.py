@@ -16,10 +16,12 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.jobs.batches import OpenBatch
+from ojs_aws.domain.queues.state import QueueSettings
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Admission, OpenBatch, QueueSettings
-from ojs_aws.services.backend.ports import Ports
+from ojs_aws.domain.unique.locks import Admission
+from ojs_aws.services.backend.stores import Stores
 from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws
 from tests.contract.test_event_log import event, log_of
@@ -58,53 +60,53 @@ THROTTLED = {
 }
 
 
-def commit(ports: Ports) -> object:
-    batches = ports.batches()
+def commit(stores: Stores) -> object:
+    batches = stores.batches()
     batch = OpenBatch(id="b", token=batches.token(), committed_at=NOW, sizes=(1,), marks=b"")
     return batches.decide("b", batch, NOW)
 
 
-def claim(ports: Ports) -> object:
-    return ports.store.claim_within(a_job(), a_reservation(), [], NOW)
+def claim(stores: Stores) -> object:
+    return stores.store.claim_within(a_job(), a_reservation(), [], NOW)
 
 
-def save_settings(ports: Ports) -> None:
+def save_settings(stores: Stores) -> None:
     after = QueueSettings(queue="q", revision=1)
-    ports.settings_book().save(QueueSettings(queue="q"), after)
+    stores.settings_book().save(QueueSettings(queue="q"), after)
 
 
-def admit(ports: Ports) -> None:
+def admit(stores: Stores) -> None:
     admissions: list[Admission] = [new(unique_job())]
-    ports.unique().admit(admissions)
+    stores.unique().admit(admissions)
 
 
-def count_late(ports: Ports) -> object:
-    tallies, change = ports.tallies(), Tally(Counter(), held=Counter(available=1))
+def count_late(stores: Stores) -> object:
+    tallies, change = stores.tallies(), Tally(Counter(), held=Counter(available=1))
     assert tallies.add("q", Instant(NOW + MINUTE_MS), change, "1")
     return tallies.add("q", Instant(NOW), change, "2")
 
 
-WRITES: list[Callable[[Ports], Any]] = [
+WRITES: list[Callable[[Stores], Any]] = [
     commit,
     claim,
     save_settings,
     admit,
     count_late,
-    lambda ports: ports.schemas().add(an_entry()),
-    lambda ports: ports.schemas().delete(an_entry().name),
+    lambda stores: stores.schemas().add(an_entry()),
+    lambda stores: stores.schemas().delete(an_entry().name),
 ]
 
 
 @pytest.mark.parametrize("response", [INVALID, THROTTLED], ids=["invalid", "throttled"])
 @pytest.mark.parametrize("write", WRITES)
 def test_a_transaction_that_is_refused_for_another_reason_is_an_error(
-    aws: EmbeddedAws, write: Callable[[Ports], Any], response: dict[str, Any]
+    aws: EmbeddedAws, write: Callable[[Stores], Any], response: dict[str, Any]
 ) -> None:
     """Whatever its condition would have said."""
     client = cast("DynamoDBClient", Refusing(aws.clients.dynamodb, response))
-    ports = build_backend(aws.settings, replace(aws.clients, dynamodb=client), both=in_turn).ports
+    stores = build_backend(aws.settings, replace(aws.clients, dynamodb=client), both=in_turn).stores
     with pytest.raises(BackendError):
-        write(ports)
+        write(stores)
 
 
 def test_an_append_that_met_another_write_is_not_tried_at_another_place(aws: EmbeddedAws) -> None:

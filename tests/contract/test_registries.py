@@ -9,21 +9,16 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
+from ojs_aws.domain.conflicts import ForeignWorkerError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
+from ojs_aws.domain.event_log import EventQuery
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import Head, JobList
+from ojs_aws.domain.queues.messages import Message
+from ojs_aws.domain.queues.state import LastTick, QueueInfo
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    EventQuery,
-    ForeignWorkerError,
-    Head,
-    JobList,
-    LastTick,
-    Message,
-    QueueInfo,
-    WorkerInfo,
-    WorkerReport,
-)
+from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.testing.deployment import FakeClock
@@ -48,13 +43,13 @@ def backend(aws: EmbeddedAws) -> Backend:
 
 def test_declared_and_used_queues_are_listed_by_name(backend: Backend) -> None:
     """A queue exists from its first use on."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     registry.ensure("reports.daily", NOW)
     registry.ensure("reports.daily", Instant(NOW + 1))
     infos = registry.all()
     assert [info.name for info in infos] == ["default", "email", "reports.daily"]
     assert infos[2].created_at == NOW
-    backend.ports.messages.send("reports.daily", Message("id"))
+    backend.stores.messages.send("reports.daily", Message("id"))
 
 
 @pytest.mark.moto
@@ -64,7 +59,7 @@ def test_a_queue_of_first_use_has_the_tag_of_its_deployment(
     """From the call that makes it: nothing is to find it later, and no call is added."""
     sqs = aws.clients.sqs
     with aws.calls.counted() as calls:
-        backend.ports.queues.ensure("late", NOW)
+        backend.stores.queues.ensure("late", NOW)
     assert calls == {"UpdateItem": 1, "CreateQueue": 1}
     name = sqs_queue_name(aws.settings.queue_prefix, "late")
     url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
@@ -78,14 +73,14 @@ def test_a_queue_that_exists_with_other_attributes_is_used_as_it_is(
     """Two versions of the system may make it at the same time."""
     name = sqs_queue_name(aws.settings.queue_prefix, "late")
     aws.clients.sqs.create_queue(QueueName=name, Attributes={"MessageRetentionPeriod": "60"})
-    backend.ports.queues.ensure("late", NOW)
-    backend.ports.messages.send("late", Message("id"))
+    backend.stores.queues.ensure("late", NOW)
+    backend.stores.messages.send("late", Message("id"))
 
 
 def test_an_undeclared_queue_can_be_refused(aws: EmbeddedAws) -> None:
     """A deployment may allow its declared queues only."""
     settings = replace(aws.settings, allow_undeclared_queues=False)
-    registry = build_backend(settings, aws.clients).ports.queues
+    registry = build_backend(settings, aws.clients).stores.queues
     with pytest.raises(NotFoundError):
         registry.ensure("other", NOW)
 
@@ -101,7 +96,7 @@ def test_far_jobs_of_a_queue_that_is_no_longer_declared_are_swept(
     before.upkeep.sweep.tick()
     settings = replace(aws.settings, queues=("default",), allow_undeclared_queues=allows_undeclared)
     after = build_backend(settings, aws.clients, clock=clock)
-    assert [info.name for info in after.ports.queues.all()] == ["default", "email"]
+    assert [info.name for info in after.stores.queues.all()] == ["default", "email"]
     clock.advance(s=6600)
     assert after.upkeep.sweep.tick().armed == 1
     clock.advance(s=660)
@@ -112,7 +107,7 @@ def test_far_jobs_of_a_queue_that_is_no_longer_declared_are_swept(
 
 def test_a_queue_keeps_the_time_of_its_first_registration(backend: Backend) -> None:
     """The sweep of any process may register a declared queue."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     assert registry.load("email") == QueueInfo(name="email")
     registry.register("email", NOW)
     registry.register("email", Instant(NOW + 5))
@@ -121,7 +116,7 @@ def test_a_queue_keeps_the_time_of_its_first_registration(backend: Backend) -> N
 
 def test_a_process_registers_a_queue_once(aws: EmbeddedAws, backend: Backend) -> None:
     """Every job for it notes it."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     with aws.calls.counted() as calls:
         for _ in range(3):
             registry.note("reports", NOW)
@@ -130,7 +125,7 @@ def test_a_process_registers_a_queue_once(aws: EmbeddedAws, backend: Backend) ->
 
 def test_the_sweep_remembers_how_far_it_got_and_never_moves_back(backend: Backend) -> None:
     """A slow sweep that ends after a faster one changes nothing."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     registry.remember_sweep("email", NOW)
     registry.remember_sweep("email", Instant(NOW - 5))
     assert {info.name: info.swept_until for info in registry.all()} == {
@@ -141,7 +136,7 @@ def test_the_sweep_remembers_how_far_it_got_and_never_moves_back(backend: Backen
 
 def test_the_sweep_remembers_its_place_within_an_instant(backend: Backend) -> None:
     """Until it is over it, and not from an older sweep."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     registry.remember_sweep("email", NOW, "place")
     registry.remember_sweep("email", Instant(NOW - 5), "older")
     (_, email) = registry.all()
@@ -153,7 +148,7 @@ def test_the_sweep_remembers_its_place_within_an_instant(backend: Backend) -> No
 
 def test_the_end_of_the_last_tick_is_known_to_all(backend: Backend) -> None:
     """The later of two, whichever comes last."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     assert registry.last_tick() is None
     registry.remember_tick(LastTick(NOW, 70))
     registry.remember_tick(LastTick(Instant(NOW - 1), 90))
@@ -166,14 +161,14 @@ def test_the_end_of_the_last_tick_is_known_to_all(backend: Backend) -> None:
 
 def test_a_worker_is_registered_by_its_first_heartbeat(backend: Backend) -> None:
     """WRK-002, WRK-005: and asked to run."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     assert workers.beat("w", WorkerReport(active_jobs=3), NOW).directive == "running"
     assert workers.beat("w", WorkerReport(active_jobs=1), Instant(NOW + 5)).last_seen == NOW + 5
 
 
 def test_wrk_002_wrk_005_the_registry_keeps_what_a_worker_says(backend: Backend) -> None:
     """Last heartbeat and the one before, state, jobs, promise, and what it reports of itself."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     ids = tuple(f"01990000-0000-7000-8000-{n:012d}" for n in range(40))
     report = WorkerReport(
         state="quiet",
@@ -202,7 +197,7 @@ def test_wrk_002_wrk_005_the_registry_keeps_what_a_worker_says(backend: Backend)
 
 def test_workers_are_listed_by_id_page_by_page(backend: Backend) -> None:
     """Without those that ended, and those not heard of for an hour."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     for n in range(7):
         workers.beat(f"w{n}", WorkerReport(), NOW)
     workers.beat("w2", WorkerReport(state="terminate"), NOW)
@@ -215,7 +210,7 @@ def test_workers_are_listed_by_id_page_by_page(backend: Backend) -> None:
 
 def test_a_directive_reaches_its_worker_with_the_next_heartbeat(backend: Backend) -> None:
     """WRK-006, WRK-013: quiet and running again; terminate is for ever (section 2.3)."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     assert workers.direct("w", "quiet", NOW) is None
     assert workers.load("w", NOW) is None
     workers.beat("w", WorkerReport(), NOW)
@@ -231,7 +226,7 @@ def test_a_directive_reaches_its_worker_with_the_next_heartbeat(backend: Backend
 
 def test_a_directive_ends_with_its_worker(backend: Backend) -> None:
     """A process that takes the id again is not ended by it."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     workers.beat("w", WorkerReport(), NOW)
     workers.direct("w", "terminate", NOW)
     ending = WorkerReport(state="terminate", active_jobs=1)
@@ -242,7 +237,7 @@ def test_a_directive_ends_with_its_worker(backend: Backend) -> None:
 
 def test_a_worker_is_removed_unless_it_has_beaten_since(backend: Backend) -> None:
     """Whoever removes it has judged its last heartbeat."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     workers.beat("w", WorkerReport(), NOW)
     workers.beat("w", WorkerReport(), Instant(NOW + 1))
     assert not workers.forget("w", NOW)
@@ -264,7 +259,7 @@ def test_a_foreign_cursor_is_refused(backend: Backend, cursor: str) -> None:
 
 def test_a_paused_queue_is_known_from_the_head_of_its_ready_list(backend: Backend) -> None:
     """In one write, and gone with the next; counts and pages do not take it for a job."""
-    registry, store = backend.ports.queues, backend.ports.store
+    registry, store = backend.stores.queues, backend.stores.store
     paused = registry.pause("email", ["t-1"], NOW)
     assert (paused.name, paused.paused_at, paused.triggers) == ("email", NOW, ("t-1",))
     assert registry.pause("email", ["t-2"], Instant(NOW + 5)).paused_at == NOW
@@ -286,7 +281,7 @@ def test_a_paused_queue_is_known_from_the_head_of_its_ready_list(backend: Backen
 
 def test_a_queue_knows_who_paused_and_resumed_it(backend: Backend) -> None:
     """In the writes that do so; who paused it first counts until it is resumed."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     assert registry.pause("email", [], NOW, "alice").paused_by == "alice"
     assert registry.pause("email", [], NOW, "bob").paused_by == "alice"
     registry.resume("email", "carol")
@@ -299,7 +294,7 @@ def test_a_queue_knows_who_paused_and_resumed_it(backend: Backend) -> None:
 
 def test_triggers_are_noted_of_a_paused_queue_only(backend: Backend) -> None:
     """They are forgotten once it is resumed, unless it was paused again."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     registry.ensure("default", NOW)
     assert not registry.note_triggers("default", ["t1"])
     registry.pause("default", ["t1"], NOW)
@@ -317,7 +312,7 @@ def test_triggers_are_noted_of_a_paused_queue_only(backend: Backend) -> None:
 
 def test_a_queue_without_an_item_cannot_be_resumed(backend: Backend) -> None:
     """A declared one is known nevertheless."""
-    registry = backend.ports.queues
+    registry = backend.stores.queues
     assert registry.resume("never") is None
     assert registry.load("never") is None
     assert registry.resume("default") is None
@@ -326,7 +321,7 @@ def test_a_queue_without_an_item_cannot_be_resumed(backend: Backend) -> None:
 
 def test_a_worker_id_belongs_to_the_principal_that_registered_it(backend: Backend) -> None:
     """Until the worker is forgotten: a beat of another principal is refused and writes nothing."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     workers.beat("w", WorkerReport(), NOW, "key:1")
     workers.direct("w", "quiet", NOW)
     known = workers.load("w", NOW)
@@ -339,7 +334,7 @@ def test_a_worker_id_belongs_to_the_principal_that_registered_it(backend: Backen
 
 def test_a_forgotten_worker_id_is_free_for_any_principal(backend: Backend) -> None:
     """When it has ended, was removed, or was silent for an hour, but not a second before."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     workers.beat("ended", WorkerReport(), NOW, "key:1")
     workers.beat("ended", WorkerReport(state="terminate"), NOW, "key:1")
     workers.beat("removed", WorkerReport(), NOW, "key:1")
@@ -356,7 +351,7 @@ def test_a_forgotten_worker_id_is_free_for_any_principal(backend: Backend) -> No
 
 def test_a_worker_without_a_principal_is_taken_by_the_first_one(backend: Backend) -> None:
     """It registered before an upgrade, or while access was open; open access asks for none."""
-    workers = backend.ports.workers()
+    workers = backend.stores.workers()
     workers.beat("w", WorkerReport(), NOW)
     workers.beat("w", WorkerReport(), NOW, "key:1")
     with pytest.raises(ForeignWorkerError):

@@ -9,11 +9,12 @@ from typing import Any, cast
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
+from ojs_aws.adapters.dynamodb.schemas import Schemas
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, schema_uri
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Schemas, SchemaTakenError
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers
 
@@ -25,7 +26,7 @@ def over(aws: EmbeddedAws, *, is_losing: bool = False) -> Schemas:
     client = aws.clients.dynamodb
     if is_losing:
         client = cast("DynamoDBClient", LosesFirstAnswers(client))
-    return build_backend(aws.settings, replace(aws.clients, dynamodb=client)).ports.schemas()
+    return build_backend(aws.settings, replace(aws.clients, dynamodb=client)).stores.schemas()
 
 
 @pytest.fixture(
@@ -110,7 +111,7 @@ def test_a_name_that_is_free_again_by_now_was_taken_all_the_same() -> None:
         client = cast("DynamoDBClient", Deletes(aws.clients.dynamodb))
         clients = replace(aws.clients, dynamodb=client)
         with pytest.raises(SchemaTakenError) as caught:
-            build_backend(aws.settings, clients).ports.schemas().add(an_entry(created=NOW + 1))
+            build_backend(aws.settings, clients).stores.schemas().add(an_entry(created=NOW + 1))
         assert caught.value.existing is None
 
 

@@ -18,15 +18,16 @@ from ojs_aws.adapters.dynamodb.cursors import encode_cursor
 from ojs_aws.adapters.dynamodb.jobs.codec import MAX_HISTORY_BYTES
 from ojs_aws.adapters.dynamodb.names import JOB_SK, PK, SK, VERSION, job_pk
 from ojs_aws.bootstrap import job_store
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs import held_job, lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.jobs.held_job import Holder
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList, StaleJobError
 from ojs_aws.pricing.units import move_units, push_units
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document

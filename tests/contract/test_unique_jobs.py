@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.unique import DynamoUniqueJobs
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 from ojs_aws.bootstrap import job_store
+from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Admission, JobStore, NotAdmittedError, UniqueJobs, UniqueLock
+from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, a_reservation, big_document
 from tests.contract.test_lost_answers import losing
@@ -35,11 +37,11 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     if request.param == "emulator":
         aws = request.getfixturevalue("emulated_aws")
         store = job_store(aws.settings, aws.clients)
-        yield Stores(store, DynamoUniqueJobs(store))
+        yield Stores(store, UniqueJobs(store))
         return
     with embedded() as aws:
         store = job_store(aws.settings, aws.clients)
-        yield Stores(store, DynamoUniqueJobs(store))
+        yield Stores(store, UniqueJobs(store))
 
 
 def unique_job(number: int = 1, **changes: object) -> JobRecord:
@@ -213,7 +215,7 @@ def test_a_transaction_whose_answer_was_lost_is_recognised() -> None:
     """botocore sends it again: it must not be taken for somebody else's."""
     with embedded() as aws:
         store = losing(aws)
-        unique = DynamoUniqueJobs(store)  # type: ignore[arg-type]
+        unique = UniqueJobs(store)
         old, young = unique_job(1), unique_job(2)
         unique.admit([new(old)])
         seen = unique.lock(KEY)
@@ -228,7 +230,7 @@ def test_a_transaction_whose_answer_was_lost_is_recognised() -> None:
 def test_a_lock_with_a_period_expires_after_it() -> None:
     """By DynamoDB's time to live, in whole seconds and never early; others have none."""
     with embedded() as aws:
-        unique = DynamoUniqueJobs(job_store(aws.settings, aws.clients))
+        unique = UniqueJobs(job_store(aws.settings, aws.clients))
         lock = UniqueLock(key=KEY, job_id=unique_job().id, until=Instant(NOW + 1500))
         unique.admit([Admission(job=unique_job(), lock=lock)])
         unique.admit([new(a_job(2, unique_key="cd" * 32))])

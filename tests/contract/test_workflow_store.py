@@ -13,8 +13,11 @@ from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from ojs_aws.adapters.dynamodb.columns import item_bytes
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.workflows.codec import to_item
+from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
@@ -22,8 +25,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import changes as workflows
 from ojs_aws.domain.workflows.graph import Graph, Kind, Step
 from ojs_aws.domain.workflows.progress import StepState
+from ojs_aws.domain.workflows.stored import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Workflow, WorkflowState
-from ojs_aws.ports import JobStore, StaleWorkflowError, WorkflowPlan, Workflows
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import a_job
 from tests.contract.test_lost_answers import LosesFirstAnswers
@@ -31,22 +34,22 @@ from tests.contract.test_lost_answers import LosesFirstAnswers
 NOW = Instant(1_760_000_000_000)
 ENVELOPE = RawJson('{"type":"a.b","args":[1.10,"\\ud800 é"]}')
 
-Ports = tuple[Workflows, JobStore]
+Stores = tuple[Workflows, JobStore]
 
 
-def over(aws: EmbeddedAws, *, is_losing: bool = False) -> Ports:
+def over(aws: EmbeddedAws, *, is_losing: bool = False) -> Stores:
     """The adapters; ones that lose each write's first answer, if wanted."""
     client = aws.clients.dynamodb
     if is_losing:
         client = cast("DynamoDBClient", LosesFirstAnswers(client))
-    ports = build_backend(aws.settings, replace(aws.clients, dynamodb=client)).ports
-    return ports.workflows(), ports.store
+    stores = build_backend(aws.settings, replace(aws.clients, dynamodb=client)).stores
+    return stores.workflows(), stores.store
 
 
 @pytest.fixture(
     params=["moto", "lost answers", pytest.param("emulator", marks=pytest.mark.emulator)]
 )
-def ports(request: pytest.FixtureRequest) -> Iterator[Ports]:
+def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """Each kind of store, empty."""
     if request.param == "emulator":
         yield over(request.getfixturevalue("emulated_aws"))
@@ -81,7 +84,7 @@ def writing(aws: EmbeddedAws) -> tuple[Workflows, list[tuple[str, list[int]]]]:
     """A store, and what it writes."""
     client = Writing(aws.clients.dynamodb)
     clients = replace(aws.clients, dynamodb=cast("DynamoDBClient", client))
-    return build_backend(aws.settings, clients).ports.workflows(), client.writes
+    return build_backend(aws.settings, clients).stores.workflows(), client.writes
 
 
 def a_plan(jobs: int = 2, envelope: RawJson = ENVELOPE) -> WorkflowPlan:
@@ -105,8 +108,8 @@ def its_job(workflow: Workflow, index: int) -> JobRecord:
     return replace(job, workflow_id=workflow.id, workflow_step=index)
 
 
-def test_a_workflow_is_stored_whole_with_its_plan_and_its_jobs(ports: Ports) -> None:
-    store, jobs = ports
+def test_a_workflow_is_stored_whole_with_its_plan_and_its_jobs(stores: Stores) -> None:
+    store, jobs = stores
     plan = a_plan()
     made = a_workflow(plan)
     store.create(made, plan, [its_job(made, 1)])
@@ -118,8 +121,8 @@ def test_a_workflow_is_stored_whole_with_its_plan_and_its_jobs(ports: Ports) -> 
     assert (stored.workflow_id, stored.workflow_step) == ("w-1", 1)
 
 
-def test_a_taken_id_is_refused_and_nothing_is_stored(ports: Ports) -> None:
-    store, jobs = ports
+def test_a_taken_id_is_refused_and_nothing_is_stored(stores: Stores) -> None:
+    store, jobs = stores
     plan = a_plan()
     made = a_workflow(plan)
     store.create(made, plan, [])
@@ -131,8 +134,8 @@ def test_a_taken_id_is_refused_and_nothing_is_stored(ports: Ports) -> None:
     assert jobs.load(other.job_id(1)) is None
 
 
-def test_a_change_takes_place_with_its_jobs_and_results_or_not_at_all(ports: Ports) -> None:
-    store, jobs = ports
+def test_a_change_takes_place_with_its_jobs_and_results_or_not_at_all(stores: Stores) -> None:
+    store, jobs = stores
     plan = a_plan()
     made = a_workflow(plan)
     store.create(made, plan, [its_job(made, 1)])
@@ -193,8 +196,8 @@ def test_a_refused_change_says_what_there_is_without_a_read() -> None:
     assert calls == ["TransactWriteItems"]
 
 
-def test_a_change_without_jobs_and_results_is_one_put(ports: Ports) -> None:
-    store, _ = ports
+def test_a_change_without_jobs_and_results_is_one_put(stores: Stores) -> None:
+    store, _ = stores
     plan = a_plan()
     made = a_workflow(plan)
     store.create(made, plan, [])
@@ -241,17 +244,17 @@ def test_a_workflow_goes_some_time_after_its_end_and_not_before() -> None:
     assert "ttl" not in to_item(ended, 0)
 
 
-def test_a_change_of_what_is_gone_is_refused(ports: Ports) -> None:
-    store, _ = ports
+def test_a_change_of_what_is_gone_is_refused(stores: Stores) -> None:
+    store, _ = stores
     made = a_workflow(a_plan())
     with pytest.raises(StaleWorkflowError) as caught:
         store.save(made, workflows.start(made, NOW), {}, [])
     assert caught.value.current is None
 
 
-def test_a_large_plan_and_many_large_results_come_back_whole(ports: Ports) -> None:
+def test_a_large_plan_and_many_large_results_come_back_whole(stores: Stores) -> None:
     """Beyond what one item takes, and what one transaction does."""
-    store, _ = ports
+    store, _ = stores
     chance = random.Random(1)
     noise = "".join(chance.choices("0123456789abcdef", k=60_000))
     plan = a_plan(20, RawJson(f'{{"type":"a","args":["{noise}"]}}'))
@@ -267,8 +270,8 @@ def test_a_large_plan_and_many_large_results_come_back_whole(ports: Ports) -> No
     assert store.results("w-1") == results
 
 
-def test_workflows_are_listed_the_newest_first_and_by_state(ports: Ports) -> None:
-    store, _ = ports
+def test_workflows_are_listed_the_newest_first_and_by_state(stores: Stores) -> None:
+    store, _ = stores
     plan = a_plan()
     for number in range(5):
         made = a_workflow(plan, f"w-{number}", NOW + number)
@@ -285,9 +288,9 @@ def test_workflows_are_listed_the_newest_first_and_by_state(ports: Ports) -> Non
 
 @pytest.mark.parametrize("state", [None, WorkflowState.RUNNING])
 def test_a_full_page_of_workflows_has_a_cursor_only_if_more_follow(
-    ports: Ports, state: WorkflowState | None
+    stores: Stores, state: WorkflowState | None
 ) -> None:
-    store, _ = ports
+    store, _ = stores
     plan = a_plan()
     for number in range(4):
         made = a_workflow(plan, f"w-{number}", NOW + number)
@@ -299,8 +302,8 @@ def test_a_full_page_of_workflows_has_a_cursor_only_if_more_follow(
     assert found == [(2, True, True), (2, False, False)]
 
 
-def test_a_list_goes_on_behind_any_of_its_workflows(ports: Ports) -> None:
-    store, _ = ports
+def test_a_list_goes_on_behind_any_of_its_workflows(stores: Stores) -> None:
+    store, _ = stores
     plan = a_plan()
     made = [a_workflow(plan, f"w-{number}", NOW + number // 2) for number in range(4)]
     for each in made:
@@ -311,9 +314,9 @@ def test_a_list_goes_on_behind_any_of_its_workflows(ports: Ports) -> None:
         assert rest == listed[place + 1 :]
 
 
-def test_plans_of_many_workflows_are_read_together(ports: Ports) -> None:
+def test_plans_of_many_workflows_are_read_together(stores: Stores) -> None:
     """Also one of several pieces; absent ones are left out."""
-    store, _ = ports
+    store, _ = stores
     noise = random.Random(7).randbytes(360_000).hex()
     large = a_plan()
     large = WorkflowPlan(large.graph, {1: RawJson(f'{{"type":"a","args":["{noise}"]}}')})
@@ -324,8 +327,8 @@ def test_plans_of_many_workflows_are_read_together(ports: Ports) -> None:
     assert dict(store.plans_of([])) == {}
 
 
-def test_what_a_workflow_kept_can_be_removed_again_and_again(ports: Ports) -> None:
-    store, _ = ports
+def test_what_a_workflow_kept_can_be_removed_again_and_again(stores: Stores) -> None:
+    store, _ = stores
     plan = a_plan()
     made = a_workflow(plan)
     store.create(made, plan, [])
@@ -337,8 +340,8 @@ def test_what_a_workflow_kept_can_be_removed_again_and_again(ports: Ports) -> No
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "\u00b2", "W10"])
-def test_a_cursor_that_no_page_gave_is_refused(ports: Ports, cursor: str) -> None:
+def test_a_cursor_that_no_page_gave_is_refused(stores: Stores, cursor: str) -> None:
     """As an error of the request."""
-    store, _ = ports
+    store, _ = stores
     with pytest.raises(InvalidRequestError):
         store.page(None, 3, cursor)

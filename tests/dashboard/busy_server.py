@@ -9,8 +9,8 @@ from collections import Counter
 from typing import Final
 from unittest import mock
 
-from ojs_aws.adapters.dynamodb.failure_groups import DynamoFailureGroups
-from ojs_aws.adapters.dynamodb.queues.tallies import DynamoTallies
+from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
+from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 from ojs_aws.cli import local, main
 from ojs_aws.config import Settings
 from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup, window_of
@@ -41,7 +41,7 @@ class BusyServer(LocalServer):
     def _provide(self) -> Settings:
         settings = super()._provide()
         chance = random.Random(7)
-        tallies = DynamoTallies(self._dynamodb, settings.table)
+        tallies = Tallies(self._dynamodb, settings.table)
         now = int(time.time() * 1000) // MINUTE_MS
 
         def count(minute: int) -> None:
@@ -66,7 +66,7 @@ class BusyServer(LocalServer):
 
     def _fail(self, settings: Settings, chance: random.Random) -> None:
         """Count failures of the last day by their errors."""
-        groups = DynamoFailureGroups(self._dynamodb, settings.table)
+        groups = FailureGroups(self._dynamodb, settings.table)
         hour = window_of(Instant(int(time.time() * 1000)))
         for (queue, kind, message, place), counts in FAILURES.items():
             for ago in range(HOURS, 0, -1):

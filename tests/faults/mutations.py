@@ -38,7 +38,7 @@ BREAKAGES: Final = (
         Mutation(
             "any-version",
             "a workflow is saved whatever became of it meanwhile",
-            f"{ADAPTERS}.workflows.store:DynamoWorkflows.save",
+            f"{ADAPTERS}.workflows.store:Workflows.save",
             (
                 (
                     "self._write(after, is_same, others)",
@@ -88,7 +88,7 @@ BREAKAGES: Final = (
         Mutation(
             "lost-update",
             "a change of a job is written whatever became of the job meanwhile",
-            f"{ADAPTERS}.jobs.store:DynamoJobStore.change",
+            f"{ADAPTERS}.jobs.store:JobStore.change",
             (
                 (
                     "_be_as_read(update, before)",

@@ -16,10 +16,10 @@ from ojs_aws.adapters.dynamodb.images import read_values
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.ports import JobList
 from ojs_aws.services.jobs.job_lists import ListStop
 from tests.faults.account import FILES
 from tests.faults.fault_injection import Kind, kinds_of
@@ -220,7 +220,7 @@ def _judge_completed(world: World) -> None:
         listed = {
             (queue, row.id)
             for queue in {queue for queue, _ in there}
-            for page in ListStop(queue, JobList.COMPLETED).pages(world.backend.ports.store)
+            for page in ListStop(queue, JobList.COMPLETED).pages(world.backend.stores.store)
             for row in page.jobs
         }
     if missing := there - listed:

@@ -20,8 +20,8 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.upkeep.export import Export
@@ -375,7 +375,7 @@ class World:
         was, self.cause = self.cause, Cause(kind=ending, worker=name, job_id=job_id)
         try:
             if ending == "beat":
-                known = process.backend.ports.store.load(job_id)
+                known = process.backend.stores.store.load(job_id)
                 which = attempt_of(known) if known else ANY_ATTEMPT
                 beat = process.backend.workers.heartbeat.extend
                 beat(name, job_id, 40_000, which=which, start=known)
@@ -424,7 +424,7 @@ class World:
 
         def work(process: Process) -> Any:
             clients = self.account.clients
-            export = Export(S3Files(clients.s3(), FILES).put, process.backend.ports.store)
+            export = Export(S3Files(clients.s3(), FILES).put, process.backend.stores.store)
             return build_export(export, read_image, SILENT)(event, None)
 
         for _ in range(TRIES):

@@ -14,7 +14,7 @@ from tests.aws import EmbeddedAws
 def warm_backend(aws: EmbeddedAws) -> Backend:
     """Return a backend in a process that has fetched before from its usual queues."""
     made = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
-    made.ports.queues.register("default", made.clock.now())  # as the first sweep does
+    made.stores.queues.register("default", made.clock.now())  # as the first sweep does
     for queue in ("default", "later"):
         made.queues.push_settings.of(queue)
     made.jobs.fetch.limited_types.of("default")

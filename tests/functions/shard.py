@@ -94,7 +94,7 @@ class Shard:
     def _process(self) -> Handler:
         """A process of the function."""
         backend = build_backend(self.aws.settings, self.aws.clients, clock=self.clock, both=in_turn)
-        backend = Backend(self.aws.settings, replace(backend.ports, announce=lambda: self.bus))
+        backend = Backend(self.aws.settings, replace(backend.stores, announce=lambda: self.bus))
         reader = StreamReader(
             tries=record_tries(self.aws.settings, self.aws.clients, EVENT_TRIES_PARTITION),
             clock=self.clock,

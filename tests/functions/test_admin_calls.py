@@ -12,8 +12,8 @@ from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.request import FetchRequest

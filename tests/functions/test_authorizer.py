@@ -90,12 +90,12 @@ def test_a_table_that_does_not_answer_refuses_nobody_for_good(
     key = f"Bearer {issuer.create('shop', [Scope.PRODUCER]).text}"
     event = http_event("GET", "/ojs/v1/jobs/x", "", {"authorization": key}, b"")
     invoke("authorizer", event)
-    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import ApiKeys
     from ojs_aws.domain.errors import BackendUnavailableError
 
     def fail(*_: object) -> None:
         raise BackendUnavailableError("GetItem failed.")
 
-    monkeypatch.setattr(DynamoApiKeys, "load", fail)
+    monkeypatch.setattr(ApiKeys, "load", fail)
     with pytest.raises(BackendUnavailableError):
         invoke("authorizer", event)

@@ -35,7 +35,7 @@ def api(backend: Backend, clock: FakeClock) -> Api:
         for kind in ("email.send", "secret.type"):
             backend.jobs.push(Job(kind, [queue], queue=queue))
             clock.advance(s=1)
-    return Api(Backend(replace(backend.settings, auth="api-key"), backend.ports))
+    return Api(Backend(replace(backend.settings, auth="api-key"), backend.stores))
 
 
 COSTS: Mapping[str, Mapping[str, int]] = {
@@ -88,7 +88,7 @@ def test_workflows_within_bounds_cost_one_read_more(aws: EmbeddedAws, backend: B
         steps = [{"type": "email.send", "args": [], "queue": queue}]
         for _ in range(15):
             assert own.post("/workflows", {"type": "chain", "steps": steps}).status == 201
-    closed = Api(Backend(replace(backend.settings, auth="api-key"), backend.ports))
+    closed = Api(Backend(replace(backend.settings, auth="api-key"), backend.stores))
     for caller, count, reads in ((bound(), 30, 1), (bound(queues=("email",)), 15, 1 + 2)):
         closed.authorizer = caller
         with aws.calls.counted() as calls:

@@ -37,7 +37,7 @@ class Server:
     def __init__(self, aws: EmbeddedAws, auth: str = "api-key") -> None:
         self.aws, self.clock = aws, FakeClock()
         made = build_backend(aws.settings, aws.clients, clock=self.clock, both=in_turn)
-        self.backend = Backend(replace(made.settings, auth=auth), made.ports)
+        self.backend = Backend(replace(made.settings, auth=auth), made.stores)
         self.api = Api(self.backend)
         self.follow = Following(aws, self.backend)
 
@@ -227,7 +227,7 @@ def test_a_claim_forgets_nobody_and_names_nobody(server: Server) -> None:
     job_id = server.done("/jobs", {"type": "a.b", "args": []})["id"]
     server.done(f"/jobs/{job_id}", {"priority": 7}, by=BOB, method="PATCH")
     server.done("/workers/fetch", {"queues": ["default"]})
-    kept = server.backend.ports.store.load(job_id)
+    kept = server.backend.stores.store.load(job_id)
     assert kept is not None
     assert kept.changed_by.endswith("jwt:bob")
     server.done("/workers/nack", {"job_id": job_id, "requeue": True})

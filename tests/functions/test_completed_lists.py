@@ -14,9 +14,9 @@ from ojs_aws.adapters.dynamodb.jobs.completed_list import MAX_JOBS
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.jobs.lists import Between, JobList
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import in_turn
@@ -183,7 +183,7 @@ def test_items_at_the_end_of_a_range_are_passed_in_few_queries(deployed: Deploye
         deployed.flow()
         deployed.complete(1)
     deployed.flow()
-    store, between = deployed.backend.ports.store, Between(Instant(0), until)
+    store, between = deployed.backend.stores.store, Between(Instant(0), until)
     with deployed.aws.calls.counted() as calls:
         page = store.listed("default", JobList.COMPLETED, 1, between=between)
     assert [row.id for row in page.jobs] == first
@@ -257,7 +257,7 @@ def test_what_could_not_be_listed_comes_again(
 ) -> None:
     """The record is repeated, and its events are published once."""
     ids = deployed.complete(1)
-    store = type(deployed.backend.ports.store)
+    store = type(deployed.backend.stores.store)
     real = store.list_completed
 
     def fail(*_: object) -> None:

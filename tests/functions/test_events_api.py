@@ -39,11 +39,11 @@ class Server:
         body = {"type": job_type, "args": [], "options": {"queue": queue}}
         job_id = self.api.post("/jobs", body).json["id"]
         self.jobs.append(job_id)
-        steps = [None, self.backend.ports.store.load(job_id)]
+        steps = [None, self.backend.stores.store.load(job_id)]
         self.backend.jobs.fetch(FetchRequest((queue,), worker_id="w"))
-        steps.append(self.backend.ports.store.load(job_id))
+        steps.append(self.backend.stores.store.load(job_id))
         self.backend.jobs.ack(job_id, "w", None)
-        steps.append(self.backend.ports.store.load(job_id))
+        steps.append(self.backend.stores.store.load(job_id))
         for before, after in itertools.pairwise(steps):
             images = {"OldImage": before, "NewImage": after}
             change = {name: to_item(job, lambda _, __: 0) for name, job in images.items() if job}

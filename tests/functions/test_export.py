@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.s3.documents import S3Files
 from ojs_aws.bootstrap import record_tries
 from ojs_aws.config import Settings
@@ -20,7 +21,6 @@ from ojs_aws.domain.errors import BackendError, DocumentMissingError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.local.aws import create_bucket
-from ojs_aws.ports import JobStore
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.export import Export
@@ -120,7 +120,7 @@ def test_documents_are_exported_where_that_is_asked_for(aws: EmbeddedAws, backen
     """Those with a place of their own cost a read each."""
     ended = play(backend)
     changes = records(aws)
-    export = Export(S3Files(aws.clients.s3(), BUCKET).put, backend.ports.store)
+    export = Export(S3Files(aws.clients.s3(), BUCKET).put, backend.stores.store)
     handler = build_export(export, read_image)
     with aws.calls.counted() as calls:
         handler({"Records": changes}, None)
@@ -139,7 +139,7 @@ def test_a_job_deleted_meanwhile_is_exported_without_its_documents(
     changes = records(aws)
     confirmed = {"queue": "email", "confirm": True}
     assert Api(backend).post("/admin/jobs/bulk/delete", confirmed).json["succeeded"] == 2
-    export = Export(S3Files(aws.clients.s3(), BUCKET).put, backend.ports.store)
+    export = Export(S3Files(aws.clients.s3(), BUCKET).put, backend.stores.store)
     build_export(export, read_image)({"Records": changes}, None)
     exported = {line["id"]: line for each in lines(aws).values() for line in each}
     assert "args" not in exported[ended[3]]

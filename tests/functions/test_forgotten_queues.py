@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.domain.errors import NotFoundError
-from ojs_aws.ports import QueueRegistry
 from ojs_aws.services.backend import Backend
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
@@ -37,7 +37,7 @@ def is_listed(aws: EmbeddedAws) -> bool:
 
 def registry_of(backend: Backend) -> QueueRegistry:
     """Return the registry of this process."""
-    return backend.ports.queues
+    return backend.stores.queues
 
 
 def test_the_settings_of_a_queue_that_was_removed_can_be_changed(

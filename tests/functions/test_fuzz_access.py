@@ -17,6 +17,7 @@ import pytest
 from schemathesis import Case
 from schemathesis.core import NOT_SET
 
+from ojs_aws.adapters.dynamodb.access import ApiKeys
 from ojs_aws.domain.access import GRANTS, Permission, Scope
 from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
@@ -33,7 +34,7 @@ FOREIGN_TYPE: Final = "canary.open"
 OWN_QUEUE: Final = "own"
 
 
-class Keys:
+class Keys(ApiKeys):
     """The records of keys in a dict."""
 
     def __init__(self) -> None:

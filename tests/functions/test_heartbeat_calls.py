@@ -8,7 +8,7 @@ from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.adapters.dynamodb.names import instant_key
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.held_job import attempt_of
-from ojs_aws.ports import WorkerReport
+from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.aws import EmbeddedAws

@@ -120,7 +120,7 @@ def test_a_job_that_was_stored_with_such_an_instant_can_be_read(
     document = RawJson(f'{{"specversion":"1.0","args":[],"{name}":"{written}"}}')
     enqueued = made.created_at if state is JobState.AVAILABLE else None
     job = replace(made, state=state, document=document, enqueued_at=enqueued, **instants)
-    backend.ports.store.insert(job)
+    backend.stores.store.insert(job)
     api = Api(backend)
     assert api.get(f"/jobs/{job.id}").json["job"][name] == written
     backend.upkeep.sweep.tick()

@@ -124,17 +124,17 @@ def test_a_key_is_looked_up_once_in_its_time(
     issuer: KeyIssuer, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not for each request; a refused one is looked up each time."""
-    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import ApiKeys
 
     key, unknown = issuer.create("w", [Scope.WORKER]).text, "ojs_" + "0" * 16 + "_" + "x" * 43
     looked_up: list[str] = []
-    load = DynamoApiKeys.load
+    load = ApiKeys.load
 
-    def watched(self: DynamoApiKeys, key_id: str) -> Any:
+    def watched(self: ApiKeys, key_id: str) -> Any:
         looked_up.append(key_id)
         return load(self, key_id)
 
-    monkeypatch.setattr(DynamoApiKeys, "load", watched)
+    monkeypatch.setattr(ApiKeys, "load", watched)
     for given in (key, key, key, unknown, unknown):
         send("POST", "/workers/fetch", {"queues": ["default"]}, given)
     assert [key[4:20], "0" * 16, "0" * 16] == looked_up
@@ -144,14 +144,14 @@ def test_a_table_that_does_not_answer_for_a_key_is_an_ojs_error(
     issuer: KeyIssuer, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was done: the client may send the request again. The gateway says 500."""
-    from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+    from ojs_aws.adapters.dynamodb.access import ApiKeys
     from ojs_aws.domain.errors import BackendUnavailableError
 
     def fail(*_: object) -> None:
         raise BackendUnavailableError("GetItem failed.")
 
     key = issuer.create("shop", [Scope.PRODUCER]).text
-    monkeypatch.setattr(DynamoApiKeys, "load", fail)
+    monkeypatch.setattr(ApiKeys, "load", fail)
     status, answer = send("POST", "/jobs", {"type": "a", "args": []}, key)
     assert (status, answer["error"]["retryable"]) == (503, True)
 

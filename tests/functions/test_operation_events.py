@@ -132,7 +132,7 @@ def key(server: Server) -> str:
         created_at=server.clock.now(),
         secrets=(),
     )
-    server.backend.ports.api_keys().save(made)
+    server.backend.stores.api_keys().save(made)
     return made.id
 
 

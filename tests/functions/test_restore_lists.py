@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.jobs.table_scan import TableScan
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.ports import JobList
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep import list_repair
 from ojs_aws.services.upkeep.list_repair import SETTLING_MS, ListRepairReport
@@ -135,9 +135,9 @@ def test_a_cancelled_workflow_cancels_the_jobs_it_had_left(deployed: Deployed) -
         deployed.api.delete(f"/workflows/{workflow_id}")
     lose(deployed)
     settle(deployed)
-    assert deployed.backend.ports.store.listed("default", JobList.READY, 9).jobs
+    assert deployed.backend.stores.store.listed("default", JobList.READY, 9).jobs
     assert repair(deployed).workflows == 1
-    assert not deployed.backend.ports.store.listed("default", JobList.READY, 9).jobs
+    assert not deployed.backend.stores.store.listed("default", JobList.READY, 9).jobs
     assert repair(deployed) == ListRepairReport(workflows=1)
 
 

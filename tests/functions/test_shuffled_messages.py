@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import Head, StaleJobError
+from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.services.jobs.fetch.candidates import INDEX_LAG_MS
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World

@@ -104,7 +104,7 @@ def test_grouping_failures_costs_under_a_tenth_of_a_unit_a_job(aws: EmbeddedAws)
     pages = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
     (item,) = [each for each in pages if each["pk"]["S"] == "failures"]
     assert write_units(item_bytes(item)) / 33 < 0.1
-    rows, _ = backend.ports.failure_groups().read(Instant(0), Instant(2 * 10**12))
+    rows, _ = backend.stores.failure_groups().read(Instant(0), Instant(2 * 10**12))
     (group,) = [each for row in rows for each in row.groups]
     assert (group.type, group.message, group.count) == ("broken", "it broke", 33)
     calm = [each for number, life in enumerate(lives(60)) if number % 2 == 0 for each in life]
@@ -129,7 +129,7 @@ def test_the_trace_of_a_large_job_is_in_its_events_without_a_read(aws: EmbeddedA
     """ojs-events, section 8: the document left the hot item, its trace did not."""
     backend = build_backend(aws.settings, aws.clients, both=in_turn)
     body = {"type": "a.b", "args": [str(big_document(6_000))], "meta": {"trace_id": "4bf9"}}
-    job = backend.ports.store.load(Api(backend).post("/jobs", body).json["id"])
+    job = backend.stores.store.load(Api(backend).post("/jobs", body).json["id"])
     made = record("1", None, job)
     assert "M" in made["dynamodb"]["NewImage"]["d"]
     handler = build_stream(backend, read_image)
@@ -244,14 +244,14 @@ def _process(
     """A consumer in a new process."""
     backend = build_backend(aws.settings, aws.clients, both=in_turn)
     troubled: Any = Troubled(backend, chance, published)
-    ports = replace(backend.ports, events=lambda: troubled, announce=lambda: troubled)
+    stores = replace(backend.stores, events=lambda: troubled, announce=lambda: troubled)
 
     def hook(event: Event) -> None:
         if chance.random() < 0.05:
             raise Died
         hooked.append(event)
 
-    return build_stream(Backend(aws.settings, ports), read_image, hooks=hook)
+    return build_stream(Backend(aws.settings, stores), read_image, hooks=hook)
 
 
 def _expected(jobs: list[list[Record]]) -> dict[str, list[str]]:

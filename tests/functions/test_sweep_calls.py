@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from ojs_aws.domain.event_log import HANDLED_MARK
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.backend import Backend
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
@@ -36,7 +36,7 @@ def test_a_count_of_the_lists_costs_nine_reads_and_a_write_a_day(
     """Whatever waits; between two counts the tick makes no call for it."""
     pushed(backend)
     held = Tally(held=Counter(available=1))
-    backend.ports.tallies().add("default", Instant(MINUTE_MS), held, "1")
+    backend.stores.tallies().add("default", Instant(MINUTE_MS), held, "1")
     for expected in [COUNT_OF_LISTS, COUNT_OF_LISTS, {}]:
         with aws.calls.counted() as calls:
             backend.upkeep.totals_recount.tick(["default"], lambda: False)
@@ -51,7 +51,7 @@ def test_a_difference_is_counted_again_once_the_stream_has_been_read(
     costs = []
     for handled in (False, False, True):
         if handled:
-            backend.ports.marks().move(HANDLED_MARK, backend.clock.now())
+            backend.stores.marks().move(HANDLED_MARK, backend.clock.now())
         with aws.calls.counted() as calls:
             backend.upkeep.totals_recount.tick(["default"], lambda: False)
         costs.append(dict(calls))

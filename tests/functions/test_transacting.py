@@ -81,7 +81,7 @@ def record_of(aws: EmbeddedAws, job_id: str, number: str = "1") -> dict[str, Any
 
 def received(backend: Backend, queue: str = "default") -> list[str]:
     """The jobs that visible messages name."""
-    return [m.message.job_id for m in backend.ports.messages.receive(queue, 10, 0)]
+    return [m.message.job_id for m in backend.stores.messages.receive(queue, 10, 0)]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ async def test_a_job_is_stored_by_the_applications_transaction(
     with aws.calls.counted() as calls:
         made = await client.transact_item("order.confirm", ["1"], priority=5)
     assert calls == {"BatchGetItem": 1}
-    assert backend.ports.store.load(made.id) is None
+    assert backend.stores.store.load(made.id) is None
     assert commit(aws, ORDER, *made.items)
     assert received(backend) == []
     stream(record_of(aws, made.id), None)
@@ -118,7 +118,7 @@ async def test_there_is_no_job_when_the_write_is_refused(
     assert commit(aws, ORDER)
     made = await client.transact_item("order.confirm", ["1"], unique=BY_TYPE)
     assert not commit(aws, ORDER, *made.items)
-    assert backend.ports.store.load(made.id) is None
+    assert backend.stores.store.load(made.id) is None
     assert backend.jobs.push(Job("order.confirm", ["1"], unique=BY_TYPE)).is_new
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.event_log import EventQuery
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.json_text import RawJson, decode
-from ojs_aws.ports import EventQuery
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.api import Api
@@ -275,7 +275,7 @@ def test_a_step_of_a_chain_costs_three_calls_in_the_stream(
     created = api.post("/workflows", {"type": "chain", "steps": steps}).json
     backend.workflows.advance.started(created["id"], backend.clock.now())
     work(api)
-    [before] = [backend.ports.store.load(created["steps"][0]["job_id"])]
+    [before] = [backend.stores.store.load(created["steps"][0]["job_id"])]
     assert before is not None
     news = backend.workflows.advance.news_of(before)
     assert news is not None
@@ -296,11 +296,11 @@ def test_a_large_group_costs_a_bounded_number_of_calls_per_member(
     assert creating["SendMessageBatch"] == size / 10
     assert sum(creating.values()) <= size / 80 + size / 10 + 3
     ids = [each["job_id"] for each in created["workflow"]["jobs"][:80]]
-    loaded = backend.ports.store.load_many(ids)
+    loaded = backend.stores.store.load_many(ids)
     for each in loaded.values():
-        backend.ports.store.claim(each.queue, each.id, _reservation(backend), backend.clock.now())
-        backend.ports.store.acknowledge(each.id, Holder("w"), RawJson("1"), backend.clock.now())
-    ended = backend.ports.store.load_many(ids)
+        backend.stores.store.claim(each.queue, each.id, _reservation(backend), backend.clock.now())
+        backend.stores.store.acknowledge(each.id, Holder("w"), RawJson("1"), backend.clock.now())
+    ended = backend.stores.store.load_many(ids)
     news = [one for each in ended.values() if (one := backend.workflows.advance.news_of(each))]
     with aws.calls.counted() as ending:
         backend.workflows.advance.advance(created["id"], news)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.progress import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.timestamps import Instant
 from tests.mutation import report
 from tests.mutation.clauses import key_removals, parse, removals
@@ -172,8 +172,8 @@ def test_names_of_removals_differ(mutants: list[Mutant]) -> None:
     "name",
     [
         "transitions:completing clause: {update.name(n.EXECUTION_ENDS)} > {moment} need not hold",
-        "jobs.store:DynamoJobStore.acknowledge element: only the first of [releasing(",
-        "jobs.store:DynamoJobStore.save element: only the first of [releasing(",
+        "jobs.store:JobStore.acknowledge element: only the first of [releasing(",
+        "jobs.store:JobStore.save element: only the first of [releasing(",
         "lifecycle:<module> transition: (S.ACTIVE, S.COMPLETED) removed",
         "ack:Ack.__call__ except: except StaleJobError",
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-STORE: Final = "ojs_aws.adapters.dynamodb.jobs.store:DynamoJobStore"
+STORE: Final = "ojs_aws.adapters.dynamodb.jobs.store:JobStore"
 TRANSITIONS: Final = "ojs_aws.adapters.dynamodb.jobs.transitions"
 
 
@@ -110,13 +110,13 @@ MUTATIONS: Final = (
     Mutation(
         "log-overwritten",
         "the condition that a place of the event log is free is dropped",
-        "ojs_aws.adapters.dynamodb.events.log:DynamoEventLog._put",
+        "ojs_aws.adapters.dynamodb.events.log:EventLog._put",
         (('self.put_item(chunk, condition("attribute_not_exists(#pk)"))', "self.put_item(chunk)"),),
     ),
     Mutation(
         "cron-overwritten",
         "the conditions on the version of a cron job are dropped",
-        "ojs_aws.adapters.dynamodb.cron:DynamoCronEntries.save",
+        "ojs_aws.adapters.dynamodb.cron:CronEntries.save",
         (
             ('update.when(f"{version} = {update.value(number(before.version))}")', "pass"),
             (
@@ -131,7 +131,7 @@ MUTATIONS: Final = (
     Mutation(
         "bound-unchecked",
         "the condition on the bound of a queue's counter is dropped",
-        "ojs_aws.adapters.dynamodb.queues.depths:DynamoDepths.take",
+        "ojs_aws.adapters.dynamodb.queues.depths:Depths.take",
         (("number(bound - count)", "number(1_000_000)"),),
     ),
     Mutation(
@@ -284,7 +284,7 @@ MUTATIONS: Final = (
     Mutation(
         "delayed-uncounted",
         "the sweep does not count delayed messages",
-        "ojs_aws.adapters.sqs.messages:SqsMessageQueue.backlog",
+        "ojs_aws.adapters.sqs.messages:MessageQueue.backlog",
         (("Backlog(visible, hidden, delayed)", "Backlog(visible, hidden, 0)"),),
     ),
     Mutation(

@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ojs_aws.adapters.sqs.messages import SqsMessageQueue, decode_message
+from ojs_aws.adapters.sqs.messages import MessageQueue, decode_message
+from ojs_aws.domain.queues.messages import Backlog, ReceivedMessage
 from ojs_aws.memory_aws.calls import Answer, Calls, Request
 from ojs_aws.memory_aws.queues import MemoryQueue, StoredMessage
 from ojs_aws.memory_aws.sqs import MemorySqs
-from ojs_aws.ports import Backlog, ReceivedMessage
 from tests.simulation.chains import Chain, longest
 from tests.simulation.fault_profile import FaultProfile
 
@@ -134,7 +134,7 @@ class Channels:
     :ivar alarms_name: the queue of alarms.
     """
 
-    port: SqsMessageQueue
+    port: MessageQueue
     sqs: SimulatedSqs
     alarms_name: str
 

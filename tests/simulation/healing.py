@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.queues.tallies import DAY_MS, names_of
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.ports import JobList
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import ListStop
 from tests.simulation.asking import MAX_JOBS, SLOW, Worker
@@ -172,7 +172,7 @@ class Healing:
         sim = self.sim
         sim.table.index.catch_up(wholly=True)
         for queue in QUEUES:
-            pages = ListStop(queue, JobList.COMPLETED).pages(sim.looking.ports.store)
+            pages = ListStop(queue, JobList.COMPLETED).pages(sim.looking.stores.store)
             listed = {row.id for page in pages for row in page.jobs}
             there = {
                 job.id
@@ -194,7 +194,7 @@ class Healing:
             {
                 (queue, name): number
                 for queue in QUEUES
-                for name, number in self.sim.looking.ports.tallies().load(queue).jobs.items()
+                for name, number in self.sim.looking.stores.tallies().load(queue).jobs.items()
             }
         )
         errors = {key: held[key] - right[key] for key in {*held, *right} if held[key] != right[key]}
@@ -220,7 +220,7 @@ class Healing:
         self._check_completed()
         self._check_depths()
         self._check_totals()
-        if aside := sim.looking.ports.events().aside(100):
+        if aside := sim.looking.stores.events().aside(100):
             sim.promises.breach(f"records were set aside: {[each.reason for each in aside]}")
         for workflow in sim.stored.workflows.values():
             if workflow.state is WorkflowState.RUNNING:

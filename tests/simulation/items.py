@@ -10,28 +10,21 @@ from ojs_aws.adapters.dynamodb import access, batches, bulk, cron, limits, worke
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, read_count, read_string, string
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
-from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.queues import depths, registry, totals
 from ojs_aws.adapters.dynamodb.workflows import codec as workflows
-from ojs_aws.adapters.dynamodb.workflows.store import DynamoWorkflows
+from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.batches import Decision, OpenBatch
+from ojs_aws.domain.jobs.bulk import BulkDone, BulkRequest, OperationDone
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.queues.state import Depth, Pressure, QueueInfo
 from ojs_aws.domain.queues.tallies import QueueTotals
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.memory_aws.table import Key, MemoryTable
-from ojs_aws.ports import (
-    BulkDone,
-    BulkRequest,
-    Decision,
-    Depth,
-    OpenBatch,
-    OperationDone,
-    Pressure,
-    QueueInfo,
-    WorkerInfo,
-)
 from ojs_aws.topology import (
     BATCHES_PARTITION,
     BULK_PARTITION,
@@ -129,7 +122,7 @@ class StoredItems:
     sort keys.
     """
 
-    def __init__(self, table: MemoryTable, store: DynamoJobStore, flows: DynamoWorkflows) -> None:
+    def __init__(self, table: MemoryTable, store: JobStore, flows: Workflows) -> None:
         """Begin with what there is."""
 
         def job_item(job: JobRecord) -> Item:

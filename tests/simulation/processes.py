@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.bootstrap import AwsClients, build_ports
+from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.config import Settings
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.ports import Clock
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from ojs_aws.transport.events.stream import Handler as StreamHandler
@@ -145,11 +145,11 @@ class Code:
             stream_deletes_messages=leaves_messages,
             stream_lists_completed=lists_late,
         )
-        ports = replace(
-            build_ports(chosen, clients, clock=clock, ids=self.ids, both=self.both),
+        stores = replace(
+            build_stores(chosen, clients, clock=clock, ids=self.ids, both=self.both),
             new_reservation_id=self.new_reservation_id,
             enqueuing=lambda: Enqueuer(EnqueueChain()),
             pause=lambda _: None,
             processor_s=lambda: 0.0,
         )
-        return Backend(chosen, ports)
+        return Backend(chosen, stores)

@@ -22,14 +22,14 @@ from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.names import DEPTHS
 from ojs_aws.adapters.dynamodb.queues.depths import JOBS
-from ojs_aws.adapters.sqs.messages import SqsMessageQueue
+from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.memory_aws.calls import Answer, Call, Calls
 from ojs_aws.memory_aws.items import Item
 from ojs_aws.memory_aws.table import Key, MemoryTable
-from ojs_aws.ports import ReceivedMessage
 from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from ojs_aws.topology import cron_queue_name, is_streamed, sqs_queue_name
 from tests.simulation.account import (
@@ -159,16 +159,16 @@ class Simulation:
         self.ids = CountingIds()
         self.code = Code(settings=settings, ids=self.ids, both=self._both)
         self.looking = self.code.backend(self.account.looking, self.clock)
-        self.batches = self.looking.ports.batches()
+        self.batches = self.looking.stores.batches()
         self.messages = Channels(
-            SqsMessageQueue(
+            MessageQueue(
                 self.account.looking.sqs, settings.queue_prefix, settings.queue_url_prefix
             ),
             sqs,
             cron_queue_name(settings.queue_prefix),
         )
         if profile.bound:
-            self.looking.ports.depths().correct(BOUNDED, 0, None)
+            self.looking.stores.depths().correct(BOUNDED, 0, None)
             self.looking.queues.config.change(BOUNDED, {"max_size": profile.bound})
             self.depths.bounds[BOUNDED] = profile.bound
         self.processes: list[Process] = []

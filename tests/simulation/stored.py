@@ -9,8 +9,8 @@ from ojs_aws.adapters.dynamodb.cron import PARTITION as CRON
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.ports import QueueInfo
 
 
 @dataclass

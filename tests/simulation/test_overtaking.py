@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
-from ojs_aws.ports import JobStore, MessageQueue
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.load import HUNG_S
@@ -69,13 +70,13 @@ def lockstep(world: World, fetchers: int, count: int = 1) -> list[list[str]]:
             barrier.wait(HUNG_S)
         return answers
 
-    ports = replace(
-        world.backend.ports,
-        store=cast("JobStore", OneAtATime(world.backend.ports.store, lock)),
-        messages=cast("MessageQueue", OneAtATime(world.backend.ports.messages, lock)),
+    stores = replace(
+        world.backend.stores,
+        store=cast("JobStore", OneAtATime(world.backend.stores.store, lock)),
+        messages=cast("MessageQueue", OneAtATime(world.backend.stores.messages, lock)),
         both=both,
     )
-    backend = Backend(world.settings, ports)
+    backend = Backend(world.settings, stores)
     fetch = backend.jobs.fetch
 
     def one(number: int) -> list[str]:

@@ -15,9 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
-from ojs_aws.ports import Head, JobStore, MessageQueue, ReceivedMessage
+from ojs_aws.domain.jobs.lists import Head
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import Claimed
@@ -55,7 +58,7 @@ class Crowd:
     next_call: str = ""
 
     def __post_init__(self) -> None:
-        """Put the services over ports whose calls let others go first."""
+        """Put the services over stores whose calls let others go first."""
 
         def gate(name: str, call: Callable[[], Any]) -> Any:
             if self.strands.current is not None:
@@ -65,8 +68,8 @@ class Crowd:
 
         self.messages = cast("MessageQueue", Gated(self.world.messages, gate))
         store = cast("JobStore", Gated(self.world.store, gate))
-        ports = replace(self.world.backend.ports, store=store, messages=self.messages)
-        self.backend = Backend(self.world.settings, ports)
+        stores = replace(self.world.backend.stores, store=store, messages=self.messages)
+        self.backend = Backend(self.world.settings, stores)
 
     def begin(self, work: Callable[[], None]) -> None:
         """Another operation."""
@@ -86,7 +89,7 @@ class Crowd:
     # ------------------------------------------------------------------ who takes part
     def push(self, count: int) -> None:
         """A client pushes jobs, one by one or together."""
-        new_id = self.world.backend.ports.ids.job_id
+        new_id = self.world.backend.stores.ids.job_id
         priorities = self.chance.choices((0, 0, 10), k=count)
         jobs = [Job("a.b", [], priority=priority, id=new_id()) for priority in priorities]
         if self.chance.random() < 0.5:

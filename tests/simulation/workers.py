@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.jobs.progress import ProgressReport
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.progress import ProgressReport
-from ojs_aws.ports import WorkerReport
+from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.asking import ERRORS, MAX_JOBS, MAX_WORKERS, Asking, Held, Worker
 from tests.simulation.processes import Process

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar, cast
 
-from ojs_aws.adapters.dynamodb.batches import DynamoBatches
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.names import JOB_SK, job_pk
 from ojs_aws.adapters.sqs.messages import decode_message, queue_arn
-from ojs_aws.bootstrap import AwsClients, build_ports
+from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.config import Settings
+from ojs_aws.domain.event_log import EventQuery
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.queues.messages import Message
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.events import Mapping
@@ -23,7 +24,6 @@ from ojs_aws.memory_aws.sqs import URL_PREFIX
 from ojs_aws.memory_aws.table import Key, row_of
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.ports import EventQuery, Message
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.queues.counters import Changed
@@ -101,7 +101,7 @@ class World:
         clients = AwsClients(
             aws.dynamodb, aws.sqs, lambda: aws.s3, lambda: aws.events, lambda: aws.functions
         )
-        made = build_ports(complete, clients, clock=self.clock, ids=CountingIds(), both=in_turn)
+        made = build_stores(complete, clients, clock=self.clock, ids=CountingIds(), both=in_turn)
         self._made = made
         self.table = aws.table(self.settings.table)
         self.store, self.messages = opened(made.store), opened(made.messages)
@@ -155,7 +155,7 @@ class World:
 
     def part_batches(self, jobs: int) -> None:
         """Let the logs of large batches have parts of so many jobs."""
-        self.batches = opened(replace(cast("DynamoBatches", self._made.batches()), part_jobs=jobs))
+        self.batches = opened(replace(self._made.batches(), part_jobs=jobs))
 
     def _observed(self, store: T) -> T:
         return cast("T", Observed(store, self.faults))

@@ -167,8 +167,8 @@ def aliases_of(step: Step) -> int:
 def _backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
     """The services over an embedded AWS; whoever waits moves the clock."""
     backend = build_backend(aws.settings, aws.clients, clock=clock, ids=CountingIds(), both=in_turn)
-    object.__setattr__(backend.ports, "new_reservation_id", counting("reservation"))
-    object.__setattr__(backend.ports, "pause", lambda seconds: clock.advance(s=seconds))
+    object.__setattr__(backend.stores, "new_reservation_id", counting("reservation"))
+    object.__setattr__(backend.stores, "pause", lambda seconds: clock.advance(s=seconds))
     return backend
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Final
 
@@ -40,3 +41,22 @@ def _places(file: Path) -> set[Path]:
     found |= {module.parent for module in MODULES if module.parent.name == name}
     found |= {module.parent.parent for module in MODULES if module.parent.name == name}
     return {place for place in found if place.parts[:1] == (layer,)}
+
+
+def test_services_and_transport_name_stores_for_their_types_alone() -> None:
+    """The composition root makes the stores: a function loads those that its routes need."""
+    above = [module for module in MODULES if module.parts[0] in ("services", "transport")]
+    loading = [str(module) for module in above if _loads_stores(PACKAGE / module)]
+    assert loading == []
+
+
+def _loads_stores(path: Path) -> bool:
+    """Return whether a module imports a store when it runs, not only for its types."""
+    nodes: list[ast.AST] = [ast.parse(path.read_text())]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ojs_aws.adapters"):
+            return True
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            nodes += ast.iter_child_nodes(node)
+    return False

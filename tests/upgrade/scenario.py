@@ -21,7 +21,8 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend, build_key_issuer
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
-from ojs_aws.ports import IdGenerator, SetAside
+from ojs_aws.domain.clock import IdGenerator
+from ojs_aws.domain.event_log import SetAside
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import CountingIds, FakeClock
@@ -177,7 +178,7 @@ def extend(aws: EmbeddedAws, backend: Backend, clock: FakeClock) -> dict[str, st
     follow()
     broken = {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "7"}}
     change = SetAside(number="7", reason="Broken: it broke", record=json.dumps(broken))
-    backend.ports.events().set_aside(change, clock.now())
+    backend.stores.events().set_aside(change, clock.now())
     backend.upkeep.sweep.tick()
     follow()
     jobs |= committed(aws, api)

@@ -21,10 +21,10 @@ from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.access import read_scopes
 from ojs_aws.domain.api_keys import ApiKey, KeySecret
+from ojs_aws.domain.conflicts import StaleKeyError
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.rules import Standing
-from ojs_aws.ports.access import StaleKeyError
 from ojs_aws.topology import KEY_PARTITION
 
 KEPT_S: Final = 90 * 86_400
@@ -39,15 +39,23 @@ MAX_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoApiKeys(InTable):
-    """Implements the port ApiKeys over the table."""
+class ApiKeys(InTable):
+    """Stores API keys, without their secrets."""
 
     def load(self, key_id: str) -> ApiKey | None:
-        """Make one consistent read."""
+        """Read one key, strongly consistent: a revoked key is never accepted again.
+
+        Makes one consistent read.
+        """
         return self.load_item(item_key(KEY_PARTITION, key_id), _read)
 
     def save(self, key: ApiKey) -> None:
-        """Make one conditional put. The same put again, after a lost answer, is a success."""
+        """Write a key, if its record has the version before this one, or is new at version 0.
+
+        Makes one conditional put. The same put again, after a lost answer, is a success.
+
+        :raises StaleKeyError: it has another.
+        """
         when = condition("attribute_not_exists(#pk)")
         if key.version:
             when = condition("#v = :before", before=number(key.version - 1))
@@ -58,7 +66,10 @@ class DynamoApiKeys(InTable):
                 raise StaleKeyError from None
 
     def page(self, after: str, limit: int) -> Sequence[ApiKey]:
-        """Run one query."""
+        """Return up to ``limit`` keys by id, after the named one.
+
+        Runs one query.
+        """
         answer = self.after(KEY_PARTITION, after, Limit=limit, ConsistentRead=True)
         return [_read(item) for item in answer["Items"]]
 
@@ -104,16 +115,22 @@ def client_pk(client: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoClientBuckets(InTable):
-    """Implements the port ClientBuckets over the table."""
+class ClientBuckets(InTable):
+    """Stores one token bucket for each client, shared by all processes."""
 
     def charge(
         self, client: str, cost_us: int, latest_us: int, now_us: int, seen_us: int
     ) -> Standing:
-        """Make one conditional update; a second one if the first guess was wrong.
+        """Take tokens, all or none, atomically; while one is left, more may be owed.
+
+        Makes one conditional update; a second one if the first guess was wrong.
 
         A bucket that is full is set, one that is not is added to: both are one write. Busy
         processes lose the race for a full one, and add to what the winner has set.
+
+        :param cost_us: by how much the instant at which the bucket is full moves on.
+        :param latest_us: the latest instant that leaves a token to take.
+        :param seen_us: what it was when it was last seen; a wrong guess costs a call, no more.
         """
         is_full = seen_us <= now_us
         for _ in range(TRIES):

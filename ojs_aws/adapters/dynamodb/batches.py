@@ -40,9 +40,9 @@ from ojs_aws.adapters.dynamodb.table import (
     put_part,
 )
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.conflicts import LogLostError
+from ojs_aws.domain.jobs.batches import Decision, OpenBatch, StagedJob
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Decision, OpenBatch, StagedJob
-from ojs_aws.ports.batches import LogLostError
 from ojs_aws.topology import BATCHES_PARTITION
 
 KEPT_S: Final = 7 * 86_400
@@ -67,8 +67,8 @@ DONE: Final = "dn"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoBatches(InTable):
-    """Implements the port Batches over the table.
+class Batches(InTable):
+    """Stores logs of batches. What was never committed expires after some days.
 
     :ivar new_token: makes the name of a log.
     :ivar part_jobs: how many jobs a part has at most.
@@ -79,11 +79,19 @@ class DynamoBatches(InTable):
     part_jobs: int = PART_JOBS
 
     def token(self) -> str:
-        """Make no call."""
+        """Return a new name for a log.
+
+        Makes no call.
+        """
         return self.new_token()
 
     def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
-        """Make one put for each part; more only for a job that is too large for one."""
+        """Write the log of a batch; nobody reads it before the batch is committed.
+
+        Makes one put for each part; more only for a job that is too large for one.
+
+        :returns: how many jobs each part has.
+        """
         sizes: list[int] = []
         now = max((job.record.created_at for job in jobs), default=Instant(0))
         for size, data in self._parts(jobs):
@@ -123,7 +131,12 @@ class DynamoBatches(InTable):
         return json.dumps(items, separators=(",", ":"), ensure_ascii=False, default=_base64)
 
     def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
-        """Make one conditional put to give up, or one transaction to commit."""
+        """Commit a batch, or give it up (``commit`` is None), unless this is already decided.
+
+        Makes one conditional put to give up, or one transaction to commit.
+
+        :returns: what stands: the first decision is the last.
+        """
         item: Item = {
             **item_key(_pk(batch_id), DECISION),
             n.TTL: number(now // 1000 + KEPT_S),
@@ -142,16 +155,29 @@ class DynamoBatches(InTable):
         return Decision(commit.token)
 
     def decided(self, batch_id: str) -> Decision | None:
-        """Make one consistent read."""
+        """Return the decision on a batch, strongly consistent; None while there is none.
+
+        Makes one consistent read.
+        """
         return self.load_item(item_key(_pk(batch_id), DECISION), _decision)
 
     def open(self) -> list[OpenBatch]:
-        """Run one consistent query, of as many pages as there are."""
+        """Return committed batches whose jobs may not all be in their places, oldest first.
+
+        Strongly consistent: a batch that is committed and not closed is among them.
+
+        Runs one consistent query, of as many pages as there are.
+        """
         items = self.items("#pk = :pk", {"pk": string(BATCHES_PARTITION)}, ConsistentRead=True)
         return [_open(item) for item in items]
 
     def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
-        """Make one consistent read; for a very large job some more."""
+        """Return the jobs of one part of a batch's log.
+
+        Makes one consistent read; for a very large job some more.
+
+        :raises LogLostError: it is gone.
+        """
         data, pieces = b"", 1
         for piece in count():
             if piece == pieces:
@@ -165,24 +191,40 @@ class DynamoBatches(InTable):
         return [StagedJob(from_item(read_values(image)), replaces) for image, replaces in listed]
 
     def done(self, batch: OpenBatch) -> int:
-        """Make one consistent read."""
+        """Return how many parts of a batch, counted from the first, are in their places.
+
+        Makes one consistent read.
+
+        :raises LogLostError: nobody knows any more.
+        """
         item = self.get_item(item_key(_pk(batch.id), DECISION))
         if not item:
             raise LogLostError(f"The outcome of batch '{batch.id}' is no longer known.")
         return read_count(item, DONE)
 
     def advance(self, batch: OpenBatch, done: int) -> None:
-        """Make one update."""
+        """Note that the first parts are in their places.
+
+        Makes one update.
+        """
         update = Update()
         update.set(DONE, number(done))
         self.update_item(item_key(_pk(batch.id), DECISION), update)
 
     def close(self, batch: OpenBatch) -> None:
-        """Make one delete."""
+        """Close a batch: all its jobs are in their places.
+
+        Makes one delete.
+        """
         self.delete_item(key_in(_row(batch)))
 
     def abandon(self, batch: OpenBatch, now: Instant) -> None:
-        """Make one transaction, which moves the row."""
+        """Give up a committed batch of which some jobs are lost.
+
+        What is known of the batch is kept for some months.
+
+        Makes one transaction, which moves the row.
+        """
         row = _row(batch)
         kept = row | {n.PK: string(LOST), n.TTL: number(now // 1000 + LOST_KEPT_S)}
         self.transact_write_items(

@@ -10,8 +10,8 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
+from ojs_aws.domain.jobs.bulk import BulkDone, BulkRequest, OperationDone
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkDone, BulkRequest, OperationDone
 from ojs_aws.topology import BULK_PARTITION, OPERATION_PARTITION
 
 REQUEST: Final = "request"
@@ -45,11 +45,16 @@ _REQUEST: Final[c.Columns] = {
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoBulkRequests(InTable):
-    """Implements the port BulkRequests over the table."""
+class BulkRequests(InTable):
+    """Stores bulk operations by their idempotency keys."""
 
     def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
-        """Make one conditional put."""
+        """Store a request, unless its key is taken since ``forgotten_before``.
+
+        Makes one conditional put.
+
+        :returns: what stands under the key.
+        """
         is_free = "attribute_not_exists(#pk) OR #cr < :old"
         try:
             self.put_item(_item(request), condition(is_free, old=number(forgotten_before)))
@@ -58,17 +63,26 @@ class DynamoBulkRequests(InTable):
         return request
 
     def answer(self, request: BulkRequest) -> None:
-        """Make one put."""
+        """Store the answer of a request that was begun.
+
+        Makes one put.
+        """
         self.put_item(_item(request))
 
     def record_bulk(self, done: BulkDone) -> None:
-        """Make one put."""
+        """Store a finished operation for the stream to publish; one write.
+
+        Makes one put.
+        """
         item = {n.PK: string(BULK_PARTITION), **c.attributes(done, _DONE)}
         item[n.TTL] = number(done.at // 1000 + RECORD_KEPT_S)
         self.put_item(item)
 
     def record_operation(self, done: OperationDone) -> None:
-        """Make one put."""
+        """Store who did an operation for the stream to publish; one write.
+
+        Makes one put.
+        """
         item = {n.PK: string(OPERATION_PARTITION), **c.attributes(done, _OPERATION)}
         item[n.TTL] = number(done.at // 1000 + RECORD_KEPT_S)
         self.put_item(item)

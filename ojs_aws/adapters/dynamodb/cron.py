@@ -21,10 +21,10 @@ from ojs_aws.adapters.dynamodb.columns import (
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, in_index, item_key
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import StaleCronError
 
 PARTITION: Final = "cron"
 DUE_LIST: Final = "|cron"
@@ -51,8 +51,8 @@ TRIGGERED_BY: Final = "ct"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoCronEntries(InTable):
-    """Implements the port CronEntries over the table.
+class CronEntries(InTable):
+    """Stores cron jobs. Each write is one conditional write, recognised when repeated.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
@@ -60,16 +60,27 @@ class DynamoCronEntries(InTable):
     token: Callable[[], str]
 
     def load(self, name: str) -> CronEntry | None:
-        """Make one consistent read."""
+        """Read an entry, strongly consistent.
+
+        Makes one consistent read.
+        """
         return self.load_item(_key(name), entry_of)
 
     def all(self) -> list[CronEntry]:
-        """Run one query for each megabyte of entries."""
+        """Return every entry, by name.
+
+        Runs one query for each megabyte of entries.
+        """
         items = self.items("#pk = :pk", {"pk": string(PARTITION)}, ConsistentRead=True)
         return [entry_of(item) for item in items]
 
     def save(self, before: CronEntry | None, after: CronEntry) -> None:
-        """Make one update of what differs, if the version is still the one that was read."""
+        """Replace one version of an entry by the next, or store a new one.
+
+        Makes one update of what differs, if the version is still the one that was read.
+
+        :raises StaleCronError: the stored entry is no longer ``before``.
+        """
         old, new = {} if before is None else _item(before), _item(after)
         update = Update()
         for name, value in new.items():
@@ -92,7 +103,12 @@ class DynamoCronEntries(InTable):
                 raise StaleCronError(entry_of(failed.item) if failed.item else None) from None
 
     def delete(self, entry: CronEntry) -> None:
-        """Make one conditional delete."""
+        """Remove an entry.
+
+        Makes one conditional delete.
+
+        :raises StaleCronError: the stored entry is no longer this one.
+        """
         is_same = condition(
             "#v = :v AND #cr = :cr", v=number(entry.version), cr=number(entry.created_at)
         )
@@ -103,7 +119,10 @@ class DynamoCronEntries(InTable):
                 raise StaleCronError(entry_of(failed.item)) from None
 
     def due(self, until: Instant, limit: int) -> list[tuple[str, Instant]]:
-        """Run one query of the index, which holds no disabled entry."""
+        """Return entries that need attention before an instant, and since when; may lag.
+
+        Runs one query of the index, which holds no disabled entry.
+        """
         answer = self.query(
             "#gpk = :gpk AND #gsk <= :until",
             {"gpk": string(DUE_LIST), "until": string(n.instant_key(until))},

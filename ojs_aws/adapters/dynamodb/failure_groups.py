@@ -22,9 +22,14 @@ from ojs_aws.adapters.dynamodb.columns import (
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.domain.jobs.failure_groups import MAX_GROUPS, WINDOW_MS, FailureGroup, group_key
+from ojs_aws.domain.jobs.failure_groups import (
+    MAX_GROUPS,
+    WINDOW_MS,
+    FailureGroup,
+    QueueFailures,
+    group_key,
+)
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import QueueFailures
 
 PARTITION: Final = "failures"
 KEPT_S: Final = 7 * 86_400
@@ -43,8 +48,8 @@ _EXAMPLE: Final = "x"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoFailureGroups(InTable):
-    """Implements the port FailureGroups.
+class FailureGroups(InTable):
+    """Counts failures by queue, hour and error; keeps them for a week.
 
     ``_held`` has the groups of hours that had no room for all, so that a process meets such an
     hour once.
@@ -53,7 +58,13 @@ class DynamoFailureGroups(InTable):
     _held: dict[tuple[str, Instant], frozenset[str]] = field(default_factory=dict)
 
     def add(self, queue: str, window: Instant, groups: Sequence[FailureGroup], token: str) -> None:
-        """Make one update on condition that there is room; else another one of what has room."""
+        """Add the failures of a batch in one write; in two where new groups find no room.
+
+        Makes one update on condition that there is room; else another one of what has room.
+
+        :param groups: each name once.
+        :param token: names what is added; what was added last is not added again.
+        """
         most = sorted(groups, key=lambda each: -each.count)
         known = self._held.get((queue, window))
         if known is None:
@@ -76,7 +87,13 @@ class DynamoFailureGroups(InTable):
     def read(
         self, since: Instant, until: Instant, queue: str = ""
     ) -> tuple[Sequence[QueueFailures], bool]:
-        """Run a few queries for all queues; read the items of the hours of one."""
+        """Return the failures of the hours in a time range, the newest hour first.
+
+        Runs a few queries for all queues; read the items of the hours of one.
+
+        :param queue: of this one only; empty for all.
+        :returns: also whether older ones were left out, since a read is bounded.
+        """
         first = Instant(since // WINDOW_MS * WINDOW_MS)
         if first > until:  # DynamoDB refuses a range that ends before it begins
             return [], False

@@ -19,9 +19,9 @@ from ojs_aws.adapters.dynamodb.columns import (
 from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
 from ojs_aws.adapters.dynamodb.table import Action, InTable, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, LimitScope, scope_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
 
 PARTITION: Final = LIMIT_PARTITION
@@ -143,13 +143,16 @@ def queue_limit(table: str, queue: str, key: str, policy: str | None) -> Action:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoLimits(InTable):
-    """Implements the port Limits over the table."""
+class Limits(InTable):
+    """Stores the buckets of limits. Writes of jobs take places and give them back."""
 
     noted: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, key: str, policy: str, queue: str, now: Instant) -> None:
-        """Make one update for a policy new to this process; sometimes up to two more."""
+        """Remember the policy that a job named; no call if this process has seen it.
+
+        Makes one update for a policy new to this process; sometimes up to two more.
+        """
         if (key, policy, queue) in self.noted:
             return
         fresh = _noting(policy, queue)
@@ -166,9 +169,17 @@ class DynamoLimits(InTable):
     def override(
         self, key: str, scope: LimitScope | None, text: str, until: Instant | None, now: Instant
     ) -> None:
-        """Make one update; a transaction with the item of the scopes for a type.
+        """Set the policy that applies to a key. Jobs that begin meanwhile notice it.
+
+        FETCH learns of a queue's from the head of the ready list, of a type's by :meth:`scopes`.
+
+        Makes one update; a transaction with the item of the scopes for a type.
 
         A queue's bucket becomes a row of its ready list.
+
+        :param scope: the jobs that the key concerns without naming it.
+        :param text: the override as it is stored.
+        :param until: when it ends by itself.
         """
         if scope is not None and not scope.type:
             update = _limiting(scope.queue, text)
@@ -183,7 +194,10 @@ class DynamoLimits(InTable):
         self._store(key, scope, update, until or Instant(0))
 
     def lift(self, key: str, scope: LimitScope | None, now: Instant) -> None:
-        """Make as many calls as ``override`` does."""
+        """Remove what :meth:`override` set.
+
+        Makes as many calls as ``override`` does.
+        """
         update = Update()
         update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
         update.set(n.TTL, number(_kept_until(now)))
@@ -209,12 +223,18 @@ class DynamoLimits(InTable):
         self.transact_write_items(parts)
 
     def policy_of_queue(self, key: str) -> str:
-        """Make one consistent read."""
+        """Return the last policy set for a queue's key, as text; empty for no limit.
+
+        Makes one consistent read.
+        """
         bucket = self.load(key)
         return bucket.override if bucket else ""
 
     def scopes(self, now: Instant) -> list[LimitScope]:
-        """Make one consistent read."""
+        """Return the types that have an override, in one call.
+
+        Makes one consistent read.
+        """
         item = self.get_item(_SCOPES_KEY)
         keys = (
             name.removeprefix(SCOPE_MARK)
@@ -224,7 +244,12 @@ class DynamoLimits(InTable):
         return [scope for key in keys if (scope := scope_of(key)) is not None]
 
     def block(self, key: str, until: Instant, exhausted: str) -> None:
-        """Make one update."""
+        """Let no job of a key begin before an instant; an earlier one changes nothing.
+
+        Makes one update.
+
+        :param exhausted: what the bucket says of it.
+        """
         update = Update()
         moment = update.value(number(until))
         update.set(BLOCKED, number(until))
@@ -235,7 +260,10 @@ class DynamoLimits(InTable):
         self._update(key, update)
 
     def note_exhausted(self, key: str, exhausted: str, now: Instant) -> None:
-        """Make one update."""
+        """Note that jobs have to wait for a bucket, unless that is noted already.
+
+        Makes one update.
+        """
         update = Update()
         update.set(EXHAUSTED, string(exhausted))
         update.set(PAUSED_ATTRIBUTE, number(now))
@@ -250,10 +278,16 @@ class DynamoLimits(InTable):
         return self.try_update(bucket_key(key), update)
 
     def load(self, key: str) -> Bucket | None:
-        """Make one consistent read."""
+        """Return one bucket, strongly consistent.
+
+        Makes one consistent read.
+        """
         return self.load_item(bucket_key(key), read_bucket)
 
     def page(self, after: str, limit: int) -> Sequence[Bucket]:
-        """Run one query."""
+        """Return up to ``limit`` buckets by key, after the named one.
+
+        Runs one query.
+        """
         answer = self.after(PARTITION, after, Limit=limit)
         return [read_bucket(item) for item in answer["Items"]]

@@ -29,9 +29,9 @@ from ojs_aws.adapters.dynamodb.table import (
     key_in,
     put_part,
 )
+from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
-from ojs_aws.ports import SchemaTakenError
 from ojs_aws.topology import SCHEMA_LIST
 
 SCHEMA_SK: Final = "schema"
@@ -50,8 +50,8 @@ _COLUMNS: Final[c.Columns] = {
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoSchemas(InTable):
-    """Implements the port Schemas over the table.
+class Schemas(InTable):
+    """Stores the schemas of job types. A registered one never changes; it can be deleted.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
@@ -59,7 +59,12 @@ class DynamoSchemas(InTable):
     token: Callable[[], str]
 
     def add(self, entry: SchemaEntry) -> None:
-        """Make one transaction of two puts; read the item if one of them exists."""
+        """Store a schema.
+
+        Makes one transaction of two puts; read the item if one of them exists.
+
+        :raises SchemaTakenError: its type has this version, or another one has its URI.
+        """
         token = string(self.token())
         listed = {
             **_list_key(entry.type, entry.version),
@@ -80,7 +85,10 @@ class DynamoSchemas(InTable):
                 raise SchemaTakenError(read_schema_name(taken) if taken else None)
 
     def load(self, uri: str) -> SchemaEntry | None:
-        """Make one consistent read."""
+        """Read a schema, strongly consistent, in one call.
+
+        Makes one consistent read.
+        """
         item = self.get_item(_key(uri))
         if not item:
             return None
@@ -88,11 +96,17 @@ class DynamoSchemas(InTable):
         return SchemaEntry(**c.read_members(item, _COLUMNS), schema=schema)
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
-        """Make one consistent read."""
+        """Return the version of a type; 1 and "1" are the same.
+
+        Makes one consistent read.
+        """
         return self.load_item(_list_key(job_type, version), read_schema_name)
 
     def names(self, job_type: str = "") -> list[SchemaName]:
-        """Run one query of the list for each megabyte."""
+        """Return all versions of a type, or of all types, by type; versions are unordered.
+
+        Runs one query of the list for each megabyte.
+        """
         prefix = {"sk": string(f"{job_type} ")} if job_type else {}
         items = self.items(
             "#pk = :pk AND begins_with(#sk, :sk)" if job_type else "#pk = :pk",
@@ -102,7 +116,10 @@ class DynamoSchemas(InTable):
         return [read_schema_name(item) for item in items]
 
     def delete(self, name: SchemaName) -> None:
-        """Make one transaction of two deletes; a newer registration of the name stays."""
+        """Remove a schema; a missing one is no error.
+
+        Makes one transaction of two deletes; a newer registration of the name stays.
+        """
         is_same = condition("attribute_not_exists(#pk) OR #cr = :cr", cr=number(name.created_at))
         keys = (_list_key(name.type, name.version), _key(name.uri))
         deletes = [delete_part(self.table, key, is_same) for key in keys]

@@ -27,12 +27,13 @@ from ojs_aws.adapters.dynamodb.table import (
     put_part,
     update_part,
 )
+from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.ports import MAX_ACTIONS, Admission, NotAdmittedError, TransactAction, UniqueLock
+from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission, TransactAction, UniqueLock
 
 if TYPE_CHECKING:
-    from ojs_aws.adapters.dynamodb.jobs.store import DynamoJobStore
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 
 _EXPLAINED: Final = frozenset({CONDITION_CODE, CONFLICT_CODE})
 """Why a transaction fails when others had the same key first: it is looked at again."""
@@ -104,13 +105,18 @@ class _Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoUniqueJobs:
-    """Implements the port UniqueJobs over the table of a job store."""
+class UniqueJobs:
+    """Stores jobs that are admitted under uniqueness keys."""
 
-    store: DynamoJobStore
+    store: JobStore
 
     def admit(self, admissions: Sequence[Admission]) -> None:
-        """Make one transaction; documents for S3 are put before it."""
+        """Store new jobs, take their locks and change the jobs they replace, all or none.
+
+        Makes one transaction; documents for S3 are put before it.
+
+        :raises NotAdmittedError: something is not as it was seen; nothing was stored.
+        """
         token = self.store.writes.token()
         with self.store.ahead() as ahead:
             transaction = _Transaction([], {}, {}, [], ahead)
@@ -120,7 +126,12 @@ class DynamoUniqueJobs:
             self._write(transaction, token)
 
     def actions(self, admission: Admission) -> list[TransactAction]:
-        """Return the writes of ``admit`` with their conditions; nothing is uploaded."""
+        """Return what :meth:`admit` would write for one job, for a caller's transaction; no call.
+
+        Returns the writes of ``admit`` with their conditions; nothing is uploaded.
+
+        :raises PayloadTooLargeError: its document does not fit into the table.
+        """
         ahead = Ahead(self.store.blobs, self.store.writes.token())
         transaction = _Transaction([], {}, {}, [], ahead, uploads=False)
         self._add(transaction, 0, admission, self.store.writes.token())
@@ -131,7 +142,14 @@ class DynamoUniqueJobs:
         return [*transaction.actions, *documents, *transaction.releases(self.store.table)]
 
     def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
-        """Make one conditional put."""
+        """Take a lock for a job that is not stored yet, in one conditional write.
+
+        Makes one conditional put.
+
+        :param seen: the lock as it was read; None when there must be none.
+        :returns: the lock as it is now.
+        :raises NotAdmittedError: it is not as it was seen.
+        """
         token = self.store.writes.token()
         item = _item(lock, token)
         try:
@@ -142,11 +160,17 @@ class DynamoUniqueJobs:
         return replace(lock, version=token)
 
     def lock(self, key: str) -> UniqueLock | None:
-        """Make one consistent read."""
+        """Return the lock of a key, strongly consistent.
+
+        Makes one consistent read.
+        """
         return self.store.load_item(_key(key), _read)
 
     def forget(self, key: str, job_id: str) -> None:
-        """Make one conditional delete."""
+        """Remove the lock of a job that is gone; another job's lock stays.
+
+        Makes one conditional delete.
+        """
         with suppress(ConditionFailedError):  # it is gone, or another job's
             self.store.delete_item(_key(key), condition("#j = :j", j=string(job_id)))
 

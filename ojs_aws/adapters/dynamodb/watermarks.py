@@ -19,15 +19,21 @@ KEPT_S: Final = 2 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoWatermarks(InTable):
-    """Implements the port Marks over the table."""
+class Watermarks(InTable):
+    """Stores instants up to which some upkeep has been done, by name."""
 
     def read(self, name: str) -> Instant | None:
-        """Make one read."""
+        """Return the mark; None if there is none yet.
+
+        Makes one read.
+        """
         return read_instant(self.get_item(item_key(PARTITION, name), is_consistent=False), UNTIL)
 
     def move(self, name: str, until: Instant) -> None:
-        """Make one conditional update; a late one changes nothing."""
+        """Set a mark, never back.
+
+        Makes one conditional update; a late one changes nothing.
+        """
         update = Update()
         update.set(UNTIL, number(until))
         mark = update.name(UNTIL)
@@ -36,8 +42,8 @@ class DynamoWatermarks(InTable):
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoRecordTries(InTable):
-    """Implements the port RecordTries over the table.
+class RecordTries(InTable):
+    """Counts how often a reader of the stream began with a record, and did not come to its end.
 
     :ivar partition: of the items; each reader of the stream has its own.
     """
@@ -45,14 +51,22 @@ class DynamoRecordTries(InTable):
     partition: str
 
     def begin(self, record: str, now: Instant) -> int:
-        """Make one update."""
+        """Count a try of a record, by its number; return how many tries did not end, this one too.
+
+        A try that is repeated because its answer was lost may count twice.
+
+        Makes one update.
+        """
         update = Update()
         update.add(TRIES, 1)
         update.set(n.TTL, number(now // 1000 + KEPT_S))
         return read_count(self.update_item(self._key(record), update, "UPDATED_NEW"), TRIES)
 
     def forget(self, record: str) -> None:
-        """Make one delete."""
+        """Note that the tries of a record ended; no error if there was none.
+
+        Makes one delete.
+        """
         self.delete_item(self._key(record))
 
     def _key(self, record: str) -> Item:

@@ -21,8 +21,9 @@ from ojs_aws.adapters.dynamodb.columns import (
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.conflicts import ForeignWorkerError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import ForeignWorkerError, WorkerInfo, WorkerReport
+from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 
 PARTITION: Final = "workers"
 LAST_SEEN: Final = "ls"
@@ -50,13 +51,23 @@ _ID_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoWorkerRegistry(InTable):
-    """Implements the port WorkerRegistry over the table."""
+class WorkerRegistry(InTable):
+    """Registers workers that send heartbeats. Silent or ended ones are removed."""
 
     def beat(
         self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
     ) -> WorkerInfo:
-        """Make one update, which also returns the worker's directive."""
+        """Register the worker, or update what is known of it, in one write.
+
+        The first principal that beats for a worker owns its id until the worker is forgotten.
+
+        Makes one update, which also returns the worker's directive.
+
+        :param principal: who beats; empty where access is open or the worker runs inside AWS: then
+            nothing is remembered and nothing checked.
+        :returns: the worker, with its directive.
+        :raises ForeignWorkerError: another principal owns the id; nothing is written.
+        """
         has_ended = report.state == TERMINATE and not report.active_jobs
         update = Update()
         # Evaluated on the item as it was: the first heartbeat finds none before.
@@ -87,12 +98,18 @@ class DynamoWorkerRegistry(InTable):
             raise ForeignWorkerError from None
 
     def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
-        """Make one consistent read."""
+        """Return one worker, strongly consistent.
+
+        Makes one consistent read.
+        """
         item = self.get_item(_key(worker_id))
         return read_worker(item) if item and _is_kept(item, now) else None
 
     def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
-        """Run one query, more only beyond a megabyte or if many have ended."""
+        """Return up to ``limit`` workers by id, after the named one.
+
+        Runs one query, more only beyond a megabyte or if many have ended.
+        """
         found: list[WorkerInfo] = []
         answer = self.after(PARTITION, after, Limit=limit)
         while True:
@@ -105,7 +122,14 @@ class DynamoWorkerRegistry(InTable):
     def direct(
         self, worker_id: str, directive: str, now: Instant, by: str = ""
     ) -> WorkerInfo | None:
-        """Make one conditional update."""
+        """Set the directive that a worker gets with its next heartbeat.
+
+        Makes one conditional update.
+
+        :param by: who does it, as ``domain.actor`` stores it.
+        :returns: the worker before; None, and nothing is written, when there is no such worker.
+            A directive to terminate is never replaced by another one.
+        """
         update = Update()
         update.set(DIRECTIVE, string(directive))
         update.set(n.BY, string(by))
@@ -120,7 +144,10 @@ class DynamoWorkerRegistry(InTable):
             return read_worker(failed.item) if is_there else None
 
     def forget(self, worker_id: str, last_seen: Instant) -> bool:
-        """Make one conditional delete."""
+        """Remove a worker; return False if there is none, or it sent a heartbeat since.
+
+        Makes one conditional delete.
+        """
         try:
             seen = condition("#ls = :ls", ls=number(last_seen))
             self.delete_item(_key(worker_id), seen)

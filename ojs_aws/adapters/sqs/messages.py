@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.ports import Backlog, Message, QueueMissingError, ReceivedMessage
+from ojs_aws.domain.queues.messages import Backlog, Message, ReceivedMessage
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
@@ -81,8 +82,12 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class SqsMessageQueue:
-    """Sends and receives messages of SQS queues, addressed by OJS queue names."""
+class MessageQueue:
+    """Sends and receives messages of the SQS queues. Times are in whole seconds.
+
+    Nothing may be concluded from an answer: messages repeat, reorder and come late. Sending
+    raises QueueMissingError, receiving finds nothing, where no SQS queue exists.
+    """
 
     client: SQSClient
     queue_prefix: str
@@ -93,7 +98,10 @@ class SqsMessageQueue:
         return self.queue_url_prefix + sqs_queue_name(self.queue_prefix, queue)
 
     def send(self, queue: str, message: Message, delay_s: int = 0) -> None:
-        """Make one call."""
+        """Send a message that becomes visible after 0 to 900 seconds.
+
+        Makes one call.
+        """
         with _missing(), translated("SendMessage"):
             self.client.send_message(
                 QueueUrl=self.url(queue),
@@ -102,7 +110,10 @@ class SqsMessageQueue:
             )
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
-        """Make one call for ten messages."""
+        """Send messages with their delays, ten to a call.
+
+        Makes one call for ten messages.
+        """
         entries = [
             {"MessageBody": encode_message(message), "DelaySeconds": delay_s}
             for message, delay_s in messages
@@ -112,7 +123,10 @@ class SqsMessageQueue:
     def receive(
         self, queue: str, limit: int, visibility_s: int, wait_s: int = 0
     ) -> list[ReceivedMessage]:
-        """Make one call; return nothing if no SQS queue exists."""
+        """Receive up to ten messages; unreadable ones are moved to the dead-letter queue.
+
+        Makes one call; return nothing if no SQS queue exists.
+        """
         try:
             with _missing(), translated("ReceiveMessage"):
                 answer = self.client.receive_message(
@@ -137,7 +151,10 @@ class SqsMessageQueue:
         return received
 
     def reject(self, queue: str, body: str) -> None:
-        """Make one call."""
+        """Send an unreadable body to the dead-letter queue, with the queue's name.
+
+        Makes one call.
+        """
         name = dead_letter_queue_name(self.queue_prefix)
         with _missing(), translated("SendMessage"):
             self.client.send_message(
@@ -155,7 +172,10 @@ class SqsMessageQueue:
             _logger.warning("An unreadable message stays in queue %s", queue, exc_info=True)
 
     def delete(self, queue: str, handles: Sequence[str]) -> None:
-        """Make one call for ten messages."""
+        """Delete messages, ten to a call. A handle that is too old is no error.
+
+        Makes one call for ten messages.
+        """
         if len(handles) == 1:
             with _missing(), translated("DeleteMessage"), _stale():
                 self.client.delete_message(QueueUrl=self.url(queue), ReceiptHandle=handles[0])
@@ -164,7 +184,10 @@ class SqsMessageQueue:
         self._in_batches(queue, "DeleteMessageBatch", self.client.delete_message_batch, entries)
 
     def hide(self, queue: str, handles: Sequence[tuple[str, int]]) -> None:
-        """Make one call for ten messages."""
+        """Hide messages for this many seconds from now (0 to 43,200).
+
+        Makes one call for ten messages.
+        """
         if len(handles) == 1:
             handle, seconds = handles[0]
             with _missing(), translated("ChangeMessageVisibility"):
@@ -179,7 +202,10 @@ class SqsMessageQueue:
         self._in_batches(queue, "ChangeMessageVisibilityBatch", change, entries)
 
     def backlog(self, queue: str) -> Backlog:
-        """Make one call; the numbers are SQS's estimates."""
+        """Count the messages of a queue, roughly.
+
+        Makes one call; the numbers are SQS's estimates.
+        """
         with _missing(), translated("GetQueueAttributes"):
             answer = self.client.get_queue_attributes(
                 QueueUrl=self.url(queue), AttributeNames=[VISIBLE, HIDDEN, DELAYED]
@@ -248,14 +274,20 @@ def queue_arn(client: SQSClient, url_prefix: str, sqs_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SqsCronWakeUps:
-    """Sends messages to a queue of their own; each contains only a cron job's name."""
+class CronWakeUps:
+    """Wakes the tick at a second, so that a cron job does not wait for the next minute.
+
+    Sends messages to a queue of their own; each contains only a cron job's name.
+    """
 
     client: SQSClient
     url: str
 
     def set(self, name: str, delay_s: int) -> None:
-        """Make one call; without a deployed queue, the next tick finds the entry."""
+        """Wake the tick for an entry in 0 to 900 seconds, at least once if alarms are deployed.
+
+        Makes one call; without a deployed queue, the next tick finds the entry.
+        """
         with translated("SendMessage"):
             try:
                 self.client.send_message(QueueUrl=self.url, MessageBody=name, DelaySeconds=delay_s)

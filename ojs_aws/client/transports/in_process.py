@@ -20,7 +20,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import ANY_DEPTH, parse_object
-from ojs_aws.ports import TransactAction
+from ojs_aws.domain.unique.locks import TransactAction
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.change import JobChange

@@ -12,7 +12,7 @@ from ojs_aws.client.results import Stored
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, encode, parse_object, parse_objects
-from ojs_aws.ports import TransactAction
+from ojs_aws.domain.unique.locks import TransactAction
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.routes import Route

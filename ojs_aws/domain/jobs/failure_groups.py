@@ -119,3 +119,17 @@ def _short(text: str, most: int) -> str:
     if len(raw) <= most:
         return raw.decode()
     return raw[: most - len(_CUT.encode())].decode("utf-8", "ignore") + _CUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFailures:
+    """Holds how executions of a queue failed in one hour.
+
+    :ivar window: when the hour begins.
+    :ivar ungrouped: failures that belong to none of the groups, which are bounded in number.
+    """
+
+    queue: str
+    window: Instant
+    groups: tuple[FailureGroup, ...]
+    ungrouped: int = 0

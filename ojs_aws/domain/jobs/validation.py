@@ -189,7 +189,7 @@ def _check_members(job: Job, values: Values) -> None:
         raise invalid("pending", "a boolean", values["pending"])
     unique = values.get("unique")
     if unique is not None:
-        from ojs_aws.domain.uniqueness import parse_unique_policy  # few jobs do
+        from ojs_aws.domain.unique.keys import parse_unique_policy  # few jobs do
 
         parse_unique_policy(unique)
     tags = values.get("tags")

@@ -16,7 +16,7 @@ from typing import Final, Literal, Protocol
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, JsonValue
-from ojs_aws.domain.uniqueness import (
+from ojs_aws.domain.unique.keys import (
     OnConflict,
     UniquePolicy,
     fingerprint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import Caller, Scope
 from ojs_aws.domain.api_keys import (
@@ -27,9 +27,13 @@ from ojs_aws.domain.api_keys import (
     verify,
 )
 from ojs_aws.domain.attributes import not_found
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import StaleKeyError
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import ApiKeys, Clock, StaleKeyError
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.access import ApiKeys
 
 RandomBytes = Callable[[int], bytes]
 

@@ -13,11 +13,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.limits.rules import ClientRate, Standing
-from ojs_aws.ports import ClientBuckets, Clock
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.access import ClientBuckets
 
 MAX_CLIENTS: Final = 10_000
 """Clients that a process remembers; the one it heard of longest ago is forgotten first."""

@@ -1,4 +1,4 @@
-"""Puts the services of one deployment together, over any ports.
+"""Puts the services of one deployment together, over any stores.
 
 One attribute for each package of services. Each service is imported and made when it is first
 asked for, so that a function loads what its own routes need and no more.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.access.api_keys import KeyAdmin
     from ojs_aws.services.access.audit import OperationAudit
     from ojs_aws.services.access.client_limits import ClientRateLimits
-    from ojs_aws.services.backend.ports import Ports
+    from ojs_aws.services.backend.stores import Stores
     from ojs_aws.services.limits.admin import LimitAdmin
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 class Backend(Foundation):
     """Holds the services, ready to be called: those of each package, and what they share."""
 
-    def __init__(self, settings: Settings, ports: Ports) -> None:
+    def __init__(self, settings: Settings, stores: Stores) -> None:
         """Make only what all services share."""
-        super().__init__(settings, ports)
+        super().__init__(settings, stores)
         self.schemas = SchemaServices(self)
         self.queues = QueueServices(self)
         self.jobs = JobServices(self, self.queues, self.schemas)
@@ -55,35 +55,35 @@ class Backend(Foundation):
         """Return the service of limits on how jobs begin."""
         from ojs_aws.services.limits.admin import LimitAdmin
 
-        return LimitAdmin(self.ports.limits(), self.ports.store, self.queues.service, self.clock)
+        return LimitAdmin(self.stores.limits(), self.stores.store, self.queues.service, self.clock)
 
     @cached_property
     def statistics(self) -> Statistics:
         """Return the service of statistics over all queues."""
         from ojs_aws.services.system.statistics import Statistics
 
-        return Statistics(self.queues.statistics, self.ports.queues, self.clock)
+        return Statistics(self.queues.statistics, self.stores.queues, self.clock)
 
     @cached_property
     def api_keys(self) -> KeyAdmin:
         """Return the service that lists and revokes API keys."""
         from ojs_aws.services.access.api_keys import KeyAdmin
 
-        return KeyAdmin(self.ports.api_keys(), self.clock)
+        return KeyAdmin(self.stores.api_keys(), self.clock)
 
     @cached_property
     def audit(self) -> OperationAudit:
         """Return the service that records who did an operation."""
         from ojs_aws.services.access.audit import OperationAudit
 
-        return OperationAudit(self.ports.bulk(), self.clock, self.ids)
+        return OperationAudit(self.stores.bulk(), self.clock, self.ids)
 
     @cached_property
     def failures(self) -> FailureStatistics:
         """Return the service that groups failures by error."""
         from ojs_aws.services.system.failure_groups import FailureStatistics
 
-        return FailureStatistics(self.ports.failure_groups, self.clock)
+        return FailureStatistics(self.stores.failure_groups, self.clock)
 
     @cached_property
     def findings(self) -> Findings:
@@ -92,15 +92,15 @@ class Backend(Foundation):
         from ojs_aws.services.system.job_findings import MissingHandlers
         from ojs_aws.services.system.worker_findings import WorkerDeaths, WorkerFindings
 
-        ports = self.ports
+        stores = self.stores
         return Findings(
             statistics=self.statistics,
-            queues=ports.queues,
-            store=ports.store,
-            workers=WorkerFindings(registry=ports.workers, store=ports.store),
+            queues=stores.queues,
+            store=stores.store,
+            workers=WorkerFindings(registry=stores.workers, store=stores.store),
             failures=lambda: self.failures,
-            deaths=WorkerDeaths(store=ports.store),
-            missing_handlers=MissingHandlers(ports.store),
+            deaths=WorkerDeaths(store=stores.store),
+            missing_handlers=MissingHandlers(stores.store),
             why=lambda: self.jobs.why,
         )
 
@@ -117,4 +117,4 @@ class Backend(Foundation):
 
         per_s = settings.client_rate_per_s
         rate = ClientRate(per_s=per_s, burst=settings.client_burst or 2 * per_s)
-        return ClientRateLimits(cache(self.ports.client_buckets), self.clock, rate)
+        return ClientRateLimits(cache(self.stores.client_buckets), self.clock, rate)

@@ -43,7 +43,7 @@ class BulkServices:
         """Return the service that cancels, retries or deletes many jobs."""
         from ojs_aws.services.bulk.changes import BulkChanges
 
-        return BulkChanges(self.engine, self._jobs.search, self._shared.ports.unique)
+        return BulkChanges(self.engine, self._jobs.search, self._shared.stores.unique)
 
     @cached_property
     def by_filter(self) -> BulkByFilter:
@@ -64,7 +64,7 @@ class BulkServices:
         """Return the service that runs a bulk operation once for its idempotency key."""
         from ojs_aws.services.bulk.idempotency import IdempotentRequests
 
-        return IdempotentRequests(self._shared.ports.bulk(), self._shared.clock)
+        return IdempotentRequests(self._shared.stores.bulk(), self._shared.clock)
 
     @cached_property
     def completion_events(self) -> CompletionEvents:
@@ -72,4 +72,4 @@ class BulkServices:
         from ojs_aws.services.bulk.idempotency import CompletionEvents
 
         shared = self._shared
-        return CompletionEvents(shared.ports.bulk(), shared.clock, shared.ids)
+        return CompletionEvents(shared.stores.bulk(), shared.clock, shared.ids)

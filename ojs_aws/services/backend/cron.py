@@ -36,8 +36,8 @@ class CronServices:
 
         shared, jobs = self._shared, self._jobs
         return CronScheduler(
-            entries=shared.ports.cron(),
-            alarms=shared.ports.alarms(),
+            entries=shared.stores.cron(),
+            alarms=shared.stores.alarms(),
             push=jobs.push,
             changer=shared.changer,
             cancel=jobs.cancel,

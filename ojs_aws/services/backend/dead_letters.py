@@ -29,9 +29,9 @@ class DeadLetterServices:
         from ojs_aws.services.dead_letters.search import DeadLetterSearch
         from ojs_aws.services.jobs.job_lists import ListCounts
 
-        ports = self._shared.ports
-        counts = ListCounts(ports.store, ports.tallies)
-        return DeadLetterSearch(ports.store, ports.queues, counts)
+        stores = self._shared.stores
+        counts = ListCounts(stores.store, stores.tallies)
+        return DeadLetterSearch(stores.store, stores.queues, counts)
 
     @cached_property
     def service(self) -> DeadLetters:
@@ -40,7 +40,7 @@ class DeadLetterServices:
 
         shared = self._shared
         return DeadLetters(
-            shared.ports.store,
+            shared.stores.store,
             self._search,
             shared.changer,
             shared.job_messages,
@@ -65,8 +65,8 @@ class DeadLetterServices:
 
         shared = self._shared
         return DeadLetterUpkeep(
-            queues=shared.ports.queues,
-            marks=shared.ports.marks,
+            queues=shared.stores.queues,
+            marks=shared.stores.marks,
             changer=shared.changer,
             job_messages=shared.job_messages,
             max_count=shared.settings.dead_letter_max_count,

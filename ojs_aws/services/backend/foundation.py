@@ -11,10 +11,10 @@ from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.events.log import EventLog
     from ojs_aws.config import Settings
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.ports import EventLog
-    from ojs_aws.services.backend.ports import Ports
+    from ojs_aws.services.backend.stores import Stores
     from ojs_aws.services.batches.push import BatchPush
     from ojs_aws.services.unique.admit import Uniqueness
 
@@ -25,14 +25,14 @@ class Foundation:
     The storing of batches is part of it: whoever misses a job may have to finish that first.
     """
 
-    def __init__(self, settings: Settings, ports: Ports) -> None:
+    def __init__(self, settings: Settings, stores: Stores) -> None:
         """Make only what needs no other service."""
         self.settings = settings
-        self.ports = ports = ports.made_once()
-        self.clock = ports.clock
-        self.ids = ports.ids
-        self.changer = JobChanger(ports.store, ports.clock, self._missing)
-        self.job_messages = JobMessages(ports.messages, ports.queues)
+        self.stores = stores = stores.made_once()
+        self.clock = stores.clock
+        self.ids = stores.ids
+        self.changer = JobChanger(stores.store, stores.clock, self._missing)
+        self.job_messages = JobMessages(stores.messages, stores.queues)
         self.default_timeout_ms = settings.default_timeout_s * 1000
         self.visibility = VisibilityTimeouts(
             settings.default_visibility_timeout_s * 1000,
@@ -47,26 +47,26 @@ class Foundation:
     @cached_property
     def events(self) -> EventLog:
         """Return the log of lifecycle events."""
-        return self.ports.events()
+        return self.stores.events()
 
     @cached_property
     def batch_push(self) -> BatchPush:
         """Return the service that stores batches beyond one transaction."""
-        from ojs_aws.ports.for_each import in_order
+        from ojs_aws.domain.for_each import in_order
         from ojs_aws.services.batches.push import BatchPush
         from ojs_aws.services.limits.check import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:
-            note_limits(self.ports.limits, jobs, self.clock.now())
+            note_limits(self.stores.limits, jobs, self.clock.now())
 
         return BatchPush(
-            store=self.ports.store,
-            batches=self.ports.batches(),
+            store=self.stores.store,
+            batches=self.stores.batches(),
             job_messages=self.job_messages,
             clock=self.clock,
             unique=lambda: self.unique,
             note=note,
-            spread=self.ports.spread or in_order,
+            spread=self.stores.spread or in_order,
         )
 
     @cached_property
@@ -77,4 +77,4 @@ class Foundation:
         def decide(batch_id: str) -> bool:
             return self.batch_push.batches.decide(batch_id, None, self.clock.now()).is_committed
 
-        return Uniqueness(self.ports.unique(), self.changer, decide)
+        return Uniqueness(self.stores.unique(), self.changer, decide)

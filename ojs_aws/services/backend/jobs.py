@@ -33,7 +33,7 @@ class JobServices:
     @cached_property
     def push(self) -> Push:
         """Return the operation PUSH."""
-        return self.push_through(self._shared.ports.enqueuing())
+        return self.push_through(self._shared.stores.enqueuing())
 
     def push_through(self, enqueuing: Enqueuer, *, is_internal: bool = False) -> Push:
         """Return PUSH with a middleware chain of its own.
@@ -69,10 +69,10 @@ class JobServices:
 
         shared = self._shared
         return NewJobs(
-            store=shared.ports.store,
+            store=shared.stores.store,
             job_messages=shared.job_messages,
             clock=shared.clock,
-            limits=shared.ports.limits,
+            limits=shared.stores.limits,
             unique=lambda: shared.unique,
             batch_push=lambda: shared.batch_push,
             backpressure=self._queues.backpressure,
@@ -84,7 +84,7 @@ class JobServices:
         from ojs_aws.services.jobs.transact import Transact
 
         shared = self._shared
-        return Transact(self.push, shared.ports.unique, lambda: shared.unique)
+        return Transact(self.push, shared.stores.unique, lambda: shared.unique)
 
     @cached_property
     def fetch(self) -> Fetch:
@@ -92,20 +92,20 @@ class JobServices:
         from ojs_aws.services.jobs.fetch.service import Fetch
         from ojs_aws.services.limits.check import LimitedTypes
 
-        shared, ports, settings = self._shared, self._shared.ports, self._shared.settings
+        shared, stores, settings = self._shared, self._shared.stores, self._shared.settings
         return Fetch(
-            messages=ports.messages,
+            messages=stores.messages,
             changer=shared.changer,
             job_messages=shared.job_messages,
-            both=ports.both,
+            both=stores.both,
             default_timeout_ms=shared.default_timeout_ms,
             visibility=shared.visibility,
             max_count=settings.max_fetch_count,
             wait_ms=settings.fetch_wait_ms,
             draining=shared.drain_state,
-            limits=ports.limits,
-            limited_types=LimitedTypes(ports.limits, shared.clock),
-            new_reservation_id=ports.new_reservation_id,
+            limits=stores.limits,
+            limited_types=LimitedTypes(stores.limits, shared.clock),
+            new_reservation_id=stores.new_reservation_id,
         )
 
     @cached_property
@@ -129,7 +129,7 @@ class JobServices:
 
         shared, settings = self._shared, self._shared.settings
         redacts = (settings.redact_backtraces, settings.redact_messages)
-        return Fail(shared.changer, shared.job_messages, shared.ports.limits, *redacts)
+        return Fail(shared.changer, shared.job_messages, shared.stores.limits, *redacts)
 
     @cached_property
     def cancel(self) -> Cancel:
@@ -150,7 +150,7 @@ class JobServices:
         """Return the operation INFO."""
         from ojs_aws.services.jobs.one_job import Info
 
-        return Info(self._shared.ports.store, self._shared.changer)
+        return Info(self._shared.stores.store, self._shared.changer)
 
     @cached_property
     def change_priority(self) -> ChangePriority:
@@ -165,21 +165,21 @@ class JobServices:
         from ojs_aws.services.jobs.job_lists import ListCounts
         from ojs_aws.services.jobs.search import JobSearch
 
-        ports = self._shared.ports
-        counts = ListCounts(ports.store, ports.tallies)
-        return JobSearch(ports.store, ports.queues, ports.clock, counts)
+        stores = self._shared.stores
+        counts = ListCounts(stores.store, stores.tallies)
+        return JobSearch(stores.store, stores.queues, stores.clock, counts)
 
     @cached_property
     def why(self) -> Why:
         """Return the service that says why a job does not run."""
         from ojs_aws.services.jobs.why import Why
 
-        ports, queues = self._shared.ports, self._queues
+        stores, queues = self._shared.stores, self._queues
         return Why(
             info=self.info,
-            store=ports.store,
-            queues=ports.queues,
-            messages=ports.messages,
-            workers=ports.workers,
+            store=stores.store,
+            queues=stores.queues,
+            messages=stores.messages,
+            workers=stores.workers,
             minutes=queues.statistics.minutes,
         )

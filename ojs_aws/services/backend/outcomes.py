@@ -24,8 +24,8 @@ class OutcomeServices:
         """Return the service that reads outcomes of jobs."""
         from ojs_aws.services.outcomes.results import Results
 
-        ports, settings = self._shared.ports, self._shared.settings
-        return Results(self._shared.changer, ports.pause, settings.result_wait_ms)
+        stores, settings = self._shared.stores, self._shared.settings
+        return Results(self._shared.changer, stores.pause, settings.result_wait_ms)
 
     @cached_property
     def checkpoints(self) -> Checkpoints:

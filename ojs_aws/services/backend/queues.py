@@ -29,14 +29,14 @@ class QueueServices:
         """Return the service of queues."""
         from ojs_aws.services.queues.service import Queues
 
-        ports, settings = self._shared.ports, self._shared.settings
+        stores, settings = self._shared.stores, self._shared.settings
         return Queues(
-            registry=ports.queues,
-            store=ports.store,
-            messages=ports.messages,
+            registry=stores.queues,
+            store=stores.store,
+            messages=stores.messages,
             job_messages=self._shared.job_messages,
-            triggers=ports.triggers,
-            clock=ports.clock,
+            triggers=stores.triggers,
+            clock=stores.clock,
             declared=frozenset(settings.queues),
             allow_undeclared=settings.allow_undeclared_queues,
         )
@@ -46,13 +46,13 @@ class QueueServices:
         """Return the service of queues' settings."""
         from ojs_aws.services.queues.config_admin import QueueConfigAdmin
 
-        ports = self._shared.ports
+        stores = self._shared.stores
         return QueueConfigAdmin(
-            book=ports.settings_book(),
-            limits=ports.limits,
+            book=stores.settings_book(),
+            limits=stores.limits,
             queues=self.service,
             statistics=lambda: self.statistics,
-            clock=ports.clock,
+            clock=stores.clock,
             settings=self._shared.settings,
             bounding=self.depth_recount.bound,
         )
@@ -60,23 +60,23 @@ class QueueServices:
     @cached_property
     def rules(self) -> QueueRules:
         """Return the rules for which queues may exist."""
-        from ojs_aws.ports import QueueState
+        from ojs_aws.domain.queues.state import QueueState
         from ojs_aws.services.queues.rules import QueueRules, UndeclaredQueues
 
-        ports, settings = self._shared.ports, self._shared.settings
+        stores, settings = self._shared.stores, self._shared.settings
         declared = frozenset(settings.queues)
         if not settings.allow_undeclared_queues:
             return QueueRules(declared, None)
 
         def registered() -> set[str]:
-            return {info.name for info in ports.queues.all()} - declared
+            return {info.name for info in stores.queues.all()} - declared
 
         def deleted() -> list[str]:
-            book = ports.settings_book()
+            book = stores.settings_book()
             return [each.queue for each in book.all() if each.state is QueueState.DELETED]
 
         most = settings.max_undeclared_queues
-        return QueueRules(declared, UndeclaredQueues(most, ports.clock, registered, deleted))
+        return QueueRules(declared, UndeclaredQueues(most, stores.clock, registered, deleted))
 
     @cached_property
     def purge(self) -> PurgeQueue:
@@ -92,35 +92,35 @@ class QueueServices:
         """Return the service that counts a queue's jobs."""
         from ojs_aws.services.queues.stats import QueueStatistics
 
-        ports = self._shared.ports
-        return QueueStatistics(ports.store, ports.tallies, ports.clock)
+        stores = self._shared.stores
+        return QueueStatistics(stores.store, stores.tallies, stores.clock)
 
     @cached_property
     def push_settings(self) -> PushSettingsCache:
         """Return the queues' settings for PUSH."""
         from ojs_aws.services.queues.push_settings import PushSettingsCache
 
-        ports, settings = self._shared.ports, self._shared.settings
-        return PushSettingsCache(ports.settings_book, ports.clock, settings.queue_settings_age_ms)
+        stores, settings = self._shared.stores, self._shared.settings
+        return PushSettingsCache(stores.settings_book, stores.clock, settings.queue_settings_age_ms)
 
     @cached_property
     def backpressure(self) -> Backpressure:
         """Return the service that keeps the bounds of queues."""
         from ojs_aws.services.queues.backpressure import Backpressure
 
-        ports = self._shared.ports
-        return Backpressure(ports.depths, ports.pressures, self.push_settings, ports.clock)
+        stores = self._shared.stores
+        return Backpressure(stores.depths, stores.pressures, self.push_settings, stores.clock)
 
     @cached_property
     def depth_recount(self) -> DepthRecount:
         """Return the service that keeps the counters of bounded queues true."""
         from ojs_aws.services.queues.counters import DepthRecount
 
-        return DepthRecount(self._shared.ports.depths, self._shared.clock)
+        return DepthRecount(self._shared.stores.depths, self._shared.clock)
 
     @cached_property
     def counters(self) -> QueueCounters:
         """Return the service that counts what queues did."""
         from ojs_aws.services.queues.counters import QueueCounters
 
-        return QueueCounters(self._shared.ports.tallies, self._shared.clock)
+        return QueueCounters(self._shared.stores.tallies, self._shared.clock)

@@ -23,12 +23,12 @@ class SchemaServices:
         """Return the registry of job types' schemas."""
         from ojs_aws.services.schemas.registry import SchemaRegistry
 
-        return SchemaRegistry(self._shared.ports.schemas(), self._shared.clock)
+        return SchemaRegistry(self._shared.stores.schemas(), self._shared.clock)
 
     @cached_property
     def validation(self) -> SchemaValidation:
         """Return the service that checks arguments against schemas."""
         from ojs_aws.services.schemas.validation import SchemaValidation
 
-        ports = self._shared.ports
-        return SchemaValidation(ports.schemas(), self._shared.clock, ports.processor_s)
+        stores = self._shared.stores
+        return SchemaValidation(stores.schemas(), self._shared.clock, stores.processor_s)

@@ -36,16 +36,16 @@ class UpkeepServices:
         from ojs_aws.services.upkeep.sweep import Sweep, one_by_one
         from ojs_aws.services.upkeep.sweep_queue import QueueSweep
 
-        shared, ports = self._shared, self._shared.ports
+        shared, stores = self._shared, self._shared.stores
         messages = shared.job_messages
-        types = LimitedTypes(ports.limits, shared.clock)
-        cover = MessageResend(ports.store, ports.messages, ports.queues, messages, types)
-        queue = QueueSweep(ports.queues, shared.changer, messages, cover)
+        types = LimitedTypes(stores.limits, shared.clock)
+        cover = MessageResend(stores.store, stores.messages, stores.queues, messages, types)
+        queue = QueueSweep(stores.queues, shared.changer, messages, cover)
         return Sweep(
             queue,
-            ports.queues,
-            ports.clock,
-            ports.each or one_by_one,
+            stores.queues,
+            stores.clock,
+            stores.each or one_by_one,
             self._queues.service.finish,
             self._roll_forward,
             self.totals_recount.tick,
@@ -61,8 +61,8 @@ class UpkeepServices:
         from ojs_aws.services.upkeep.totals_recount import TotalsRecount
 
         shared, queues = self._shared, self._queues
-        ports = shared.ports
-        return TotalsRecount(ports.tallies, lambda: queues.statistics, shared.clock, ports.marks)
+        stores = shared.stores
+        return TotalsRecount(stores.tallies, lambda: queues.statistics, shared.clock, stores.marks)
 
     @cached_property
     def list_repair(self) -> ListRepair:
@@ -70,7 +70,7 @@ class UpkeepServices:
         from ojs_aws.services.upkeep.list_repair import ListRepair
 
         shared, workflows = self._shared, self._workflows
-        return ListRepair(shared.ports.store, shared.clock, lambda: workflows.service)
+        return ListRepair(shared.stores.store, shared.clock, lambda: workflows.service)
 
     @cached_property
     def repair(self) -> Repair:
@@ -78,5 +78,7 @@ class UpkeepServices:
         from ojs_aws.services.upkeep.repair import Repair
 
         shared, workflows = self._shared, self._workflows
-        ports, messages = shared.ports, shared.job_messages
-        return Repair(ports.queues, ports.store, messages, shared.clock, lambda: workflows.service)
+        stores, messages = shared.stores, shared.job_messages
+        return Repair(
+            stores.queues, stores.store, messages, shared.clock, lambda: workflows.service
+        )

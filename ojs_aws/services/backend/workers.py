@@ -23,7 +23,7 @@ class WorkerServices:
         """Return the service of workers."""
         from ojs_aws.services.workers.service import Workers
 
-        return Workers(self._shared.ports.workers(), self._shared.changer)
+        return Workers(self._shared.stores.workers(), self._shared.changer)
 
     @cached_property
     def heartbeat(self) -> Heartbeat:
@@ -32,7 +32,7 @@ class WorkerServices:
 
         shared = self._shared
         return Heartbeat(
-            shared.ports.workers(),
+            shared.stores.workers(),
             shared.changer,
             shared.job_messages,
             shared.visibility,

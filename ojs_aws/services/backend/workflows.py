@@ -46,7 +46,7 @@ class WorkflowServices:
 
         shared = self._shared
         return WorkflowAdvance(
-            workflows=shared.ports.workflows(),
+            workflows=shared.stores.workflows(),
             push=self._jobs.push_through(Enqueuer(EnqueueChain()), is_internal=True),
             changer=shared.changer,
             job_messages=shared.job_messages,

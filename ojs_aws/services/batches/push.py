@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import OpenBatch
-from ojs_aws.ports.batches import mark_of
+from ojs_aws.domain.jobs.batches import OpenBatch, mark_of
 from ojs_aws.services.batches.outcomes import BatchDecidedError, at_index
 from ojs_aws.services.batches.roll_forward import RollForward
 from ojs_aws.services.jobs.idempotency import id_taken

@@ -11,18 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.conflicts import AlreadyStoredError, LogLostError
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.for_each import ForEach, in_order
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs.batches import OpenBatch, StagedJob
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import AlreadyStoredError, Batches, OpenBatch, StagedJob
-from ojs_aws.ports.batches import LogLostError
-from ojs_aws.ports.for_each import ForEach, in_order
 from ojs_aws.services.batches.outcomes import RollForwardReport, StoredJob
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import Clock, JobStore
+    from ojs_aws.adapters.dynamodb.batches import Batches
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.domain.clock import Clock
     from ojs_aws.services.jobs.messages import JobMessages
     from ojs_aws.services.unique.admit import Uniqueness
 

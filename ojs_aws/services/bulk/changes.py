@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Admission, NotAdmittedError
+from ojs_aws.domain.unique.locks import Admission
 from ojs_aws.services.bulk.by_filter import narrowed
 from ojs_aws.services.bulk.engine import (
     BulkAction,
@@ -31,7 +32,7 @@ from ojs_aws.services.bulk.enqueue import MAX_ITEMS
 from ojs_aws.services.jobs.change import found
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import UniqueJobs
+    from ojs_aws.adapters.dynamodb.unique import UniqueJobs
     from ojs_aws.services.jobs.job_lists import JobFilter
     from ojs_aws.services.jobs.search import JobSearch
 

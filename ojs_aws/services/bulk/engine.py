@@ -14,6 +14,7 @@ from typing import Final
 
 from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id, field_error, wrong_state
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     ConflictError,
@@ -25,7 +26,6 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found
 from ojs_aws.services.jobs.messages import JobMessages
 

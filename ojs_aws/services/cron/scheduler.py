@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
+from ojs_aws.domain.clock import IdGenerator
+from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import CronAlarms, CronEntries, IdGenerator, StaleCronError
 from ojs_aws.services.cron.runs import job_of
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import seconds_until
 from ojs_aws.services.jobs.one_job import Activate, Cancel
 from ojs_aws.services.jobs.push import Push
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.cron import CronEntries
+    from ojs_aws.adapters.sqs.messages import CronWakeUps
 
 MAX_CONFLICTS: Final = 10
 MAX_PER_TICK: Final = 1000
@@ -63,7 +68,7 @@ class CronScheduler:
     """Fires what is due, and sets the alarms of what soon will be."""
 
     entries: CronEntries
-    alarms: CronAlarms
+    alarms: CronWakeUps
     push: Push
     changer: JobChanger
     cancel: Cancel

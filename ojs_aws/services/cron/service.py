@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import invalid, unknown_cron
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import (
     MAX_NAME_LENGTH,
@@ -28,9 +30,11 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, CronEntries, StaleCronError
 from ojs_aws.services.cron.scheduler import MAX_CONFLICTS, CronScheduler
 from ojs_aws.services.jobs.push import Push
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.cron import CronEntries
 
 MAX_TEMPLATE_BYTES: Final = 32_768
 MAX_DESCRIPTION: Final = 1024

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type, field_error
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.list_total import ListTotal, shown_total
+from ojs_aws.domain.jobs.list_total import ListTotal, shown_total
+from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList, JobStore, ListedJob, QueueRegistry
 from ojs_aws.services.jobs.job_lists import END, PAGE, ListCounts, ListStop, Part, check_range
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 
 MAX_BYTES: Final = 3_000_000
 """Documents of one page, and one more: Lambda answers with 6 MB at most."""

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id, field_error, not_found, wrong_state
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.list_total import ListTotal
+from ojs_aws.domain.jobs.list_total import ListTotal
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList, JobStore, StaleJobError
 from ojs_aws.services.dead_letters.replay_rules import EnvelopeOverride
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.queues.rules import QueueRules
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 
 MAX_OFFSET: Final = 1000
 MAX_SAMPLED: Final = 500

@@ -11,27 +11,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, Page
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Between,
-    JobList,
-    ListedJob,
-    Marks,
-    Page,
-    QueueRegistry,
-    StaleJobError,
-)
 from ojs_aws.services.dead_letters.replay_rules import ReplayRule
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.job_errors import JobErrors
 from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.adapters.dynamodb.watermarks import Watermarks
 
 EVERY_MS: Final = 300_000
 """How often the upkeep looks (section 8.1)."""
@@ -59,7 +56,7 @@ class DeadLetterUpkeep:
     """Prunes and replays dead letters. Any round may be cut short; the next continues."""
 
     queues: QueueRegistry
-    marks: Callable[[], Marks]
+    marks: Callable[[], Watermarks]
     changer: JobChanger
     job_messages: JobMessages
     max_count: int

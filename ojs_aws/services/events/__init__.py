@@ -23,18 +23,12 @@ from typing import Any, Final
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.bulk import BulkDone, OperationDone
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.queues.state import LastTick, Pressure, QueueInfo, QueueSettings
 from ojs_aws.domain.schemas.schema import SchemaName
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.ports import (
-    BulkDone,
-    LastTick,
-    OperationDone,
-    Pressure,
-    QueueInfo,
-    QueueSettings,
-    WorkerInfo,
-)
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events

@@ -6,8 +6,8 @@ from typing import Final
 
 from ojs_aws.domain.actor import by_whom
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.jobs.bulk import BulkDone, OperationDone
 from ojs_aws.domain.json_text import RawJson, assemble, encode
-from ojs_aws.ports import BulkDone, OperationDone
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
 KIND: Final = "operation.completed"

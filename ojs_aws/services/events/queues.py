@@ -9,8 +9,8 @@ from ojs_aws.domain.actor import by_whom
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
+from ojs_aws.domain.queues.state import Pressure, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Pressure, QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
 

@@ -6,7 +6,7 @@ from ojs_aws.domain.actor import by_whom
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, encode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import WorkerInfo
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
 

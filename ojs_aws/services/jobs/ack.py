@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ojs_aws.domain.attributes import check_job_id
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
@@ -13,7 +14,6 @@ from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_
 from ojs_aws.domain.jobs.outcomes import keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import StaleJobError
 from ojs_aws.services.jobs.change import JobChanger, found
 from ojs_aws.services.jobs.messages import JobMessages
 

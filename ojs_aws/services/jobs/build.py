@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock, IdGenerator
 from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
@@ -14,7 +15,6 @@ from ojs_aws.domain.jobs.validation import Envelope, read_envelope
 from ojs_aws.domain.json_text import AssembledText, RawJson, decode
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, IdGenerator
 from ojs_aws.services.queues.rules import QueueRules
 
 if TYPE_CHECKING:
@@ -184,6 +184,6 @@ def _unique_key(job: Job) -> str:
     """Return the uniqueness key; empty for a job without a unique policy."""
     if job.get("unique") is None:
         return ""
-    from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key
+    from ojs_aws.domain.unique.keys import parse_unique_policy, unique_key
 
     return unique_key(job, parse_unique_policy(job.get("unique")))

@@ -9,13 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import not_found
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines, held_job
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, JobStore, StaleJobError
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 
 MAX_CONFLICTS = 16
 

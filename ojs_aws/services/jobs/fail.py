@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.errors import InvalidRequestError, OjsError
@@ -20,9 +20,11 @@ from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.limits.rules import LimitRefusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
-from ojs_aws.ports import Limits
 from ojs_aws.services.jobs.change import JobChange, JobChanger
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.limits import Limits
 
 HIDE_LIMIT_S: Final = 60
 """Backoffs up to this many seconds hide the message in hand, which saves a call. Longer ones

@@ -5,17 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type, field_error
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failure_groups import failure_group
+from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
+from ojs_aws.domain.jobs.lists import Between, Count, JobList, Page
 from ojs_aws.domain.json_text import decode, stored_texts
-from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, Count, JobList, JobStore, Page, Tallies
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 
 S = JobState
 

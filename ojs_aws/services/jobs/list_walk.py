@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import JobStore, ListedJob, Page
+from ojs_aws.domain.jobs.lists import ListedJob, Page
 from ojs_aws.services.jobs.job_lists import PAGE, ListStop
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 
 LOOK_AHEAD: Final = 10
 """Rows of each further list that a walk reads to know whether anything follows a full page."""

@@ -10,21 +10,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs.lists import ListedJob
+from ojs_aws.domain.queues.messages import Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    ListedJob,
-    Message,
-    MessageQueue,
-    QueueMissingError,
-    QueueRegistry,
-    ReceivedMessage,
-)
 from ojs_aws.topology import MAX_DELAY_S, MAX_RECEIVE_COUNT
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.adapters.sqs.messages import MessageQueue
 
 MAX_HIDE_S: Final = 43_200
 

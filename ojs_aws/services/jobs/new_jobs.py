@@ -7,10 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import AlreadyStoredError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import QueueFullError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import AlreadyStoredError, Clock, JobStore, Limits
 from ojs_aws.services.batches.outcomes import TransactionTooLargeError, at_index
 from ojs_aws.services.jobs.idempotency import id_taken, is_same_envelope
 from ojs_aws.services.jobs.messages import JobMessages
@@ -18,6 +19,8 @@ from ojs_aws.services.jobs.push_result import PushResult, push_result_of
 from ojs_aws.services.queues.backpressure import Backpressure, Places
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.services.batches.push import BatchPush
     from ojs_aws.services.unique.admit import Uniqueness
     from ojs_aws.services.unique.entries import WantedJob
@@ -164,7 +167,7 @@ class NewJobs:
 
 
 def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[WantedJob]:
-    from ojs_aws.domain.uniqueness import parse_unique_policy  # few jobs do
+    from ojs_aws.domain.unique.keys import parse_unique_policy  # few jobs do
     from ojs_aws.services.unique.entries import WantedJob
 
     return [

@@ -12,7 +12,7 @@ from ojs_aws.services.workers.liveness import silence_ms
 from ojs_aws.services.workers.service import slots_of
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import WorkerInfo
+    from ojs_aws.domain.workers import WorkerInfo
 
 
 def next_in_line(workers: Sequence[WorkerInfo], now: Instant) -> Reason:

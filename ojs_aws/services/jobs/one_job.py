@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id
@@ -10,9 +11,11 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.outcomes import as_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.change import JobChange, JobChanger, found
 from ojs_aws.services.jobs.messages import JobMessages
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
@@ -18,7 +19,6 @@ from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.chain.batch import Batch, StoreOne
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
-from ojs_aws.ports import Clock
 from ojs_aws.services.batches.outcomes import BatchFaults, at_index, check_count
 from ojs_aws.services.jobs.build import CheckedJob, JobBuilder
 from ojs_aws.services.jobs.new_jobs import NewJobs

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import DocumentMissingError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere, size_of
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.list_total import ListTotal, shown_total
+from ojs_aws.domain.jobs.list_total import ListTotal, shown_total
+from ojs_aws.domain.jobs.lists import ListedJob
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, JobStore, ListedJob, QueueRegistry
 from ojs_aws.services.jobs.job_lists import NOBODY_COUNTED, JobFilter, ListCounts, ListStop
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 
 MAX_READ_BYTES: Final = 8_000_000
 """Bytes of jobs that one search reads; it always reads one job."""

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import Admission, TransactAction, UniqueJobs
+from ojs_aws.domain.unique.locks import Admission, TransactAction
 from ojs_aws.services.jobs.push import Push
 from ojs_aws.services.jobs.push_result import PushResult, push_result_of
 from ojs_aws.services.unique.admit import Uniqueness
 from ojs_aws.services.unique.entries import WantedJob
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 
 
 @dataclass(slots=True)
@@ -57,7 +61,7 @@ class Transact:
     def _admission(self, job: Job, record: JobRecord) -> tuple[PushResult, Admission | None]:
         if not record.unique_key:
             return PushResult(record), Admission(job=record)
-        from ojs_aws.domain.uniqueness import parse_unique_policy  # few jobs do
+        from ojs_aws.domain.unique.keys import parse_unique_policy  # few jobs do
 
         wanted = WantedJob(record, parse_unique_policy(job.get("unique")))
         let, admission = self.unique().admission(wanted, self.push.new_jobs.same)

@@ -10,20 +10,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import read_actor
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
 from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.ports import JobList, QueueMissingError
 from ojs_aws.services.jobs.next_in_line import full_workers, next_in_line
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.workers.service import STALE, Selection, read_about, state_of
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import JobStore, MessageQueue, QueueRegistry, WorkerInfo, WorkerRegistry
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
+    from ojs_aws.adapters.sqs.messages import MessageQueue
+    from ojs_aws.domain.workers import WorkerInfo
     from ojs_aws.services.jobs.one_job import Info
 
 MAX_PLACE: Final = 1_000

@@ -6,12 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_type, not_found
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.limits.policies import (
@@ -24,9 +26,12 @@ from ojs_aws.domain.limits.policies import (
 )
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, JobList, JobStore, Limits
 from ojs_aws.services.limits.seen import SeenLimits, is_seen
 from ojs_aws.services.queues.service import Queues
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.limits import Limits
 
 MAX_TYPES: Final = 1_000
 """Job types that may have limits at the same time."""

@@ -20,8 +20,9 @@ import math
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import Limit, OnLimit
 from ojs_aws.domain.json_text import encode
@@ -36,8 +37,10 @@ from ojs_aws.domain.limits.rules import (
     type_key,
 )
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Limits
 from ojs_aws.topology import MAX_DELAY_S
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.limits import Limits
 
 LOOK_EACH_MS: Final = 5_000
 """How old what a process knows of limits of job types may be (milliseconds)."""

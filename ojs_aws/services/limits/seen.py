@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.limits.rules import Bucket, queue_key, scope_of, type_key
-from ojs_aws.ports import Limits
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.limits import Limits
 
 
 def is_seen(key: str, view: View) -> bool:

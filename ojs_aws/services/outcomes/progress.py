@@ -9,8 +9,8 @@ from ojs_aws.domain.attributes import check_job_id
 from ojs_aws.domain.job import Document, JobRecord, Reservation
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, ASSUMED_SILENCE_MS, AttemptRef, Holder
+from ojs_aws.domain.jobs.progress import ProgressReport, with_report
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.progress import ProgressReport, with_report
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until

@@ -16,15 +16,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import QueueIsFullError
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.config import Fill, QueueConfig
+from ojs_aws.domain.queues.state import Pressure
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Depths, Pressure, Pressures, QueueIsFullError
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.queues.push_settings import PushSettingsCache
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
 
 RETRY_AFTER_S: Final = 1
 """When a rejected producer may try again: about as long as the stream lags."""

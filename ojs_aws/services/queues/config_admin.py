@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, invalid, not_found
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import ConflictError, JsonValue, NotFoundError
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.json_text import encode
@@ -26,21 +28,16 @@ from ojs_aws.domain.queues.config import (
     limit_of,
 )
 from ojs_aws.domain.queues.config_changes import changed_members, check_deletion
+from ojs_aws.domain.queues.state import LimitChange, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Clock,
-    LimitChange,
-    Limits,
-    QueueInfo,
-    QueueSettings,
-    QueueState,
-    SettingsBook,
-    StaleSettingsError,
-)
 from ojs_aws.services.queues.config_view import QueueConfigView, config_view
 from ojs_aws.services.queues.push_settings import AT_FETCH, push_settings_of, revived
 from ojs_aws.services.queues.service import Queues
 from ojs_aws.services.queues.stats import QueueStatistics
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.limits import Limits
+    from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 
 TRIES: Final = 3
 """Changes of one queue's settings that others may get in the way of."""
@@ -55,7 +52,7 @@ class QueueConfigAdmin:
     :ivar bounding: is called if a queue's bound may have changed, before the change is answered.
     """
 
-    book: SettingsBook
+    book: QueueSettingsStore
     limits: Callable[[], Limits]
     queues: Queues
     statistics: Callable[[], QueueStatistics]

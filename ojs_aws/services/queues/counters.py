@@ -12,14 +12,19 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
+from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag, Tally, minute_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Depth, Depths, QueueSettings, QueueState, Tallies
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.depths import Depths
+    from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 
 _logger = logging.getLogger(__name__)
 QUIET_MS: Final = 45_000

@@ -8,8 +8,8 @@ from typing import Final
 
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList, ListedJob
 from ojs_aws.services.bulk.engine import BulkAction, BulkEngine, BulkReport, BulkStatus
 from ojs_aws.services.queues.service import Queues
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import JobTypeNotAllowedError, OjsError, QueueDrainingError
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.queues.config import (
@@ -21,15 +23,11 @@ from ojs_aws.domain.queues.config import (
     limit_of,
     read_config,
 )
+from ojs_aws.domain.queues.state import LimitChange, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Clock,
-    LimitChange,
-    QueueSettings,
-    QueueState,
-    SettingsBook,
-    StaleSettingsError,
-)
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 
 ONE_REQUEST_MS: Final = 60_000
 """Longer than any request takes."""
@@ -64,7 +62,7 @@ class PushSettingsCache:
     :ivar age_ms: how old what is remembered may be; 0 for nothing.
     """
 
-    book: Callable[[], SettingsBook]
+    book: Callable[[], QueueSettingsStore]
     clock: Clock
     age_ms: int
     _kept: dict[str, _KeptSettings] = field(default_factory=dict)

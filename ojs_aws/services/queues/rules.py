@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock
 
 LOOK_AGAIN_MS: Final = 1_000
 """How old the known queues may be when a new one is admitted."""

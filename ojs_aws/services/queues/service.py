@@ -11,25 +11,23 @@ import logging
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, not_found
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import NotFoundError, OjsError
+from ojs_aws.domain.jobs.lists import JobList, ListedJob
+from ojs_aws.domain.queues.state import QueueInfo, Triggers
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Clock,
-    JobList,
-    JobStore,
-    ListedJob,
-    MessageQueue,
-    QueueInfo,
-    QueueMissingError,
-    QueueRegistry,
-    Triggers,
-)
 from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.adapters.sqs.messages import MessageQueue
 
 MAX_WOKEN: Final = 1000
 """Jobs for which a resume sends messages; the sweep goes on where there are more."""

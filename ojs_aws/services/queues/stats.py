@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import Count, JobList
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, Tally, minute_of, total
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Count, JobList, JobStore, Tallies
 from ojs_aws.services.jobs.job_lists import ListStop
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 
 HOUR_MINUTES: Final = 60
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_type, field_error, invalid, not_found, too_large
+from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.errors import (
     ConflictError,
     IncompatibleSchemaError,
@@ -27,7 +29,9 @@ from ojs_aws.domain.schemas.schema import (
     release_of,
     schema_uri,
 )
-from ojs_aws.ports import Clock, Schemas, SchemaTakenError
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.schemas import Schemas
 
 MAX_SCHEMA_BYTES: Final = 65_536
 MAX_URI_LENGTH: Final = 1024

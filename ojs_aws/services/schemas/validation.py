@@ -9,15 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import JsonValue, SchemaValidationError
 from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.request_scope import SCHEMA_S, SchemaChecks, current_request
 from ojs_aws.domain.schemas.schema import newest_first
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Schemas
-from ojs_aws.ports.request_scope import SCHEMA_S, SchemaChecks, current_request
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.schemas import Schemas
     from ojs_aws.domain.schemas.schema import SchemaEntry
     from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema
 

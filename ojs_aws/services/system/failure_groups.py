@@ -13,14 +13,23 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import FAILED, Event
-from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup, failure_group, window_of
+from ojs_aws.domain.jobs.failure_groups import (
+    WINDOW_MS,
+    FailureGroup,
+    QueueFailures,
+    failure_group,
+    window_of,
+)
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, FailureGroups, QueueFailures
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
 
 USUAL_MS: Final = 3_600_000
 """Since when failures are shown where nothing is said."""

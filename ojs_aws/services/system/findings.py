@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue, NotFoundError
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.ports import JobList
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees, Severity
 from ojs_aws.services.system.job_findings import growing_backlogs
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import JobStore, ListedJob, QueueRegistry
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.domain.jobs.lists import ListedJob
     from ojs_aws.services.jobs.why import Why
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.job_findings import MissingHandlers

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.queues.tallies import MINUTE_MS, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.ports import JobList
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import JobStore
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.services.system.failure_groups import FailureReport
     from ojs_aws.services.system.statistics import Totals
 

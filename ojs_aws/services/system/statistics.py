@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import check_queue
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, minute_of, total
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, QueueRegistry
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts, QueueStatistics
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 
 MAX_POINTS: Final = 1500
 """Points of a time series: a day of minutes."""

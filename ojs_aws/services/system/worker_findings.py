@@ -15,9 +15,11 @@ from ojs_aws.services.system.job_findings import hung_jobs
 from ojs_aws.services.workers.service import STALE, queues_of, slots_of, state_of
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.jobs.failure_groups import FailureGroup
-    from ojs_aws.ports import JobStore, WorkerInfo, WorkerRegistry
+    from ojs_aws.domain.workers import WorkerInfo
     from ojs_aws.services.system.failure_groups import FailureReport
     from ojs_aws.services.system.statistics import Totals
 

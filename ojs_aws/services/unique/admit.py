@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, keeps_out
-from ojs_aws.ports import (
-    MAX_ACTIONS,
-    Admission,
-    NotAdmittedError,
-    UniqueJobs,
-    UniqueLock,
-)
+from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, keeps_out
+from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission, UniqueLock
 from ojs_aws.services.batches.outcomes import TransactionTooLargeError
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.unique.entries import (
@@ -38,6 +33,9 @@ from ojs_aws.services.unique.entries import (
     outcomes,
     until_of,
 )
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 
 MAX_LOOKS: Final = 16
 """How often a request looks again because others want the same key at the same time."""

@@ -11,19 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ojs_aws.domain.conflicts import AlreadyStoredError, NotAdmittedError
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
+from ojs_aws.domain.for_each import ForEach
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs.batches import StagedJob
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
-from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy, parse_unique_policy
-from ojs_aws.ports import (
-    Admission,
-    AlreadyStoredError,
-    NotAdmittedError,
-    StagedJob,
-    UniqueLock,
-)
-from ojs_aws.ports.for_each import ForEach
+from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, parse_unique_policy
+from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob, at_index
 from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness, contended
 from ojs_aws.services.unique.entries import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy
-from ojs_aws.ports import Admission, UniqueLock
+from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
+from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from ojs_aws.services.batches.outcomes import at_index
 from ojs_aws.services.jobs.idempotency import id_taken
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.outcomes import ended_at
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.ports import JobStore
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.topology import EXPORT_PREFIX
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 
 _DATE: Final = 10
 _NAME: Final = 32

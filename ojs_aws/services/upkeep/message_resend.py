@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.conflicts import QueueMissingError
+from ojs_aws.domain.jobs.lists import Head, ListedJob
 from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_since
 from ojs_aws.domain.limits.rules import type_key
+from ojs_aws.domain.queues.messages import Backlog
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Backlog,
-    Head,
-    JobStore,
-    ListedJob,
-    MessageQueue,
-    QueueMissingError,
-    QueueRegistry,
-)
 from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
 from ojs_aws.services.limits.check import LimitedTypes
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.adapters.sqs.messages import MessageQueue
 
 UNCOVERED_AFTER_MS: Final = 60_000
 """Jobs ready longer than this may have lost their message."""

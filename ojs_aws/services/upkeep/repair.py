@@ -13,23 +13,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.jobs.lists import JobList, ListedJob, Page
+from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.ports import (
-    Clock,
-    JobList,
-    JobStore,
-    ListedJob,
-    Page,
-    QueueInfo,
-    QueueRegistry,
-)
 from ojs_aws.services.jobs.messages import JobMessages, message_of_row
 from ojs_aws.services.upkeep.sweep_queue import delayed_messages
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.services.workflows.service import WorkflowService
 
 PAGE: Final = 100

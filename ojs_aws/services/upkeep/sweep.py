@@ -12,13 +12,17 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import add, or_
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.queues.state import LastTick, QueueInfo
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, LastTick, QueueInfo, QueueRegistry
 from ojs_aws.services.batches.outcomes import RollForwardReport
 from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 
 MAX_OLDEST: Final = 20
 """Queues whose longest wait is remembered."""

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import ready_since
+from ojs_aws.domain.queues.messages import Message
+from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Head,
-    ListedJob,
-    Message,
-    Page,
-    QueueInfo,
-    QueueRegistry,
-)
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.job_errors import JobErrors
 from ojs_aws.services.jobs.messages import JobMessages, message_of_row, seconds_until
 from ojs_aws.services.upkeep.message_resend import MessageResend
 from ojs_aws.topology import MAX_DELAY_S
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 
 PAGE: Final = 100
 

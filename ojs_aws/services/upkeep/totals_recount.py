@@ -15,14 +15,18 @@ import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.event_log import HANDLED_MARK
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, QueueTotals, minute_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Clock, Marks, Tallies
-from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.queues.stats import MAX_CHECKED, QueueCounts, QueueStatistics
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+    from ojs_aws.adapters.dynamodb.watermarks import Watermarks
 
 MAX_LOOKS: Final = 20
 """Queues whose totals one tick reads."""
@@ -87,7 +91,7 @@ class TotalsRecount:
     tallies: Callable[[], Tallies]
     statistics: Callable[[], QueueStatistics]
     clock: Clock
-    marks: Callable[[], Marks]
+    marks: Callable[[], Watermarks]
     _next: dict[str, Instant] = field(default_factory=dict)
     _found: dict[str, Difference] = field(default_factory=dict)
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import ANYBODY, Caller, PermissionDeniedError
 from ojs_aws.domain.attributes import check_job_id, field_error
+from ojs_aws.domain.conflicts import ForeignWorkerError, StaleJobError
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    ForeignWorkerError,
-    StaleJobError,
-    WorkerInfo,
-    WorkerRegistry,
-    WorkerReport,
-)
+from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers.liveness import (
@@ -30,6 +25,9 @@ from ojs_aws.services.workers.liveness import (
     check_heartbeat_interval,
     unread_extension,
 )
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
 
 MAX_JOBS: Final = 100
 RUNNING: Final = "running"

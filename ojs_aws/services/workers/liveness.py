@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS, ROW_REST, Extension, length_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import WorkerInfo
+from ojs_aws.domain.workers import WorkerInfo
 
 MISSED_HEARTBEATS: Final = 3
 """Heartbeats that a worker may miss before it counts as dead (core, section 7.5.4)."""

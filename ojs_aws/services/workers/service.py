@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor, stored_actor
@@ -21,9 +21,12 @@ from ojs_aws.domain.attributes import not_found, wrong_state
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import WorkerInfo, WorkerRegistry
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.workers.liveness import silence_ms
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
 
 MAX_COUNTED: Final = 2000
 """Workers that a list's summary counts; beyond, it says that it is not exact."""

@@ -13,16 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.errors import BackendError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workflows.stored import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.ports import StaleWorkflowError, WorkflowPlan
 from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, in_writes, job_end_of
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import Workflows
+    from ojs_aws.adapters.dynamodb.workflows.store import Workflows
     from ojs_aws.services.jobs.change import JobChanger
     from ojs_aws.services.jobs.messages import JobMessages
     from ojs_aws.services.jobs.push import Push

@@ -14,11 +14,11 @@ from ojs_aws.domain.access import View
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import stored_texts
+from ojs_aws.domain.workflows.stored import WorkflowPage, WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.ports import WorkflowPage, WorkflowPlan
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import Workflows
+    from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 
 PAGE: Final = 100
 PART: Final = 25

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import field_error, invalid, unknown_workflow
+from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
@@ -23,14 +24,15 @@ from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.workflows import changes as workflow_changes
 from ojs_aws.domain.workflows.definition import ID_PATTERN, Definition
 from ojs_aws.domain.workflows.graph import Graph, dump_graph
+from ojs_aws.domain.workflows.stored import WorkflowPage, WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
 from ojs_aws.services.workflows.advance import MAX_CONFLICTS, WorkflowAdvance
 from ojs_aws.services.workflows.enqueue import check_jobs, pass_middleware
 from ojs_aws.services.workflows.list_walk import MAX_READS, WorkflowWalk, jobs_of
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import IdGenerator, Workflows
+    from ojs_aws.adapters.dynamodb.workflows.store import Workflows
+    from ojs_aws.domain.clock import IdGenerator
     from ojs_aws.services.jobs.change import JobChanger
     from ojs_aws.services.jobs.push import Push
 

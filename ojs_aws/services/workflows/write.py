@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError
-from ojs_aws.domain.groups import in_groups
+from ojs_aws.domain.for_each import in_groups
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
@@ -28,7 +28,9 @@ from ojs_aws.domain.workflows.workflow import (
 )
 
 if TYPE_CHECKING:
-    from ojs_aws.ports import JobStore, WorkflowPlan, Workflows
+    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.workflows.store import Workflows
+    from ojs_aws.domain.workflows.stored import WorkflowPlan
     from ojs_aws.services.jobs.push import Push
 
 MAX_RESULT_BYTES: Final = 250_000

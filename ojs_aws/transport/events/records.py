@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
+from ojs_aws.domain.queues.state import LastTick
 from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import LastTick
 from ojs_aws.services.cron.runs import ended_run
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.queues.counters import Changed

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.event_log import HANDLED_MARK
 from ojs_aws.domain.events import FAILED
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.workflows.stream_stage import follow
 from ojs_aws.transport.events.invocation_time import InvocationTime
 from ojs_aws.transport.events.records import Change, about
@@ -63,10 +63,10 @@ class Consequences:
                 if change.expired is not None:
                     self._forget_documents(change.expired)
                 if change.replaced is not None:
-                    self.backend.ports.store.forget_document(*change.replaced)
+                    self.backend.stores.store.forget_document(*change.replaced)
                 if change.removed is not None:
                     gone = change.removed
-                    self.backend.ports.unique().forget(gone.unique_key, gone.id)
+                    self.backend.stores.unique().forget(gone.unique_key, gone.id)
             except OjsError as problem:
                 described = about(change)
                 self.logger.warning(
@@ -76,7 +76,7 @@ class Consequences:
 
     def _forget_documents(self, job: JobRecord) -> None:
         """Remove a job's documents; not the result if a job with this id exists again."""
-        store = self.backend.ports.store
+        store = self.backend.stores.store
         if isinstance(job.result, StoredElsewhere) and store.load(job.id) is not None:
             job = replace(job, result=None)
         store.forget_documents(job)
@@ -95,7 +95,7 @@ class Consequences:
             return
         jobs = [each.unlisted for each in found if each.unlisted]
         try:
-            self.backend.ports.store.list_completed(jobs)
+            self.backend.stores.store.list_completed(jobs)
         except OjsError as problem:
             self.logger.warning("Could not list completed jobs", exc_info=True)
             for change in found:
@@ -121,7 +121,7 @@ class Consequences:
             if not time.has():
                 return
             try:
-                self.backend.ports.alarms().set(name, 0)
+                self.backend.stores.alarms().set(name, 0)
             except OjsError:
                 self.logger.warning("Could not wake a cron job", extra={"cron_name": name})
 
@@ -155,7 +155,7 @@ class Consequences:
         if not ticks:
             return
         try:
-            self.backend.ports.marks().move(HANDLED_MARK, max(ticks))
+            self.backend.stores.marks().move(HANDLED_MARK, max(ticks))
         except OjsError:  # the next tick's makes up for it
             self.logger.warning("Could not note how far events are", exc_info=True)
 

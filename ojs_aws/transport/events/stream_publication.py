@@ -36,7 +36,7 @@ class Publication:
         self._memory = memory
         self._logger = logger
         self._hooks = hooks
-        self._announce = backend.ports.announce()
+        self._announce = backend.stores.announce()
 
     def log(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Append missing events to the log: all at once, else each change by itself."""

@@ -13,12 +13,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.ports import Clock, RecordTries
 from ojs_aws.transport.events.invocation_time import InvocationTime
 from ojs_aws.transport.events.records import UNKNOWN, commit_of, number_of
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.watermarks import RecordTries
 
 Record = Mapping[str, Any]
 

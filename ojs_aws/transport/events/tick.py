@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.event_log import HANDLED_MARK
+from ojs_aws.domain.queues.state import QueueState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import QueueState
-from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.topology import (
     AGE_METRIC,
     EVENTS_LAG_METRIC,
@@ -112,7 +112,7 @@ def _events_lag(backend: Backend, logger: Logger) -> int | None:
     None if there is no mark, or if it cannot be read: the alarm rings for missing values, too.
     """
     try:
-        handled = backend.ports.marks().read(HANDLED_MARK)
+        handled = backend.stores.marks().read(HANDLED_MARK)
     except OjsError:
         logger.warning("Could not read how far events are", exc_info=True)
         return None

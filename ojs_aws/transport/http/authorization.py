@@ -246,17 +246,17 @@ def _bind_unique(caller: Caller, job: Job, place: str) -> None:
 
     Without this the job could be answered with a foreign one, replace it, or keep it out.
     """
-    from ojs_aws.domain import uniqueness  # few do
+    from ojs_aws.domain.unique import keys  # few do
 
-    if caller.queues and not uniqueness.counts_queue(job.get("unique")):
+    if caller.queues and not keys.counts_queue(job.get("unique")):
         raise PermissionDeniedError(
             "These credentials are bound to queues: their jobs can be unique within a queue only.",
             details={"field": f"{place}unique.keys"},
             hint='Add "queue" to the keys of the unique policy.',
         )
-    given = uniqueness.chosen_key(job)
-    if isinstance(given, str) and uniqueness.is_key(given):  # anything else is refused by PUSH
-        job[uniqueness.UNIQUE_KEY] = uniqueness.bound_key(job, given)
+    given = keys.chosen_key(job)
+    if isinstance(given, str) and keys.is_key(given):  # anything else is refused by PUSH
+        job[keys.UNIQUE_KEY] = keys.bound_key(job, given)
 
 
 def _may_touch(caller: Caller, job: JobRecord) -> bool:

@@ -38,7 +38,7 @@ def _directed(result: HeartbeatResult, wanted: list[str]) -> HeartbeatResult:
 
 def _directive(call: Call, job_id: str) -> str:
     """Return the directive that a job asks for, or an empty text."""
-    record = call.backend.ports.store.load_whole(job_id)
+    record = call.backend.stores.store.load_whole(job_id)
     meta = decode(render_job(record)["meta"], max_depth=ANY_DEPTH) if record else None
     directive = meta.get("test_directive") if isinstance(meta, dict) else None
     return directive if isinstance(directive, str) and directive in DIRECTIVES else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ojs_aws.adapters.dynamodb.access import DynamoApiKeys
+from ojs_aws.adapters.dynamodb.access import ApiKeys
 from ojs_aws.domain.access import Scope
 from ojs_aws.services.access.api_keys import KeyIssuer
 from tests.faults.running import Scenario
@@ -132,7 +132,7 @@ def keys(world: World) -> None:
     client = world.account.clients.dynamodb
     made = iter(range(1, 1000))
     issuer = KeyIssuer(
-        DynamoApiKeys(client, world.settings.table),
+        ApiKeys(client, world.settings.table),
         world.clock,
         lambda count: next(made).to_bytes(count, "big"),
     )

@@ -193,7 +193,7 @@ def test_errors_are_shown_by_group(cli: Cli, world: World) -> None:
     at = world.clock.now()
     for number in range(3):
         group = failure_group("Broken", f"no user {number}", f"job-{number}", at)
-        world.backend.ports.failure_groups().add("email", window_of(at), [group], str(number))
+        world.backend.stores.failure_groups().add("email", window_of(at), [group], str(number))
     shown = cli.run("errors", "-q", "email").out
     assert "job-2" in shown
     assert "Broken: no user 2" in shown

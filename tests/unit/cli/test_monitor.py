@@ -11,7 +11,7 @@ from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.ports import WorkerReport
+from ojs_aws.domain.workers import WorkerReport
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.jobs import die, enqueue

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.units import Meter
 from ojs_aws.adapters.dynamodb.columns import item_bytes
-from ojs_aws.adapters.dynamodb.queues.tallies import DynamoTallies
+from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.dashboard import files
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind
@@ -53,7 +53,7 @@ def request_price(reads: float, ms: float) -> float:
 def keep_busy(aws: EmbeddedAws, queues: Iterable[str]) -> None:
     """Let queues have done something in each minute of the last hour, in a time of any length."""
     # By a client whose calls are not weighed, which would take long.
-    tallies = DynamoTallies(boto3.client("dynamodb"), aws.settings.table)
+    tallies = Tallies(boto3.client("dynamodb"), aws.settings.table)
     now = int(time.time() * 1000) // MINUTE_MS
     for queue in queues:
         for minute in range(now - 60, now):

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, DuplicateError
 from ojs_aws.domain.job import JobState, Reservation
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import StaleJobError
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import fetched, pushed

@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import BackendError, ConflictError, InvalidPolicyErro
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import WorkerReport
+from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch.request import FetchRequest

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.cron.entry import OverlapPolicy
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.ports import StaleSettingsError
 from ojs_aws.services.cron.scheduler import GRACE_MS
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import pushed

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, InvalidRequestError
 from ojs_aws.domain.job import JobState, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import QueueMissingError, WorkerInfo
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.schemas.registry import SchemaRegistration

@@ -10,8 +10,12 @@ from unittest.mock import ANY
 import pytest
 
 from ojs_aws import Job, Jobs
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.job import JobState
-from ojs_aws.ports import Message, QueueMissingError
+from ojs_aws.domain.queues.messages import Message
+from ojs_aws.memory_aws import MemoryAws
+from ojs_aws.memory_aws.calls import Calls
+from ojs_aws.memory_aws.sqs import URL_PREFIX
 from ojs_aws.testing import Ojs, mistakes
 from ojs_aws.testing.assertions import Assertions
 from ojs_aws.testing.deployment import FakeClock, NoMessages
@@ -58,7 +62,8 @@ def test_jobs_are_in_order_by_the_clock_and_at_one_instant_by_turn() -> None:
 
 def test_messages_are_refused_by_a_queue_that_is_not_made() -> None:
     """So that it is made with its first message, one by one or several at once."""
-    messages = NoMessages(["ojs-mail"], "ojs")
+    sqs = MemoryAws(Calls(FakeClock().now)).sqs
+    messages = NoMessages(sqs, "ojs", URL_PREFIX, made=["ojs-mail"])
     messages.send("mail", Message("1"))
     messages.send_all("mail", [(Message("1"), 0)])
     with pytest.raises(QueueMissingError):

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from ojs_aws import Jobs, UniquePolicy, chain
 from ojs_aws.domain.errors import DuplicateError
-from ojs_aws.domain.uniqueness import parse_unique_policy, unique_key
+from ojs_aws.domain.unique.keys import parse_unique_policy, unique_key
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.typed_jobs.senders import TypedJob
 from tests.unit.typed_jobs.conftest import Shop

@@ -78,13 +78,13 @@ class Bench:
 
     def __init__(self, queue: str = "default", **given: Any) -> None:
         self.world = World()
-        ports = self.world.backend.ports
+        stores = self.world.backend.stores
         self.backend = Backend(
             self.world.settings,
             replace(
-                ports,
-                store=cast("Any", Locked(ports.store)),
-                messages=cast("Any", Locked(ports.messages)),
+                stores,
+                store=cast("Any", Locked(stores.store)),
+                messages=cast("Any", Locked(stores.messages)),
             ),
         )
         self.queue = queue

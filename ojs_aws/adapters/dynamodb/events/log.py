@@ -40,9 +40,9 @@ from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key, put_pa
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.errors import CANCELLED, is_contended, translated
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.event_log import EventPage, EventQuery, SetAside
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import EventPage, EventQuery, SetAside
 
 ASIDE: Final = "events#aside"
 ASIDE_KEPT_S: Final = 14 * 86_400
@@ -56,8 +56,8 @@ MAX_CONFLICTS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoEventLog(InTable):
-    """Implements the port EventLog over the table.
+class EventLog(InTable):
+    """Stores lifecycle events: appends them, and reads them from any place on.
 
     :ivar retention_s: how long a chunk is kept, in seconds.
     :ivar new_token: makes a text that no other append has.
@@ -69,7 +69,12 @@ class DynamoEventLog(InTable):
     _refused: list[str] = field(default_factory=list)
 
     def append(self, events: Sequence[Event], now: Instant) -> None:
-        """Make one conditional put per chunk; two more calls if another consumer came first."""
+        """Put events at the end, in this order: all at once if they fit one chunk.
+
+        An event that is appended twice stands there twice, under the same id.
+
+        Makes one conditional put per chunk; two more calls if another consumer came first.
+        """
         for chunk in in_chunks(events):
             self._append(chunk, now)
 
@@ -92,7 +97,10 @@ class DynamoEventLog(InTable):
         raise BackendError("Too many consumers append to the event log at once.")
 
     def take_refused(self) -> int:
-        """Make no call."""
+        """Return how many puts others came before since the last call; each of them was billed.
+
+        Makes no call.
+        """
         count = len(self._refused)
         self._refused.clear()
         return count
@@ -171,15 +179,26 @@ class DynamoEventLog(InTable):
         return put_part(self.table, item, condition("attribute_not_exists(#pk)"))
 
     def read(self, query: EventQuery) -> EventPage:
-        """Run a few queries at most; chunks that expired but still exist are shown."""
+        """Read events in the order of the log, a bounded part of it at a time.
+
+        Without a cursor, ``after_id`` or ``since`` the page ends with the newest event.
+
+        Runs a few queries at most; chunks that expired but still exist are shown.
+        """
         return EventReader(self.client, self.table).read(query)
 
     def end(self) -> str:
-        """Run one query of one row."""
+        """Return the cursor behind the newest event, in the form of :attr:`EventPage.places`.
+
+        Runs one query of one row.
+        """
         return EventReader(self.client, self.table).end()
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
-        """Make one put."""
+        """Store a change that makes no events; may be repeated.
+
+        Makes one put.
+        """
         self.put_item(
             {
                 n.PK: string(ASIDE),
@@ -190,10 +209,16 @@ class DynamoEventLog(InTable):
         )
 
     def aside(self, limit: int) -> Sequence[SetAside]:
-        """Run one query."""
+        """Return the first changes that were set aside, by number.
+
+        Runs one query.
+        """
         items = self.query("#pk = :pk", {"pk": string(ASIDE)}, Limit=limit)["Items"]
         return [SetAside(**c.read_members(item, _ASIDE)) for item in items]
 
     def forget_aside(self, number: str) -> None:
-        """Make one delete."""
+        """Remove a change that was set aside: its events are published.
+
+        Makes one delete.
+        """
         self.delete_item(item_key(ASIDE, number))

@@ -19,8 +19,8 @@ from ojs_aws.adapters.dynamodb.events.chunks import (
 )
 from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.event_log import EventPage, EventQuery
 from ojs_aws.domain.events import Event
-from ojs_aws.ports import EventPage, EventQuery
 
 CHUNKS: Final = 100
 MAX_QUERIES: Final = 5
@@ -94,7 +94,7 @@ class EventReader(InTable):
     """Reads pages of the log."""
 
     def read(self, query: EventQuery) -> EventPage:
-        """Return a page; see :class:`~ojs_aws.ports.EventLog`.
+        """Return a page; see :class:`~ojs_aws.stores.EventLog`.
 
         :raises InvalidRequestError: a cursor that is not ours, or an ``after_id`` that the log
             does not hold.

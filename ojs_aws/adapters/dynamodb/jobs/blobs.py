@@ -21,10 +21,10 @@ from ojs_aws.adapters.dynamodb.columns import (
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadTooLargeError
 from ojs_aws.domain.events import trace_id_of
+from ojs_aws.domain.for_each import ForEach, in_order
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports.for_each import ForEach, in_order
 from ojs_aws.topology import DOCUMENT_PREFIX
 
 ITEM: Final = "item"

@@ -32,12 +32,12 @@ from ojs_aws.domain.job import Failure, JobRecord, JobState, Replay
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.job_policies import Retention as Kept
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.domain.jobs.outcomes import kept_s
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList, ListedJob
 from ojs_aws.topology import MAX_DELAY_S
 
 MAX_HISTORY_BYTES: Final = 32_768

@@ -20,7 +20,7 @@ from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.ports import Between, Count, ListedJob, Page, SharedRow
+from ojs_aws.domain.jobs.lists import Between, Count, ListedJob, Page, SharedRow
 
 MAX_JOBS: Final = 36
 """Jobs of one item: with usual names, they fit one write unit."""

@@ -21,9 +21,9 @@ from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.reads import JobReads
 from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
 from ojs_aws.adapters.dynamodb.table import Reasons, condition, put_part
+from ojs_aws.domain.conflicts import AlreadyStoredError
 from ojs_aws.domain.errors import BackendUnavailableError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.ports import AlreadyStoredError
 
 LoadMany = Callable[[Sequence[str]], Mapping[str, JobRecord]]
 """The stored jobs of some ids, strongly consistent."""
@@ -138,10 +138,14 @@ class JobInserts(JobReads):
     writes: JobWrites
 
     def insert(self, job: JobRecord) -> None:
-        """Make one put, and one before it if the document is kept elsewhere.
+        """Store a new job.
+
+        Makes one put, and one before it if the document is kept elsewhere.
 
         A transaction of the two would cost twice as much. A document that no job names is read
         by nobody.
+
+        :raises AlreadyStoredError: its id is taken.
         """
         with self.ahead() as ahead:
             [item] = self.new_items([job], ahead)
@@ -159,7 +163,12 @@ class JobInserts(JobReads):
         return ahead_of(Ahead(self.blobs, self.writes.token()), self.load_many)
 
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
-        """Make one transaction; documents that do not fit inline are put before it."""
+        """Store up to 100 new jobs, all or none.
+
+        Makes one transaction; documents that do not fit inline are put before it.
+
+        :raises AlreadyStoredError: ids are taken; nothing was stored.
+        """
         with self.ahead() as ahead:
             items = self.new_items(jobs, ahead)
             ahead.is_sent = True
@@ -209,7 +218,12 @@ class JobInserts(JobReads):
             )
 
     def check_new(self, jobs: Sequence[JobRecord]) -> None:
-        """Check the size of each item."""
+        """Refuse new jobs that :meth:`insert` would refuse for their size; no call.
+
+        Checks the size of each item.
+
+        :raises PayloadTooLargeError: as :meth:`insert`.
+        """
         for job in jobs:
             placed, _ = self.blobs.placed_envelope(job.document, life_of(job))
             check_new([to_item(replace(job, document=placed), self.retention)])

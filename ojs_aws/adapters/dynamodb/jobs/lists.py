@@ -18,9 +18,9 @@ from ojs_aws.adapters.dynamodb.jobs.completed_list import (
 )
 from ojs_aws.adapters.dynamodb.table import InTable, in_index
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import Between, Count, Head, JobList, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import READY_BASE, after_priority, ready_since
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, Count, Head, JobList, ListedJob, Page
 
 PAUSED: Final = "!"
 """Rows that begin like this come first in the ready list and say something of the queue itself."""
@@ -46,7 +46,10 @@ class Lists(InTable):
     """Implements the part of the port JobStore that reads the index."""
 
     def head(self, queue: str, limit: int) -> Head:
-        """Return the first ready jobs, and whether the queue is paused."""
+        """Return the first ready jobs of a queue; jobs claimed a moment ago may be among them.
+
+        Returns the first ready jobs, and whether the queue is paused.
+        """
         rows, _ = self._query(n.list_key(queue, JobList.READY), limit)
         marks = {
             read_string(row, n.GSK): row
@@ -61,7 +64,11 @@ class Lists(InTable):
         )
 
     def oldest_ready(self, queue: str) -> Instant | None:
-        """Read the first row of each priority: it is the oldest of that priority.
+        """Return since when the oldest ready job has been available, whatever its priority.
+
+        One call for each priority that jobs are available in, eight at most: the highest ones.
+
+        Reads the first row of each priority: it is the oldest of that priority.
 
         Where there are many, of the highest ones and of the lowest, which starves first.
         """
@@ -84,7 +91,12 @@ class Lists(InTable):
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
     ) -> Page:
-        """Return a page of waiting jobs due in [since, until]."""
+        """Return a page of waiting jobs whose next due time is in [since, until], earliest first.
+
+        Returns a page of waiting jobs due in [since, until].
+
+        :param cursor: where the page before ended; any number of jobs may share an instant.
+        """
         if until < since:
             return Page(())
         partition = n.list_key(queue, JobList.WAITING)
@@ -106,7 +118,12 @@ class Lists(InTable):
         newest_first: bool = True,
         between: Between | None = None,
     ) -> Page:
-        """Return a page of one list; of completed jobs, those without a row, and those with one."""
+        """Return a page of one list of a queue; for lists ordered by time, of a time range.
+
+        Returns a page of one list; of completed jobs, those without a row, and those with one.
+
+        :param cursor: of the page before, or of :meth:`place_of` a row.
+        """
         if between is not None and between.until < between.since:
             return Page(())
         if name is not JobList.COMPLETED:
@@ -147,14 +164,19 @@ class Lists(InTable):
         return Page(tuple(from_row(row) for row in jobs), row_cursor(last))
 
     def place_of(self, row: ListedJob, name: JobList) -> str:
-        """Build the cursor from the row itself, as a page's cursor is; no call."""
+        """Return the cursor of the page that begins after a row of a list.
+
+        Build the cursor from the row itself, as a page's cursor is; no call.
+        """
         del name
         if row.shared is not None:
             return cursor_behind(row.shared)
         return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
-        """Run one query that returns no rows; it reads a megabyte of the index at most.
+        """Return how many rows a list has, in one call; not exact beyond some thousands.
+
+        Runs one query that returns no rows; it reads a megabyte of the index at most.
 
         And for completed jobs another one, of those without rows.
         """
@@ -175,7 +197,12 @@ class Lists(InTable):
         return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
 
     def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
-        """Run one query that returns only places; it reads a megabyte of the index at most."""
+        """Return how many jobs are ready in each priority, in one call; bounded like :meth:`count`.
+
+        Runs one query that returns only places; it reads a megabyte of the index at most.
+
+        :returns: the numbers by priority, and whether they are exact.
+        """
         partition = n.list_key(queue, JobList.READY)
         answer = self._list(partition, _ALL_JOBS, ProjectionExpression="#gsk")
         places = (read_string(row, n.GSK) for row in answer["Items"])
@@ -183,7 +210,12 @@ class Lists(InTable):
         return dict(counted), not answer.get("LastEvaluatedKey")
 
     def count_waiting(self, queue: str) -> dict[JobState, Count]:
-        """Run one query that returns only states; it reads a megabyte of the index at most."""
+        """Return how many jobs wait in each state, in one call; bounded like :meth:`count`.
+
+        Runs one query that returns only states; it reads a megabyte of the index at most.
+
+        :returns: scheduled, retryable and active ones.
+        """
         partition = n.list_key(queue, JobList.WAITING)
         answer = self._list(partition, None, ProjectionExpression=f"#{n.STATE}")
         is_exact = not answer.get("LastEvaluatedKey")

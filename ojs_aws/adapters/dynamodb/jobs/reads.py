@@ -14,10 +14,10 @@ from ojs_aws.adapters.dynamodb.jobs.lists import Lists
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.for_each import in_order
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.ports.for_each import in_order
 
 _logger = logging.getLogger(__name__)
 
@@ -29,11 +29,16 @@ class JobReads(Lists):
     blobs: Blobs
 
     def load(self, job_id: str) -> JobRecord | None:
-        """Make one consistent read of the hot item."""
+        """Read a job, strongly consistent, without documents that are stored elsewhere.
+
+        Makes one consistent read of the hot item.
+        """
         return self.load_item(job_key(job_id), from_item)
 
     def load_whole(self, job_id: str) -> JobRecord | None:
-        """Run one consistent query of everything the job has in the table.
+        """Read a job with all its documents, strongly consistent, in one call (two with S3).
+
+        Runs one consistent query of everything the job has in the table.
 
         Backwards, so that the hot item comes first: a page ends at a megabyte, and large results
         that were refused stay in the partition. A document beyond the page is read by itself.
@@ -52,14 +57,22 @@ class JobReads(Lists):
         return self._filled(job, found)
 
     def load_many(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
-        """Make one batch read per hundred jobs."""
+        """Read up to 100 jobs like :meth:`load`; absent ones are left out.
+
+        Makes one batch read per hundred jobs.
+        """
         wanted = [job_key(job_id) for job_id in dict.fromkeys(job_ids)]
         return {job.id: job for job in map(from_item, self.get_items(wanted))}
 
     def load_with_buckets(
         self, job_id: str, keys: Sequence[str]
     ) -> tuple[JobRecord | None, dict[str, Bucket]]:
-        """Make one batch read."""
+        """Read a job and the buckets of some limits in one call, strongly consistent.
+
+        Makes one batch read.
+
+        :returns: the job, and the buckets by key; those that do not exist yet are empty.
+        """
         wanted: list[Item] = [job_key(job_id), *map(bucket_key, keys)]
         job, buckets = None, {key: Bucket(key=key) for key in keys}
         for item in self.get_items(wanted):
@@ -71,11 +84,19 @@ class JobReads(Lists):
         return job, buckets
 
     def fill(self, job: JobRecord) -> JobRecord:
-        """Make one read for each document that is stored elsewhere."""
+        """Return the job with the documents that are stored elsewhere; no call if it has none.
+
+        Makes one read for each document that is stored elsewhere.
+        """
         return self._filled(job, lambda _: None)
 
     def fill_many(self, jobs: Sequence[JobRecord]) -> list[JobRecord | OjsError]:
-        """Make one batch read for documents in the table, and one read for each in S3."""
+        """Return jobs with their documents, in their order, in few calls.
+
+        Makes one batch read for documents in the table, and one read for each in S3.
+
+        :returns: instead of a job the error for which its documents cannot be read.
+        """
         places = [
             (job.id, document)
             for job in jobs

@@ -10,7 +10,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, handle_value, read_handle, read_string, string
 from ojs_aws.adapters.dynamodb.jobs.blobs import document_value, read_document
 from ojs_aws.domain.job import Checkpoint, Reservation
-from ojs_aws.domain.progress import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.timestamps import Instant
 
 _COLUMNS: Final[c.Columns] = {

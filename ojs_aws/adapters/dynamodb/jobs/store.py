@@ -22,27 +22,37 @@ from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing, taking
 from ojs_aws.adapters.dynamodb.table import condition
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension, Holder, attempt_of
+from ojs_aws.domain.jobs.lists import ListedJob
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import ListedJob, StaleJobError
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoJobStore(JobInserts):
-    """Implements the port JobStore over one table: writes, inserts, reads and lists."""
+class JobStore(JobInserts):
+    """Stores jobs. Each write is one conditional write (or one transaction), atomic.
+
+    A write that took effect although its answer was lost is recognised when it is repeated, and
+    answered as the success it was.
+    """
 
     def save(self, before: JobRecord, after: JobRecord) -> JobRecord:
-        """Make one update of what differs, if the version is still the one that was read.
+        """Replace one version of a job by the next.
+
+        Makes one update of what differs, if the version is still the one that was read.
 
         A transaction where the job gives places in buckets back.
+
+        :returns: the next version, with the token of this write.
+        :raises StaleJobError: the stored job is no longer ``before``.
         """
         update, places = self.change(before, after), sorted(places_left(before, after))
         token = self.writes.token()
@@ -82,7 +92,15 @@ class DynamoJobStore(JobInserts):
     def claim(
         self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
     ) -> JobRecord:
-        """Make one update of an available, unexpired job, whatever its version."""
+        """Move an available, unexpired job to active, counting the attempt, without reading it.
+
+        Makes one update of an available, unexpired job, whatever its version.
+
+        :param queue: the queue that the job must be of.
+        :param place: the place in line that it must have; empty for any.
+        :returns: the claimed job, documents kept elsewhere not filled in.
+        :raises StaleJobError: it is not available, has another place, or has expired.
+        """
         update = claiming(queue, job_id, reservation, now)
         if place:
             update.when(f"{update.name(n.GSK)} = {update.value(string(place))}")
@@ -95,7 +113,14 @@ class DynamoJobStore(JobInserts):
         takes: Sequence[tuple[Bucket, Bucket]],
         now: Instant,
     ) -> JobRecord:
-        """Make one transaction: the job, and a place in each bucket."""
+        """Claim a job like :meth:`claim`, and take its places in the same transaction.
+
+        Makes one transaction: the job, and a place in each bucket.
+
+        :param takes: each bucket before and after.
+        :raises StaleJobError: the job is no longer what was read.
+        :raises BucketTakenError: somebody else took a place meanwhile; nothing was written.
+        """
         update = claiming(job.queue, job.id, reservation, now)
         _be_as_read(update, job)
         token = self.writes.token()
@@ -111,10 +136,20 @@ class DynamoJobStore(JobInserts):
         now: Instant,
         leaves: LeftToStream = NOTHING_LEFT,
     ) -> JobRecord:
-        """Make one update of an active job whose time is not over, whatever its version.
+        """Move an active job in time to completed, without reading it.
+
+        Makes one update of an active job whose time is not over, whatever its version.
 
         A job that has places in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
+
+        :param holder: the worker and the attempt to insist on. A reservation that was made
+            without a name accepts every worker.
+        :param leaves: note that whoever reads the stream deletes the job's message, or lists the
+            job: see :meth:`list_completed`.
+        :returns: the job as it was before, with its reservation.
+        :raises StaleJobError: it is not active, not the worker's, not at this attempt, or
+            overdue; or it keeps no result, or none of this size.
         """
         update = completing(holder, result, now, self.retention, leaves)
         update.when(f"attribute_not_exists({update.name(n.PLACES)})")
@@ -132,19 +167,39 @@ class DynamoJobStore(JobInserts):
         return self.writes.send_with(job_id, update, parts) or held
 
     def list_completed(self, jobs: Sequence[JobRecord]) -> None:
-        """Put an item for up to 36 jobs of a queue."""
+        """Add completed jobs to the lists of their queues, which :meth:`acknowledge` did not.
+
+        One write for up to 36 jobs of a queue. May be repeated; a job that is added together with
+        other jobs than before may be listed twice.
+
+        Puts an item for up to 36 jobs of a queue.
+        """
         CompletedList(self.client, self.table).add(jobs)
 
     def unlist(self, rows: Sequence[ListedJob]) -> None:
-        """Delete the items that list these jobs and no others."""
+        """Remove rows of jobs that are gone from the lists, as far as this saves reading them.
+
+        Deletes the items that list these jobs and no others.
+        """
         CompletedList(self.client, self.table).forget(rows)
 
     def extend(self, job_id: str, asked: Extension) -> JobRecord:
-        """Make one update, whatever the job's version; mostly it changes no key of the index."""
+        """Let the worker of an active job count as alive for longer, without reading the job.
+
+        Makes one update, whatever the job's version; mostly it changes no key of the index.
+
+        :returns: the job after it, documents kept elsewhere not filled in.
+        :raises StaleJobError: what is asked for cannot be granted without a read.
+        """
         return from_item(self.writes.send(job_id, extending(asked), returning="ALL_NEW"))
 
     def delete(self, job: JobRecord) -> None:
-        """Make one conditional delete, and one for each document kept elsewhere."""
+        """Remove a job and its documents.
+
+        Makes one conditional delete, and one for each document kept elsewhere.
+
+        :raises StaleJobError: the stored job is no longer this one.
+        """
         try:
             self.delete_item(job_key(job.id), _as_read(job))
         except ConditionFailedError as failed:
@@ -157,15 +212,26 @@ class DynamoJobStore(JobInserts):
 
     # ------------------------------------------------------------------ documents
     def fits_inline(self, result: RawJson) -> bool:
-        """Return whether a result is small enough once it is deflated."""
+        """Return whether a result stays with its job, so that :meth:`keep_result` makes no call.
+
+        Returns whether a result is small enough once it is deflated.
+        """
         return isinstance(self.blobs.placed(result)[0], str)
 
     def keep_result(self, job_id: str, result: RawJson) -> Document:
-        """Make no call for a small result, and one put for a large one."""
+        """Store a result before :meth:`acknowledge`; small ones need no call.
+
+        Makes no call for a small result, and one put for a large one.
+        """
         return self._kept(job_id, result)
 
     def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
-        """Make no call for a small one; put a large one under a name of its own."""
+        """Store a checkpoint before :meth:`save`; small ones need no call.
+
+        Never in the place of another one, so that the one before can be removed late.
+
+        Makes no call for a small one; put a large one under a name of its own.
+        """
         return self._kept(job_id, state, self.writes.token())
 
     def _kept(self, job_id: str, text: RawJson, life: str = "") -> Document:
@@ -175,13 +241,19 @@ class DynamoJobStore(JobInserts):
         return placed
 
     def forget_documents(self, job: JobRecord) -> None:
-        """Make one delete for each document kept elsewhere."""
+        """Remove the documents that a deleted job stored elsewhere; may be repeated.
+
+        Makes one delete for each document kept elsewhere.
+        """
         for document in documents_of(job):
             if isinstance(document, StoredElsewhere):
                 self.blobs.delete(job.id, document)
 
     def forget_document(self, job_id: str, document: Document) -> None:
-        """Make one delete if it is stored elsewhere."""
+        """Remove a document that its job no longer names; may be repeated.
+
+        Makes one delete if it is stored elsewhere.
+        """
         if isinstance(document, StoredElsewhere):
             self.blobs.delete(job_id, document)
 

@@ -11,9 +11,9 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
 from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import AttemptRef, Extension, Holder
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.outcomes import PERMANENT_S
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList
 
 
 def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -> Update:

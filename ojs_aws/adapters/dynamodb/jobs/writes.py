@@ -12,8 +12,8 @@ from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, ConditionFailed
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.table import Action, InTable, any_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.conflicts import BucketTakenError, StaleJobError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import BucketTakenError, StaleJobError
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,10 @@ from ojs_aws.adapters.dynamodb.columns import (
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, in_index, item_key
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.conflicts import QueueIsFullError
+from ojs_aws.domain.jobs.lists import JobList
+from ojs_aws.domain.queues.state import Depth, Pressure
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Depth, JobList, Pressure, QueueIsFullError
 from ojs_aws.topology import PRESSURE_PARTITION
 
 JOBS: Final = "dn"
@@ -32,15 +34,21 @@ _JOBS_ONLY: Final = "0"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoDepths(InTable):
-    """Implements the port Depths over the table.
+class Depths(InTable):
+    """Counts the jobs of bounded queues. Queues without a bound are not counted.
 
     The writes are plain additions, which DynamoDB lines up: an item takes about 1,000 of them a
     second. One whose answer was lost may be made twice by botocore; the tick corrects that.
     """
 
     def take(self, queue: str, count: int, bound: int) -> int:
-        """Make one conditional update."""
+        """Count jobs that are about to be stored, in one conditional write.
+
+        Makes one conditional update.
+
+        :returns: the depth with them.
+        :raises QueueIsFullError: there would be more than ``bound``; nothing is counted.
+        """
         update = _adding(count)
         jobs = update.name(JOBS)
         room = update.value(number(bound - count))
@@ -54,7 +62,12 @@ class DynamoDepths(InTable):
             raise QueueIsFullError(max(0, read_count(failed.item, JOBS))) from None
 
     def add(self, queue: str, amount: int) -> int | None:
-        """Make one conditional update."""
+        """Count jobs that were added or are gone; one write.
+
+        Makes one conditional update.
+
+        :returns: the depth after it; None, and nothing is counted, for a queue without a bound.
+        """
         update = _adding(amount)
         update.when(f"attribute_exists({update.name(JOBS)})")
         try:
@@ -63,13 +76,19 @@ class DynamoDepths(InTable):
             return None
 
     def load(self, queue: str) -> Depth | None:
-        """Make one consistent read."""
+        """Return the depth, strongly consistent; None for a queue without a bound.
+
+        Makes one consistent read.
+        """
         item = self.get_item(_key(queue))
         jobs = read_number(item, JOBS)
         return None if jobs is None else Depth(jobs, read_count(item, n.VERSION))
 
     def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
-        """Make one conditional update."""
+        """Set the depth to a count by reading, if nothing has changed since ``seen``.
+
+        Makes one conditional update.
+        """
         update = Update()
         update.set(JOBS, number(jobs))
         update.add(n.VERSION, 1)
@@ -81,11 +100,17 @@ class DynamoDepths(InTable):
         return self.try_update(_key(queue), update)
 
     def forget(self, queue: str) -> None:
-        """Make one delete."""
+        """Stop counting a queue.
+
+        Makes one delete.
+        """
         self.delete_item(_key(queue))
 
     def count(self, queue: str, most: int) -> int:
-        """Run a query for each megabyte of the three lists, three at least."""
+        """Count by reading the lists, up to about ``most`` jobs; one query reads thousands.
+
+        Runs a query for each megabyte of the three lists, three at least.
+        """
         counted = 0
         for name in _LIVE:
             if counted >= most:
@@ -100,17 +125,23 @@ class DynamoDepths(InTable):
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoPressures(InTable):
-    """Implements the port Pressures over the table; the stream publishes the changes."""
+class Pressures(InTable):
+    """Stores what producers' processes leave for the stream to publish."""
 
     def warn(self, pressure: Pressure) -> None:
-        """Make one update."""
+        """Note that a queue went above its threshold, or below it; one write.
+
+        Makes one update.
+        """
         update = _pressure_update(pressure)
         update.set(WARNED, {"BOOL": pressure.is_warned})
         self.update_item(item_key(PRESSURE_PARTITION, pressure.queue), update)
 
     def reject(self, pressure: Pressure) -> None:
-        """Make one update."""
+        """Count ``rejected`` jobs that found no place; one write.
+
+        Makes one update.
+        """
         update = _pressure_update(pressure)
         update.set(n.TYPE, string(pressure.job_type))
         update.add(REJECTED, pressure.rejected)

@@ -24,8 +24,9 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.jobs.lists import JobList
+from ojs_aws.domain.queues.state import LastTick, QueueInfo
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList, LastTick, QueueInfo
 from ojs_aws.topology import (
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
@@ -62,8 +63,8 @@ NOTED_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DynamoQueueRegistry(InTable):
-    """Implements the port QueueRegistry over the table and SQS."""
+class QueueRegistry(InTable):
+    """Registers queues, and what the sweep did for them."""
 
     sqs: SQSClient
     queue_prefix: str
@@ -73,9 +74,13 @@ class DynamoQueueRegistry(InTable):
     noted: dict[str, Instant] = field(default_factory=dict)
 
     def ensure(self, queue: str, now: Instant) -> None:
-        """Register the queue, then create its SQS queue; each may exist already.
+        """Create a queue at its first use; no call if it is known to exist.
+
+        Registers the queue, then create its SQS queue; each may exist already.
 
         In this order, so that the sweep knows of every queue that has messages.
+
+        :raises NotFoundError: the queue is not declared and undeclared ones are not allowed.
         """
         if not self.allow_undeclared and queue not in self.declared:
             raise NotFoundError(f"There is no queue '{queue}'.", details={"queue": queue})
@@ -100,7 +105,9 @@ class DynamoQueueRegistry(InTable):
                     raise
 
     def note(self, queue: str, now: Instant) -> None:
-        """Make one update at the first use in this process, and each hour of use.
+        """Remember a queue that has jobs but no message yet; no call for a known one.
+
+        Makes one update at the first use in this process, and each hour of use.
 
         None for a declared queue.
         """
@@ -109,7 +116,12 @@ class DynamoQueueRegistry(InTable):
             self.register(queue, now)
 
     def register(self, queue: str, now: Instant) -> None:
-        """Make one update."""
+        """Record that a queue exists; its first registration counts.
+
+        A declared queue is known without it as long as it is declared.
+
+        Makes one update.
+        """
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         self.update_item(_key(queue), update)
@@ -117,7 +129,10 @@ class DynamoQueueRegistry(InTable):
             self.noted[queue] = now
 
     def all(self) -> list[QueueInfo]:
-        """Run one query, more only beyond a megabyte of queues."""
+        """Return every declared or used queue, by name.
+
+        Runs one query, more only beyond a megabyte of queues.
+        """
         infos = {name: QueueInfo(name=name) for name in self.declared}
         for item in self.items("#pk = :pk", {"pk": string(PARTITION)}):
             info = read_queue(item)
@@ -125,14 +140,26 @@ class DynamoQueueRegistry(InTable):
         return sorted(infos.values(), key=lambda info: info.name)
 
     def load(self, queue: str) -> QueueInfo | None:
-        """Make one consistent read."""
+        """Return a declared or used queue, strongly consistent.
+
+        Makes one consistent read.
+        """
         if item := self.get_item(_key(queue)):
             return read_queue(item)
         self.noted.pop(queue, None)  # somebody has removed it
         return QueueInfo(name=queue) if queue in self.declared else None
 
     def pause(self, queue: str, triggers: Sequence[str], now: Instant, by: str = "") -> QueueInfo:
-        """Make one update: the item becomes the first row of the queue's ready list."""
+        """Pause a queue in one write; a paused one keeps the time of its first pause, and by whom.
+
+        FETCH learns of it from the head of the ready list.
+
+        Makes one update: the item becomes the first row of the queue's ready list.
+
+        :param triggers: ids of the Lambda triggers that are about to be switched off.
+        :param by: who does it.
+        :returns: the queue after it.
+        """
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         update.set_if_absent(PAUSED_AT, PAUSED_AT, number(now))
@@ -146,7 +173,13 @@ class DynamoQueueRegistry(InTable):
         return read_queue(self.update_item(_key(queue), update, returning="ALL_NEW"))
 
     def resume(self, queue: str, by: str = "") -> QueueInfo | None:
-        """Make one update: the row leaves the ready list."""
+        """Resume a queue in one write: its jobs can be fetched again.
+
+        Makes one update: the row leaves the ready list.
+
+        :param by: who does it.
+        :returns: the queue before it; None, and nothing is written, when it has no item.
+        """
         update = Update()
         update.remove(PAUSED_AT, PAUSED_BY, n.GPK, n.GSK)
         update.set(RESUMED_BY, string(by))
@@ -157,21 +190,34 @@ class DynamoQueueRegistry(InTable):
             return None
 
     def note_triggers(self, queue: str, triggers: Sequence[str]) -> bool:
-        """Make one conditional update."""
+        """Remember triggers that are about to be switched off, while the queue is paused.
+
+        Makes one conditional update.
+
+        :returns: False, and nothing is written, when it is not.
+        """
         update = Update()
         update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})
         update.when(f"attribute_exists({update.name(PAUSED_AT)})")
         return self.try_update(_key(queue), update)
 
     def forget_triggers(self, queue: str) -> None:
-        """Make one update, unless the queue was paused again."""
+        """Note that the Lambda triggers of a queue are on again, unless it is paused.
+
+        Makes one update, unless the queue was paused again.
+        """
         update = Update()
         update.remove(TRIGGERS)
         update.when(f"attribute_not_exists({update.name(PAUSED_AT)})")
         self.try_update(_key(queue), update)
 
     def remember_sweep(self, queue: str, until: Instant, cursor: str = "") -> None:
-        """Make one update; an older sweep that comes late changes nothing."""
+        """Remember until when far jobs have their messages. Never moves back.
+
+        Makes one update; an older sweep that comes late changes nothing.
+
+        :param cursor: how far beyond, among jobs of one instant (see :class:`QueueInfo`).
+        """
         update = Update()
         update.set(SWEPT_UNTIL, number(until))
         update.set(SWEEP_CURSOR, string(cursor))
@@ -180,7 +226,10 @@ class DynamoQueueRegistry(InTable):
         self.try_update(_key(queue), update)
 
     def remember_tick(self, tick: LastTick) -> None:
-        """Make one update; a tick that ends after a later one changes nothing."""
+        """Remember the end of a sweep of all queues.
+
+        Makes one update; a tick that ends after a later one changes nothing.
+        """
         update = Update()
         update.set(n.COMPLETED, number(tick.at))
         update.set(LAG, number(tick.lag_ms))
@@ -190,7 +239,10 @@ class DynamoQueueRegistry(InTable):
         self.try_update(_TICK_KEY, update)
 
     def last_tick(self) -> LastTick | None:
-        """Make one read."""
+        """Return what :meth:`remember_tick` stored last, if anything.
+
+        Makes one read.
+        """
         return read_tick(self.get_item(_TICK_KEY, is_consistent=False))
 
 

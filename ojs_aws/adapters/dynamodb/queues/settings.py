@@ -30,10 +30,12 @@ from ojs_aws.adapters.dynamodb.table import (
     update_part,
 )
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.conflicts import StaleSettingsError
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.rules import queue_key
 from ojs_aws.domain.queues.config import read_config
-from ojs_aws.ports import JobList, LimitChange, QueueSettings, QueueState, StaleSettingsError
+from ojs_aws.domain.queues.state import LimitChange, QueueSettings, QueueState
 from ojs_aws.topology import SETTINGS_PARTITION
 
 PARTITION: Final = SETTINGS_PARTITION
@@ -41,8 +43,8 @@ UPDATED: Final = "up"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoSettings(InTable):
-    """Implements the port SettingsBook over the table.
+class QueueSettingsStore(InTable):
+    """Stores the settings of queues.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     """
@@ -50,19 +52,32 @@ class DynamoSettings(InTable):
     token: Callable[[], str]
 
     def load(self, queues: Sequence[str]) -> dict[str, QueueSettings]:
-        """Make one consistent batch read."""
+        """Read the settings of some queues in one strongly consistent call, if they have any.
+
+        Makes one consistent batch read.
+        """
         keys = [_key(queue) for queue in dict.fromkeys(queues[:BATCH])]
         found = map(read_settings, self.get_items(keys))
         return {settings.queue: settings for settings in found}
 
     def all(self) -> list[QueueSettings]:
-        """Run one query, more only beyond a megabyte of settings."""
+        """Return all settings, by name.
+
+        Runs one query, more only beyond a megabyte of settings.
+        """
         return [read_settings(item) for item in self.items("#pk = :pk", {"pk": string(PARTITION)})]
 
     def save(
         self, before: QueueSettings, after: QueueSettings, limit: LimitChange | None = None
     ) -> None:
-        """Make one transaction."""
+        """Replace one revision by the next, and the queue's limit in the same transaction.
+
+        FETCH learns of the visibility timeout from the head of the ready list.
+
+        Makes one transaction.
+
+        :raises StaleSettingsError: the stored ones are no longer ``before``.
+        """
         token = self.token()
         update = Update()
         for name, value in _attributes(after).items():

@@ -27,16 +27,25 @@ _LATE: Final = "lt"
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoTallies(InTable):
-    """Implements the port Tallies: one item takes about 1,000 batches a second."""
+class Tallies(InTable):
+    """Counts by queue and minute, kept for a month, and in totals of each queue."""
 
     def add(
         self, queue: str, minute: Instant, tally: Tally, token: str, lag: StreamLag | None = None
     ) -> bool:
-        """Make one conditional update of the totals, which hold the newest minute, too.
+        """Add to the totals of a queue and to the counters of a minute.
+
+        One write, and three when the minute is newer than the one before.
+
+        Makes one conditional update of the totals, which hold the newest minute, too.
 
         With the first change of a minute, the one before gets an item of its own first. A process
         that dies in between leaves that minute in both places; what the totals say counts.
+
+        :param minute: when it begins.
+        :param token: names what is added.
+        :param lag: how late it is, if the totals are to say so.
+        :returns: False, and nothing is added, if that was what was added last to that minute.
         """
         for _ in range(TRIES):
             try:
@@ -93,7 +102,17 @@ class DynamoTallies(InTable):
         at: Instant,
         at_least: Collection[str],
     ) -> bool:
-        """Make one conditional update."""
+        """Correct the number of a queue's jobs after they were counted by reading.
+
+        Makes one conditional update.
+
+        :param seen: the totals before the jobs were counted.
+        :param changes: how many more there are, by the names of ``jobs``.
+        :param at: when they were counted; zero when changes came meanwhile.
+        :param at_least: see :class:`QueueTotals`.
+        :returns: False, and nothing is changed, if somebody else corrected them meanwhile, or if
+            changes came to totals that had been counted before.
+        """
         update = Update()
         t.add_held(update, changes)
         update.set(t.COUNTED_AT, number(at))
@@ -107,7 +126,13 @@ class DynamoTallies(InTable):
         return self.try_update(t.totals_key(queue), update)
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
-        """Run a query for each megabyte, and read the totals, which have the newest minute."""
+        """Return the minutes that begin in a time range, both ends included, in their order.
+
+        Minutes in which nothing happened are left out. Costs one read, and one query for some
+        4,000 minutes.
+
+        Runs a query for each megabyte, and read the totals, which have the newest minute.
+        """
         newest = self.load(queue)
         found = {
             Instant(int(read_string(item, n.SK))): t.read_tally(item)
@@ -118,7 +143,10 @@ class DynamoTallies(InTable):
         return [(minute, tally) for minute, tally in sorted(found.items()) if tally]
 
     def totals(self) -> dict[str, QueueTotals]:
-        """Run a query for each megabyte of each of four partitions."""
+        """Return the totals of every queue that has any; one query reads some thousand queues.
+
+        Runs a query for each megabyte of each of four partitions.
+        """
         return {
             t.queue_of(item): t.read_totals(item)
             for part in range(t.PARTITIONS)
@@ -126,7 +154,10 @@ class DynamoTallies(InTable):
         }
 
     def load(self, queue: str) -> QueueTotals:
-        """Make one consistent read."""
+        """Return the totals of one queue, strongly consistent.
+
+        Makes one consistent read.
+        """
         return t.read_totals(self.get_item(t.totals_key(queue)))
 
     def _between(self, partition: str, first: str = " ", last: str = "~") -> Iterator[Item]:

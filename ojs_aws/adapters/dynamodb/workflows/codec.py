@@ -22,12 +22,12 @@ from ojs_aws.adapters.dynamodb.columns import (
     unpacked,
 )
 from ojs_aws.adapters.dynamodb.table import item_key
-from ojs_aws.domain.groups import in_groups
+from ojs_aws.domain.for_each import in_groups
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.graph import Kind, dump_graph, load_graph
+from ojs_aws.domain.workflows.stored import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import StepFailure, Workflow, WorkflowEvent, WorkflowState
-from ojs_aws.ports import WorkflowPlan
 from ojs_aws.topology import WORKFLOW_SORT_KEY
 
 LIST: Final = "|workflows"

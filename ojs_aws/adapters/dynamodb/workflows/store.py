@@ -36,10 +36,11 @@ from ojs_aws.adapters.dynamodb.workflows.codec import (
     workflow_of,
     workflow_pk,
 )
+from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.workflows.stored import WorkflowPage, WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.ports import StaleWorkflowError, WorkflowPage, WorkflowPlan
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.inserts import Ahead
@@ -64,8 +65,8 @@ class NewJobs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoWorkflows(InTable):
-    """Implements the port Workflows over the table.
+class Workflows(InTable):
+    """Stores workflows. Each write is one conditional write or transaction, safe to repeat.
 
     :ivar token: makes the token of a write; a write that finds its own token took effect before.
     :ivar retention_s: how long workflows that have ended are kept; 0: for ever.
@@ -76,7 +77,12 @@ class DynamoWorkflows(InTable):
     retention_s: int
 
     def create(self, workflow: Workflow, plan: WorkflowPlan, jobs: Sequence[JobRecord]) -> None:
-        """Make one transaction; before it a put for each piece of a plan that does not fit it."""
+        """Store a new workflow with up to 90 first jobs, all or nothing.
+
+        Makes one transaction; before it a put for each piece of a plan that does not fit it.
+
+        :raises StaleWorkflowError: its id is taken.
+        """
         plans = plan_items(workflow.id, plan)
         with self.jobs.ahead() as ahead:
             items = self.jobs.new_items(jobs, ahead)
@@ -96,7 +102,14 @@ class DynamoWorkflows(InTable):
         results: Mapping[int, RawJson],
         jobs: Sequence[JobRecord],
     ) -> None:
-        """Make one put, or a transaction if there are results or jobs."""
+        """Replace one version of a workflow by the next, with its results and new jobs.
+
+        Makes one put, or a transaction if there are results or jobs.
+
+        :param results: of jobs by the index of their step, two megabytes at most.
+        :param jobs: up to 90 that begin; they exist exactly if the change does.
+        :raises StaleWorkflowError: the stored workflow is no longer ``before``.
+        """
         is_same = condition("#v = :v", v=number(before.version))
         with self.jobs.ahead() as ahead:
             items = self.jobs.new_items(jobs, ahead)
@@ -137,16 +150,25 @@ class DynamoWorkflows(InTable):
             raise ConditionFailedError(self.get_item(key_in(item)))
 
     def load(self, workflow_id: str) -> Workflow | None:
-        """Make one consistent read."""
+        """Read a workflow, strongly consistent.
+
+        Makes one consistent read.
+        """
         return self.load_item(workflow_key(workflow_id), workflow_of)
 
     def plan(self, workflow_id: str) -> WorkflowPlan | None:
-        """Run one query for each megabyte."""
+        """Read the plan of a workflow.
+
+        Runs one query for each megabyte.
+        """
         items = self._beside(workflow_id, PLAN)
         return plan_of(items) if items else None
 
     def plans_of(self, workflow_ids: Sequence[str]) -> Iterator[tuple[str, WorkflowPlan]]:
-        """Make one read for each 25, which may lag, and a query for a plan of several pieces."""
+        """Yield the plans of some workflows one by one, in no order; absent ones are left out.
+
+        Makes one read for each 25, which may lag, and a query for a plan of several pieces.
+        """
         for at in range(0, len(workflow_ids), PLANS_AT_ONCE):
             keys = [plan_key(each) for each in workflow_ids[at : at + PLANS_AT_ONCE]]
             for item in self.get_items(keys, is_consistent=False):
@@ -157,14 +179,19 @@ class DynamoWorkflows(InTable):
                     yield workflow_id, plan
 
     def results(self, workflow_id: str) -> dict[int, RawJson]:
-        """Run one query for each megabyte."""
+        """Read the results of a workflow's jobs, by the index of their step.
+
+        Runs one query for each megabyte.
+        """
         found: dict[int, RawJson] = {}
         for item in self._beside(workflow_id, RESULTS):
             found |= results_of(item)
         return found
 
     def page(self, state: WorkflowState | None, limit: int, cursor: str = "") -> WorkflowPage:
-        """Run a query of the index, more to find one state, and one read of the workflows.
+        """Return a page of workflows, in one state if it is given; new ones may lag.
+
+        Runs a query of the index, more to find one state, and one read of the workflows.
 
         The query asks for one row more, which is not read.
         """
@@ -184,7 +211,10 @@ class DynamoWorkflows(InTable):
         return WorkflowPage(shown, row_cursor(start), is_followed=is_followed)
 
     def place_of(self, workflow: Workflow) -> str:
-        """Make no call."""
+        """Return the cursor that goes on behind a workflow.
+
+        Makes no call.
+        """
         return row_cursor(list_place(workflow))
 
     def _rows(self, limit: int, start: Item) -> tuple[list[Item], Item]:
@@ -194,7 +224,10 @@ class DynamoWorkflows(InTable):
         return answer["Items"], answer.get("LastEvaluatedKey", {})
 
     def forget(self, workflow_id: str) -> None:
-        """Run one query for each megabyte, and make one delete for each item."""
+        """Remove what a deleted workflow stored beside itself; may be repeated.
+
+        Runs one query for each megabyte, and make one delete for each item.
+        """
         for item in [*self._beside(workflow_id, PLAN), *self._beside(workflow_id, RESULTS)]:
             self.delete_item(key_in(item))
 

@@ -7,9 +7,10 @@ from typing import Final
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_since
+from ojs_aws.domain.queues.messages import Message
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Head, ListedJob, Message, Page
 
 INDEX_LAG_MS: Final = 1_000
 """How late the index is taken to be at most; mostly it is some milliseconds."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.conflicts import BucketTakenError, StaleJobError
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.job_policies import OnLimit
@@ -19,13 +20,16 @@ from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BucketTakenError, Limits, ReceivedMessage, StaleJobError
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.jobs.job_errors import JobErrors
 from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.limits.check import LimitCheck
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.limits import Limits
 
 MAX_CLAIMED_BYTES: Final = 3_000_000
 """Documents that one round claims at most, and one more: Lambda answers with 6 MB at most."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.ports import Head, JobList
+from ojs_aws.domain.jobs.lists import Head, JobList
 from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot, named_by, shown
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 

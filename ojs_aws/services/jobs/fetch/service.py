@@ -5,18 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.lists import Head
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Head,
-    Limits,
-    MessageQueue,
-    QueueMissingError,
-    ReceivedMessage,
-)
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
 from ojs_aws.services.jobs.fetch.claim_round import ClaimRound
@@ -30,6 +26,10 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.limits.check import LimitCheck, LimitedTypes
 from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.limits import Limits
+    from ojs_aws.adapters.sqs.messages import MessageQueue
 
 MAX_RECEIVE = 10
 HEAD_SPARE = 5

@@ -14,8 +14,8 @@ from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import ReceivedMessage
 from ojs_aws.services.jobs.messages import MAX_HIDDEN, JobMessages, seconds_until
 from ojs_aws.services.limits.check import LimitCheck, message_backoff
 from ojs_aws.topology import MAX_DELAY_S

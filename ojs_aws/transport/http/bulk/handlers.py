@@ -179,7 +179,7 @@ def _accepts(
     meta = given.get("meta")
     if not isinstance(meta, dict) or not meta:
         return True
-    document = call.backend.ports.store.fill(job).document
+    document = call.backend.stores.store.fill(job).document
     members = parse_object(str(document), max_depth=ANY_DEPTH)
     has = members["meta"].value if "meta" in members else {}
     return isinstance(has, dict) and all(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.event_log import EventQuery
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
-from ojs_aws.ports import EventQuery
 from ojs_aws.services.bulk.engine import BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.queues.purge import Purge, PurgeReport
@@ -129,7 +129,7 @@ def list_cron_runs(call: Call) -> Answer[models.CronRunsAnswer]:
     occurrences = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
     ids = [str(data["job_id"]) for data in occurrences if data.get("job_id")]
     now = call.backend.clock.now()
-    found = call.backend.ports.store.load_many(ids) if ids else {}
+    found = call.backend.stores.store.load_many(ids) if ids else {}
     jobs = {job_id: deadlines.settle(job, now) for job_id, job in found.items()}
     runs = [_run(data, jobs) for data in occurrences]
     return Answer({"name": entry.name, "executions": runs, "count": len(runs)})

@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.event_log import is_named
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports.events import is_named
 
 STATE_CHANGED: Final = "job.state_changed"
 PROGRESS: Final = "job.progress"

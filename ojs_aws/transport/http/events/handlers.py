@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.events import Event, render_event
+from ojs_aws.domain.jobs.list_total import shown_total
 from ojs_aws.domain.json_text import assemble, assemble_array, encode, stored_texts
-from ojs_aws.domain.list_total import shown_total
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.events.queries import latest_query, read_events

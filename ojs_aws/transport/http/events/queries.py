@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.attributes import check_job_id, check_queue, check_type, field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.event_log import EventPage, EventQuery
 from ojs_aws.domain.events import REQUIRED_DATA, Event
 from ojs_aws.domain.timestamps import parse_timestamp
-from ojs_aws.ports import EventLog, EventPage, EventQuery
 from ojs_aws.transport.http.queries import names_of, number_of, text_of
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.events.log import EventLog
 
 _EVENT_ID_PREFIX: Final = "evt_"
 

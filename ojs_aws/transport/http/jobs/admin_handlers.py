@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.event_log import EventQuery
 from ojs_aws.domain.events import render_event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
@@ -13,7 +14,6 @@ from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.jobs.reasons import Reason
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_duration, format_instant
-from ojs_aws.ports import EventQuery
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import encode
-from ojs_aws.ports import WorkerReport
+from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.transport.http.authorization import check_fetched, check_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs import reports

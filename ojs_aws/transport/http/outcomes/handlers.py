@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.jobs.outcomes import read_notes
-from ojs_aws.domain.progress import read_report
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.services.outcomes.results import check_ids, is_job_id
 from ojs_aws.transport.http.authorization import check_job, check_workflow, within_bounds
 from ojs_aws.transport.http.calls import Answer, Call

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.list_total import ListTotal
+from ojs_aws.domain.jobs.list_total import ListTotal
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
+from ojs_aws.domain.queues.state import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import parse_timestamp
-from ojs_aws.ports import QueueInfo, QueueSettings, QueueState
 from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.json_of import json_of

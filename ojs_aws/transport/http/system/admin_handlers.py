@@ -108,7 +108,7 @@ def stats_members(call: Call, totals: Totals) -> models.TotalsAnswer:
 def show_overview(call: Call) -> Answer[models.OverviewAnswer]:
     """Return what a page of operators shows first (an extension), in a few calls for any queues."""
     totals = call.backend.statistics.totals(sees=call.request.caller.may_touch)
-    last = call.backend.ports.queues.last_tick()
+    last = call.backend.stores.queues.last_tick()
     oldest = {} if last is None else still_waiting(totals, last.oldest)
     body: models.OverviewAnswer = {
         "totals": stats_members(call, totals),
@@ -190,7 +190,7 @@ def show_gauges(call: Call) -> Answer[str]:
     """
     backend, caller = call.backend, call.request.caller
     totals = backend.statistics.totals(sees=caller.may_touch)
-    last = backend.ports.queues.last_tick()
+    last = backend.stores.queues.last_tick()
     oldest = {} if last is None else still_waiting(totals, last.oldest)
     workers = backend.workers.service.list(1, view=caller.view).summary
     text = gauges(totals, oldest, workers.get("running", 0))

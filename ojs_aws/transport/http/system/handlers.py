@@ -33,7 +33,7 @@ def health(call: Call) -> Answer[models.HealthAnswer]:
     table: models.TableHealth = {"status": "ok"}
     last = None
     try:
-        last = call.backend.ports.queues.last_tick()
+        last = call.backend.stores.queues.last_tick()
     except OjsError as problem:
         table = {"status": "unhealthy", "error": problem.message}
     latency_ms = round((time.perf_counter() - begun) * 1000)

@@ -6,7 +6,7 @@ import pytest
 
 from ojs_aws.client import Client, SyncClient
 from ojs_aws.domain.errors import ConflictError, NotFoundError
-from ojs_aws.ports import WorkerReport
+from ojs_aws.domain.workers import WorkerReport
 from tests.simulation.world import World
 
 

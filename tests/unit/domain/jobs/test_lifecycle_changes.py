@@ -11,8 +11,8 @@ import pytest
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Replay
 from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 from tests.unit.domain.jobs.test_lifecycle import START, a_job, broken, reserved

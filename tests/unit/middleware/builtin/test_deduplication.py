@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError, InvalidRequestError
-from ojs_aws.domain.uniqueness import UniquePolicy
+from ojs_aws.domain.unique.keys import UniquePolicy
 from ojs_aws.middleware import (
     LOCALE,
     TIMEZONE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.uniqueness import parse_unique_policy
+from ojs_aws.domain.unique.keys import parse_unique_policy
 from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.world import World
 

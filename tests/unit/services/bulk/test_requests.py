@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.bulk import BulkRequests
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.bulk import BulkRequest
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import BulkRequests
-from ojs_aws.ports.bulk import BulkRequest
 from ojs_aws.services.bulk.engine import BulkAction, checked_ids, require_since
 from ojs_aws.services.bulk.idempotency import MAX_KEY, IdempotentRequests, StoredAnswer
 from ojs_aws.testing.deployment import FakeClock

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron.entry import CronEntry, Occurrence, Outcome
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
@@ -26,7 +27,6 @@ from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.middleware import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.ports import StaleCronError
 from ojs_aws.services.cron.runs import job_of
 from ojs_aws.services.cron.service import MAX_TEMPLATE_BYTES, Registration
 from ojs_aws.services.jobs.fetch.request import FetchRequest

@@ -11,8 +11,8 @@ import pytest
 from ojs_aws.domain.access import View
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import Between, Count
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, Count
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction
 from ojs_aws.services.dead_letters.replay_rules import (
     MAX_NAME,

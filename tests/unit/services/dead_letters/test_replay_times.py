@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.lists import Between, JobList, Page
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList, Page
 from ojs_aws.services.dead_letters.replay_rules import ReplayRule
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep

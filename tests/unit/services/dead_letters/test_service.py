@@ -20,8 +20,8 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.domain.list_total import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.dead_letters.replay_rules import read_replay_rules

@@ -12,16 +12,17 @@ import pytest
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.jobs.bulk import BulkDone
 from ojs_aws.domain.jobs.failures import read_failure
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
+from ojs_aws.domain.queues.state import Pressure, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.schemas.schema import SchemaName
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowEvent, WorkflowState
-from ojs_aws.ports import Pressure, QueueInfo, QueueSettings, QueueState, WorkerInfo
-from ojs_aws.ports.bulk import BulkDone
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events

@@ -14,8 +14,9 @@ from ojs_aws.domain.events import REQUIRED_DATA, SOURCE, Event, bounded, event_i
 from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports import QueueInfo, WorkerInfo
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.transport.events.hooks import hook_of
 from tests.api import BASE, Api

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, JobRecord
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.ports import StaleJobError
 from tests.job_steps import active
 from tests.simulation.world import World
 

@@ -9,8 +9,8 @@ import pytest
 from ojs_aws.domain.access import View
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import Between, JobList
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Between, JobList
 from ojs_aws.services.jobs.job_lists import END, MAX_TEXT, JobFilter, Part
 from tests.contract.test_job_store import NOW, a_job
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.list_total import ListTotal, TotalKind
+from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
+from ojs_aws.domain.jobs.lists import Count, JobList
 from ojs_aws.domain.queues.tallies import QueueTotals
-from ojs_aws.ports import Count, JobList
 from ojs_aws.services.jobs import job_lists
 from ojs_aws.services.jobs.job_lists import JobFilter, ListCounts
 from tests.simulation.world import World

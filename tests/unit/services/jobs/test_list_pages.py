@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import JobList, JobStore, ListedJob, Page
+from ojs_aws.domain.jobs.lists import JobList, ListedJob, Page
 from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.jobs.job_lists import PAGE, ListStop
 from ojs_aws.services.jobs.list_walk import LOOK_AHEAD, FoundJobs, ListWalk

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.ports import JobList, ListedJob
+from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.list_walk import ListWalk, Matcher
 from tests.simulation.world import World

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.jobs.lists import ListedJob
 from ojs_aws.domain.json_text import encode, parse_object
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports import ListedJob, ReceivedMessage
 from ojs_aws.services.jobs.fail import HIDE_LIMIT_S, blocked_until
 from ojs_aws.services.jobs.messages import (
     MAX_ASIDE_S,
@@ -44,8 +45,16 @@ def world() -> World:
     return made
 
 
+T = TypeVar("T")
+
+
+def observed(store: T, world: World) -> T:
+    """The store, with faults before and after its calls."""
+    return cast("T", Observed(store, world.faults))
+
+
 def messages_of(world: World) -> JobMessages:
-    return JobMessages(Observed(world.messages, world.faults), world.registry)
+    return JobMessages(observed(world.messages, world), world.registry)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +179,7 @@ def test_a_message_that_was_never_sent_is_sent_or_left_to_the_sweep(
 ) -> None:
     """Which sends for what is due beyond SQS's reach; an ended job needs none."""
     world.registry.ensure("default", NOW)
-    registry = Observed(world.registry, world.faults)
+    registry = observed(world.registry, world)
     assert replace(messages_of(world), queues=registry).send_late(job, NOW)
     assert world.faults.calls == calls
 

@@ -18,8 +18,8 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
-from ojs_aws.ports import JobList
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs import list_walk, search
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -198,7 +198,7 @@ def _move_documents(world: World, filled: list[int]) -> None:
         filled.append(len(jobs))
         return [replace(job, document=documents[job.id]) for job in jobs]
 
-    world.store.fill_many = fill_many  # type: ignore[method-assign]
+    world.store.fill_many = fill_many  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("problem", [DocumentMissingError("gone"), BackendUnavailableError("no")])

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.domain.queues.state import LastTick
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports import QueueMissingError, WorkerInfo, WorkerReport
-from ojs_aws.ports.queues import LastTick
+from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.jobs import why
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.next_in_line import next_in_line

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.limits import Limits
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.ports import Limits
 from ojs_aws.services.limits.seen import SeenLimits, is_seen
 
 MINE = View(queues=("mine", "my-*"))

@@ -9,12 +9,15 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.queues.depths import Depths
+from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
+from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Depth, Depths, QueueSettings, QueueState, SettingsBook, Tallies
 from ojs_aws.services.queues.counters import QUIET_MS, Changed, DepthRecount, QueueCounters
 from ojs_aws.services.queues.push_settings import PushSettingsCache
 from ojs_aws.services.queues.rules import (
@@ -205,7 +208,7 @@ class Book:
 
 def cache_of(book: Book, age_ms: int) -> tuple[PushSettingsCache, FakeClock]:
     clock = FakeClock(NOW)
-    reading: Callable[[], SettingsBook] = lambda: cast("SettingsBook", book)  # noqa: E731
+    reading: Callable[[], QueueSettingsStore] = lambda: cast("QueueSettingsStore", book)  # noqa: E731
     return PushSettingsCache(reading, clock, age_ms), clock
 
 

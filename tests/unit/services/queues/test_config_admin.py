@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.ports import QueueState
+from ojs_aws.domain.queues.state import QueueState
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
@@ -242,7 +242,7 @@ def test_a_job_pushed_unaware_of_the_deletion_brings_its_queue_back(
 ) -> None:
     """It remembers the settings for some seconds; who asks for the queue looks for jobs."""
     configure(world, default_timeout=9)
-    pushing = Backend(world.settings, world.backend.ports)
+    pushing = Backend(world.settings, world.backend.stores)
     first = pushing.jobs.push(any_job("demo.echo", [], queue="q")).record
     assert first is not None
     pushing.jobs.cancel(first.id)

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
+from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.ports import Depths, Pressure, Pressures, QueueSettings, SettingsBook
+from ojs_aws.domain.queues.state import Pressure, QueueSettings
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.queues.backpressure import Backpressure
 from ojs_aws.services.queues.push_settings import PushSettingsCache
@@ -46,7 +48,7 @@ def backpressure_of(counter: Counter, **settings: Any) -> Backpressure:
     members = {"max_size": BOUND, "warning_threshold": 0.8, **settings}
     book = Book(QueueSettings(queue="default", revision=1, members=members))
     clock = FakeClock(NOW)
-    terms = PushSettingsCache(lambda: cast("SettingsBook", book), clock, 0)
+    terms = PushSettingsCache(lambda: cast("QueueSettingsStore", book), clock, 0)
     return Backpressure(
         lambda: cast("Depths", counter), lambda: cast("Pressures", counter), terms, clock
     )

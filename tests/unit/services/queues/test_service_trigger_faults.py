@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.ports import QueueMissingError
 from tests.simulation.world import World
 
 QUEUE = "default"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.ports import WorkerReport
-from ojs_aws.ports.queues import LastTick
+from ojs_aws.domain.queues.state import LastTick
+from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.system.finding import Finding
 from ojs_aws.services.system.job_findings import LONG_MS
 from tests.job_steps import fetched, pushed

@@ -73,7 +73,7 @@ def test_a_caller_learns_the_types_that_it_may_see(world: World) -> None:
     for kind in ("report.new", "other.secret"):
         discard(world, kind)
     report = world.backend.failures.report()
-    check = MissingHandlers(world.backend.ports.store)
+    check = MissingHandlers(world.backend.stores.store)
     (finding,) = check(report, lambda _, kind: kind == "report.new")
     assert finding.data["types"] == ["report.new"]
     assert "secret" not in f"{finding}"
@@ -82,7 +82,7 @@ def test_a_caller_learns_the_types_that_it_may_see(world: World) -> None:
 def test_jobs_that_were_deleted_meanwhile_are_still_a_finding(world: World) -> None:
     """Nobody started them again, so that the handler is still missing."""
     job_id = discard(world, "report.new")
-    world.backend.ports.store.delete(world.stored.jobs[job_id])
+    world.backend.stores.store.delete(world.stored.jobs[job_id])
     (finding,) = found(world)
     assert finding.message.startswith("1 job was discarded in the last ")
     assert (finding.hint, "types" in finding.data) == ("ojs-aws errors", False)

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Page
 from ojs_aws.services.system import findings
 from ojs_aws.services.system.finding import Finding
 from ojs_aws.services.system.findings import OLD_MS, Findings

@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import QueueInfo
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts
 from ojs_aws.services.system.statistics import (
     MAX_MINUTES,

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
 from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.ports import JobStore
 from ojs_aws.services.system.failure_groups import FailureReport, QueuesGroup
 from ojs_aws.services.system.finding import Finding
 from ojs_aws.services.system.worker_findings import MIN_DEATHS, RECENT_MS, WorkerDeaths

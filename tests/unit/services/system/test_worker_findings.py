@@ -7,10 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.domain.queues.tallies import Tally
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobStore, Page, WorkerInfo, WorkerRegistry
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts
 from ojs_aws.services.system.finding import Finding, FindingCode
 from ojs_aws.services.system.worker_findings import LONG_MS, LONG_TIMES, WorkerFindings

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.unique import UniqueJobs
+from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.uniqueness import OnConflict, UniquePolicy
-from ojs_aws.ports import Admission, JobStore, NotAdmittedError, UniqueJobs, UniqueLock
+from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
+from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.unique.admit import Uniqueness
 from ojs_aws.services.unique.entries import WantedJob

@@ -314,7 +314,7 @@ def test_an_invalid_policy_is_refused_by_its_name_and_stores_nothing(
     with pytest.raises(InvalidRequestError) as error:
         backend.jobs.push(job)
     assert error.value.details["field"] == field
-    assert backend.ports.store.load(ID) is None
+    assert backend.stores.store.load(ID) is None
 
 
 # ------------------------------------------------------------------ batches
@@ -333,7 +333,7 @@ def test_a_batch_with_a_duplicate_is_refused_whole(backend: Backend) -> None:
     with pytest.raises(DuplicateError) as error:
         backend.jobs.push.all(batch)
     assert error.value.details["index"] == 1
-    assert backend.ports.store.load_many([job.id for job in batch]) == {}
+    assert backend.stores.store.load_many([job.id for job in batch]) == {}
 
 
 def test_a_batch_may_ignore_duplicates(backend: Backend) -> None:
@@ -355,7 +355,7 @@ def test_a_batch_of_which_a_part_was_stored_by_another_is_refused(backend: Backe
     backend.jobs.push.all(batch[:2])
     with pytest.raises(DuplicateError, match=batch[0].id):
         backend.jobs.push.all(batch)
-    assert backend.ports.store.load(batch[2].id) is None
+    assert backend.stores.store.load(batch[2].id) is None
 
 
 def test_a_batch_may_replace_and_update(backend: Backend) -> None:

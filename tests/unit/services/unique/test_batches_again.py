@@ -9,10 +9,10 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.for_each import in_order
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.uniqueness import parse_unique_policy
-from ojs_aws.ports import UniqueLock
-from ojs_aws.ports.for_each import in_order
+from ojs_aws.domain.unique.keys import parse_unique_policy
+from ojs_aws.domain.unique.locks import UniqueLock
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.unique.batches import KeyReservation
 from ojs_aws.services.unique.entries import WantedJob

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import MAX_ACTIONS, NotAdmittedError, UniqueLock
+from ojs_aws.domain.unique.locks import MAX_ACTIONS, UniqueLock
 from ojs_aws.services.batches.outcomes import TransactionTooLargeError
 from ojs_aws.services.unique.entries import WantedJob
 from tests.contract.test_job_store import NOW, a_job

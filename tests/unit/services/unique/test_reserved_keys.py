@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.for_each import in_order
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import NotAdmittedError
-from ojs_aws.ports.for_each import in_order
 from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob
 from ojs_aws.services.unique.batches import BatchPlan, KeyReservation, take_place
 from ojs_aws.services.unique.entries import WantedJob, entries_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Head
 from ojs_aws.services.upkeep.message_resend import AGAIN_AFTER_MS
 from tests.contract.test_job_store import NOW
 from tests.unit.services.upkeep.test_bounds import LATE, Aws, ready_since, resend_of

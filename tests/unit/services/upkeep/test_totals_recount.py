@@ -12,13 +12,13 @@ from ojs_aws.adapters.dynamodb.columns import number
 from ojs_aws.adapters.dynamodb.queues.totals import HELD
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.event_log import HANDLED_MARK
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import LeftToStream
+from ojs_aws.domain.jobs.lists import Count
 from ojs_aws.domain.queues.tallies import QueueTotals
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Count
-from ojs_aws.ports.queues import HANDLED_MARK
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.upkeep.totals_recount import BUSY_MS, MAX_COUNTED, Difference, TotalsRecount
 from tests.simulation.world import World, count_changes
@@ -37,7 +37,7 @@ def world() -> World:
 
 def recount(world: World) -> TotalsRecount:
     """What another process begins with."""
-    return Backend(world.settings, world.backend.ports).upkeep.totals_recount
+    return Backend(world.settings, world.backend.stores).upkeep.totals_recount
 
 
 def tick(recount: TotalsRecount, queues: Iterable[str] = ("default",)) -> None:

@@ -8,8 +8,9 @@ from functools import partial
 import pytest
 
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobList, WorkerReport
+from ojs_aws.domain.workers import WorkerReport
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 from tests.unit.services.test_overtaken_requests import before

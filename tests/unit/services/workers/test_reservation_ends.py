@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.held_job import attempt_of
-from ojs_aws.domain.progress import ProgressReport
-from ojs_aws.ports import WorkerReport
+from ojs_aws.domain.jobs.progress import ProgressReport
+from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.backend import Backend
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
@@ -127,7 +127,7 @@ def test_a_process_that_never_fetched_extends_by_the_length_of_the_queue(
     assert job.reservation is not None
     assert job.reservation.due_at == world.clock.now() + 20_000
     world.clock.advance(s=15)
-    Backend(world.settings, world.backend.ports).workers.heartbeat(worker_id, [job.id])
+    Backend(world.settings, world.backend.stores).workers.heartbeat(worker_id, [job.id])
     assert ends_in_s(world, job) == 20
 
 

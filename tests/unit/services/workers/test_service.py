@@ -8,11 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
 from ojs_aws.domain.access import View
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import JobStore, WorkerInfo, WorkerRegistry
+from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.workers import service
 from ojs_aws.services.workers.service import (

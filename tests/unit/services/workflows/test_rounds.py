@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.ports import StaleWorkflowError
 from ojs_aws.services.workflows import advance as advancing
 from ojs_aws.services.workflows.advance import MAX_CONFLICTS, MAX_ROUNDS, WorkflowAdvance
 from ojs_aws.testing.deployment import FakeClock

@@ -9,9 +9,10 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.access import View
+from ojs_aws.domain.workflows.stored import WorkflowPage
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.ports import WorkflowPage, Workflows
 from ojs_aws.services.workflows import list_walk, service
 from ojs_aws.services.workflows.list_walk import PAGE, WorkflowWalk
 from ojs_aws.services.workflows.service import WorkflowService

@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Ended, Workflow
-from ojs_aws.ports import Workflows
 from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, job_end_of
 from tests.contract.test_job_store import NOW, a_job
 from tests.simulation.world import World

@@ -305,8 +305,8 @@ def bus() -> Bus:
 
 def with_bus(world: World, bus: Bus, hooks: Hooks | None = None) -> Handler:
     """A consumer with a bus."""
-    ports = replace(world.backend.ports, announce=lambda: bus)
-    return build_stream(Backend(world.settings, ports), read_image, hooks=hooks)
+    stores = replace(world.backend.stores, announce=lambda: bus)
+    return build_stream(Backend(world.settings, stores), read_image, hooks=hooks)
 
 
 def test_what_the_bus_refuses_is_repeated_and_nothing_else(

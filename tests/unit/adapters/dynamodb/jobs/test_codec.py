@@ -7,8 +7,8 @@ from typing import Final
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.domain.job import Checkpoint, Failure, JobRecord, JobState, Replay, Reservation
 from ojs_aws.domain.job_policies import Limit, OnLimit, Retention, Window
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, decode
-from ojs_aws.domain.progress import Progress
 from ojs_aws.domain.retry import read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from tests.full_records import left_out

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.uniqueness import UniquePolicy, fingerprint
+from ojs_aws.domain.unique.keys import UniquePolicy, fingerprint
 from ojs_aws.middleware import (
     DecryptionError,
     EncryptionCodec,

@@ -6,22 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.limits import Limits
+from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.jobs.lists import Head, JobList, ListedJob, Page
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import (
-    Head,
-    JobList,
-    JobStore,
-    Limits,
-    ListedJob,
-    MessageQueue,
-    Page,
-    QueueRegistry,
-    ReceivedMessage,
-    StaleJobError,
-)
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
 from ojs_aws.services.jobs.fetch.job_claims import ClaimOptions, JobClaims

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.domain.job import StoredElsewhere
-from ojs_aws.ports import Page
+from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
 from ojs_aws.services.jobs.fetch.claim_round import FURTHER_TRIES, MAX_LOOKS, ClaimRound
 from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, SPARE_TRIES

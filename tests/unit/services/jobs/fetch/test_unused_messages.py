@@ -8,11 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.limits.rules import LimitRefusal
+from ojs_aws.domain.queues.messages import Backlog, Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.ports import Backlog, Message, MessageQueue, QueueRegistry, ReceivedMessage
 from ojs_aws.services.jobs.fetch.unused_messages import (
     AGAIN_S,
     FAILED_AGAIN_S,

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Scope, permissions_of
-from ojs_aws.ports import StaleKeyError
+from ojs_aws.domain.conflicts import StaleKeyError
 from ojs_aws.services.access.api_keys import Authentication, IssuedKey, KeyIssuer, Verdict
 from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.transport.http.route import Group

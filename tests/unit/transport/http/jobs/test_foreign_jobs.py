@@ -11,7 +11,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Scope, permissions_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.uniqueness import UniquePolicy, fingerprint
+from ojs_aws.domain.unique.keys import UniquePolicy, fingerprint
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.http.callers import verdict_context

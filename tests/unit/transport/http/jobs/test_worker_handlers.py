@@ -12,7 +12,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.services.backend.ports import Ports
+from ojs_aws.services.backend.stores import Stores
 from ojs_aws.services.events import Commit, events_of
 from tests.api import Api, Reply
 from tests.simulation.world import World
@@ -88,9 +88,9 @@ def test_a_job_that_a_middleware_drops_says_so() -> None:
             return None
 
     world = World()
-    ports = world.backend.ports
-    object.__setattr__(ports, "enqueuing", lambda: Enqueuer(EnqueueChain([Drops])))
-    assert isinstance(ports, Ports)
+    stores = world.backend.stores
+    object.__setattr__(stores, "enqueuing", lambda: Enqueuer(EnqueueChain([Drops])))
+    assert isinstance(stores, Stores)
     api = Api(world.backend)
     reply = api.post("/jobs", {"type": "a", "args": []})
     assert reply.status == 200

@@ -8,8 +8,8 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Permission
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.progress import read_report
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.transport.http.callers import verdict_context

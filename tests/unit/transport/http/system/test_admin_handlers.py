@@ -426,7 +426,7 @@ def test_failures_are_shown_by_error_within_bounds(world: World) -> None:
         for number in range(count):
             now = Instant(world.clock.now() + number)
             group = failure_group("Broken", f"no user {number}", f"job-{queue}-{number}", now)
-            world.backend.ports.failure_groups().add(
+            world.backend.stores.failure_groups().add(
                 queue, window_of(now), [group], f"{queue}{number}"
             )
     body = api.get("/admin/errors").json

@@ -1,4 +1,4 @@
-"""Declares what lists of jobs consist of: their names, rows, pages and counts."""
+"""Describes the lists of jobs, and pages of them."""
 
 from __future__ import annotations
 

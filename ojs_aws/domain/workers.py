@@ -1,9 +1,9 @@
-"""Declares the registry of workers that send heartbeats."""
+"""Describes workers by their heartbeats."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from ojs_aws.domain.timestamps import Instant
 
@@ -31,10 +31,6 @@ class WorkerReport:
     about: str = ""
 
 
-class ForeignWorkerError(Exception):
-    """Reports that another principal registered the worker's id."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerInfo(WorkerReport):
     """Describes a worker by its heartbeats: what they last said of it, and what is known besides.
@@ -58,39 +54,3 @@ class WorkerInfo(WorkerReport):
     def is_draining(self) -> bool:
         """Return whether it takes no new jobs: it reports so, or its directive says so."""
         return self.state != RUNNING or self.directive != RUNNING
-
-
-class WorkerRegistry(Protocol):
-    """Registers workers that send heartbeats. Silent or ended ones are removed."""
-
-    def beat(
-        self, worker_id: str, report: WorkerReport, now: Instant, principal: str = ""
-    ) -> WorkerInfo:
-        """Register the worker, or update what is known of it, in one write.
-
-        The first principal that beats for a worker owns its id until the worker is forgotten.
-
-        :param principal: who beats; empty where access is open or the worker runs inside AWS: then
-            nothing is remembered and nothing checked.
-        :returns: the worker, with its directive.
-        :raises ForeignWorkerError: another principal owns the id; nothing is written.
-        """
-
-    def load(self, worker_id: str, now: Instant) -> WorkerInfo | None:
-        """Return one worker, strongly consistent."""
-
-    def page(self, after: str, limit: int, now: Instant) -> list[WorkerInfo]:
-        """Return up to ``limit`` workers by id, after the named one."""
-
-    def direct(
-        self, worker_id: str, directive: str, now: Instant, by: str = ""
-    ) -> WorkerInfo | None:
-        """Set the directive that a worker gets with its next heartbeat.
-
-        :param by: who does it, as ``domain.actor`` stores it.
-        :returns: the worker before; None, and nothing is written, when there is no such worker.
-            A directive to terminate is never replaced by another one.
-        """
-
-    def forget(self, worker_id: str, last_seen: Instant) -> bool:
-        """Remove a worker; return False if there is none, or it sent a heartbeat since."""

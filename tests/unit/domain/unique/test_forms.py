@@ -6,8 +6,8 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.jobs.unique_forms import as_specified
-from ojs_aws.domain.uniqueness import (
+from ojs_aws.domain.unique.forms import as_specified
+from ojs_aws.domain.unique.keys import (
     DIMENSIONS,
     chosen_key,
     counts_queue,

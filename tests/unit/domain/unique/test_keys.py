@@ -16,7 +16,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidPayloadError, InvalidRequestError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.uniqueness import (
+from ojs_aws.domain.unique.keys import (
     OnConflict,
     UniquePolicy,
     dimensions,

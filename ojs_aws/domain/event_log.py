@@ -1,13 +1,16 @@
-"""Declares the log of lifecycle events, and the bus."""
+"""Describes what is read from the event log, and what is set aside."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.timestamps import Instant
+
+HANDLED_MARK: Final = "stream"
+"""Name of the mark that says until which tick the stream's consumer has handled changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,50 +87,6 @@ class SetAside:
     number: str
     reason: str
     record: str
-
-
-class EventLog(Protocol):
-    """Stores lifecycle events: appends them, and reads them from any place on."""
-
-    def append(self, events: Sequence[Event], now: Instant) -> None:
-        """Put events at the end, in this order: all at once if they fit one chunk.
-
-        An event that is appended twice stands there twice, under the same id.
-        """
-
-    def take_refused(self) -> int:
-        """Return how many puts others came before since the last call; each of them was billed."""
-
-    def read(self, query: EventQuery) -> EventPage:
-        """Read events in the order of the log, a bounded part of it at a time.
-
-        Without a cursor, ``after_id`` or ``since`` the page ends with the newest event.
-        """
-
-    def end(self) -> str:
-        """Return the cursor behind the newest event, in the form of :attr:`EventPage.places`."""
-
-    def set_aside(self, change: SetAside, now: Instant) -> None:
-        """Store a change that makes no events; may be repeated."""
-
-    def aside(self, limit: int) -> Sequence[SetAside]:
-        """Return the first changes that were set aside, by number."""
-
-    def forget_aside(self, number: str) -> None:
-        """Remove a change that was set aside: its events are published."""
-
-
-class RecordTries(Protocol):
-    """Counts how often a reader of the stream began with a record, and did not come to its end."""
-
-    def begin(self, record: str, now: Instant) -> int:
-        """Count a try of a record, by its number; return how many tries did not end, this one too.
-
-        A try that is repeated because its answer was lost may count twice.
-        """
-
-    def forget(self, record: str) -> None:
-        """Note that the tries of a record ended; no error if there was none."""
 
 
 Announce = Callable[[Sequence[Event]], Collection[str]]

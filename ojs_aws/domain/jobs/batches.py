@@ -1,13 +1,12 @@
-"""Declares the store of batches too large for one transaction: a log and a deciding record."""
+"""Describes batches that are too large for one transaction: a log and a deciding record."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 
@@ -75,59 +74,3 @@ class Decision:
     def is_committed(self) -> bool:
         """Return whether its jobs exist."""
         return bool(self.token)
-
-
-class LogLostError(BackendError):
-    """Reports a gap in a committed batch's log: these jobs cannot be put into their places."""
-
-
-class Batches(Protocol):
-    """Stores logs of batches. What was never committed expires after some days."""
-
-    def token(self) -> str:
-        """Return a new name for a log."""
-
-    def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
-        """Write the log of a batch; nobody reads it before the batch is committed.
-
-        :returns: how many jobs each part has.
-        """
-
-    def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
-        """Commit a batch, or give it up (``commit`` is None), unless this is already decided.
-
-        :returns: what stands: the first decision is the last.
-        """
-
-    def decided(self, batch_id: str) -> Decision | None:
-        """Return the decision on a batch, strongly consistent; None while there is none."""
-
-    def open(self) -> list[OpenBatch]:
-        """Return committed batches whose jobs may not all be in their places, oldest first.
-
-        Strongly consistent: a batch that is committed and not closed is among them.
-        """
-
-    def part(self, batch: OpenBatch, number: int) -> list[StagedJob]:
-        """Return the jobs of one part of a batch's log.
-
-        :raises LogLostError: it is gone.
-        """
-
-    def done(self, batch: OpenBatch) -> int:
-        """Return how many parts of a batch, counted from the first, are in their places.
-
-        :raises LogLostError: nobody knows any more.
-        """
-
-    def advance(self, batch: OpenBatch, done: int) -> None:
-        """Note that the first parts are in their places."""
-
-    def close(self, batch: OpenBatch) -> None:
-        """Close a batch: all its jobs are in their places."""
-
-    def abandon(self, batch: OpenBatch, now: Instant) -> None:
-        """Give up a committed batch of which some jobs are lost.
-
-        What is known of the batch is kept for some months.
-        """

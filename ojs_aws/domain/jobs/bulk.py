@@ -1,9 +1,8 @@
-"""Declares the store of bulk operations' answers, and of what the stream publishes of requests."""
+"""Describes bulk operations, and what the stream publishes of finished ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from ojs_aws.domain.timestamps import Instant
 
@@ -64,22 +63,3 @@ class OperationDone:
     at: Instant
     by: str
     queue: str = ""
-
-
-class BulkRequests(Protocol):
-    """Stores bulk operations by their idempotency keys."""
-
-    def begin(self, request: BulkRequest, forgotten_before: Instant) -> BulkRequest:
-        """Store a request, unless its key is taken since ``forgotten_before``.
-
-        :returns: what stands under the key.
-        """
-
-    def answer(self, request: BulkRequest) -> None:
-        """Store the answer of a request that was begun."""
-
-    def record_bulk(self, done: BulkDone) -> None:
-        """Store a finished operation for the stream to publish; one write."""
-
-    def record_operation(self, done: OperationDone) -> None:
-        """Store who did an operation for the stream to publish; one write."""

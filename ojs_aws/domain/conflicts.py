@@ -1,0 +1,125 @@
+"""Reports what a conditional write met: somebody else changed or took it before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.errors import BackendError
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.cron.entry import CronEntry
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.schemas.schema import SchemaName
+    from ojs_aws.domain.unique.locks import UniqueLock
+    from ojs_aws.domain.workflows.workflow import Workflow
+
+
+class StaleJobError(Exception):
+    """Reports that the job changed between the read and a conditional write.
+
+    :ivar current: the job as the write found it, or None when there is none.
+    """
+
+    def __init__(self, current: JobRecord | None) -> None:
+        """Keep what the write found."""
+        super().__init__("the job has changed")
+        self.current = current
+
+
+class AlreadyStoredError(Exception):
+    """Reports that an insert met ids that are taken.
+
+    :ivar existing: the stored jobs by their position in the insert.
+    """
+
+    def __init__(self, existing: Mapping[int, JobRecord]) -> None:
+        """Keep what the insert met."""
+        super().__init__("the id is taken")
+        self.existing = dict(existing)
+
+
+class BucketTakenError(Exception):
+    """Reports that a bucket of a limit has changed since it was read."""
+
+
+class NotAdmittedError(Exception):
+    """Reports that jobs were not admitted. Without an attribute, something else has changed.
+
+    :ivar existing: stored jobs with these ids, by the position of the admission.
+    :ivar locks: locks that are not as they were seen, by the position of the admission.
+    """
+
+    def __init__(self, existing: Mapping[int, JobRecord], locks: Mapping[int, UniqueLock]) -> None:
+        """Keep what stood in the way."""
+        super().__init__("not admitted")
+        self.existing = dict(existing)
+        self.locks = dict(locks)
+
+
+class LogLostError(BackendError):
+    """Reports a gap in a committed batch's log: these jobs cannot be put into their places."""
+
+
+class StaleWorkflowError(Exception):
+    """Reports that the workflow changed between the read and a conditional write.
+
+    :ivar current: the workflow as the write found it, or None when there is none.
+    """
+
+    def __init__(self, current: Workflow | None) -> None:
+        """Keep what the write found."""
+        super().__init__("the workflow has changed")
+        self.current = current
+
+
+class StaleCronError(Exception):
+    """Reports that the cron job changed between the read and a conditional write.
+
+    :ivar current: the entry as the write found it, or None when there is none.
+    """
+
+    def __init__(self, current: CronEntry | None) -> None:
+        """Keep what the write found."""
+        super().__init__("the cron job has changed")
+        self.current = current
+
+
+class SchemaTakenError(Exception):
+    """Reports that the version of the type, or the URI, already has a schema.
+
+    :ivar existing: which; None when it is gone again.
+    """
+
+    def __init__(self, existing: SchemaName | None) -> None:
+        """Keep which of them it is."""
+        super().__init__("taken")
+        self.existing = existing
+
+
+class StaleSettingsError(Exception):
+    """Reports that the settings have changed since they were read."""
+
+
+class QueueIsFullError(Exception):
+    """Reports that the queue has no room for this many jobs.
+
+    :ivar depth: how many there are.
+    """
+
+    def __init__(self, depth: int) -> None:
+        """Keep the depth."""
+        super().__init__("the queue is full")
+        self.depth = depth
+
+
+class QueueMissingError(Exception):
+    """Reports that this OJS queue has no SQS queue yet; the registry can make one."""
+
+
+class ForeignWorkerError(Exception):
+    """Reports that another principal registered the worker's id."""
+
+
+class StaleKeyError(Exception):
+    """Reports that somebody else changed the key in between, or that the id exists."""

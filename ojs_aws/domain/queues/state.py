@@ -1,0 +1,128 @@
+"""Describes queues: what was set for one, how full it is, when the sweep last ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.timestamps import Instant
+
+LATE_MS: Final = 180_000
+"""A sweep that ended before, or was behind by more, is late (milliseconds)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueInfo:
+    """Describes a queue as the registry knows it.
+
+    :ivar created_at: when it was registered; None where that was not done yet.
+    :ivar swept_until: every far job due up to here has its message.
+    :ivar sweep_cursor: and so have those due just after it, up to this place in the list; empty
+        when the sweep stopped between two instants.
+    :ivar paused_by: who paused it, as ``domain.actor`` stores it; empty where nobody knows.
+    :ivar resumed_by: who resumed it last, in the same way.
+    :ivar triggers: ids of the Lambda triggers that a pause switched off, until they are on again.
+    """
+
+    name: str
+    created_at: Instant | None = None
+    paused_at: Instant | None = None
+    swept_until: Instant | None = None
+    sweep_cursor: str = ""
+    triggers: tuple[str, ...] = ()
+    paused_by: str = ""
+    resumed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LastTick:
+    """Says when the sweep last ended, and how far behind it was.
+
+    :ivar lag_ms: for how long the most overdue job without a message had been due.
+    :ivar oldest: since when the longest waiting ready job has been ready, of any priority, by
+        queue, of the queues that wait longest. Paused ones are left out.
+    """
+
+    at: Instant
+    lag_ms: int
+    oldest: Mapping[str, Instant] = field(default_factory=dict)
+
+    def is_late(self, now: Instant) -> bool:
+        """Return whether the sweep, which comes each minute, missed three of them."""
+        return max(now - self.at, self.lag_ms) > LATE_MS
+
+
+class QueueState(StrEnum):
+    """Says whether a queue takes jobs (ojs-queue-config, 5.1); pausing is stored elsewhere."""
+
+    ACTIVE = "active"
+    DRAINING = "draining"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """Holds what was set for a queue.
+
+    :ivar members: as ``domain.queues.config`` keeps them, the queue's limit not among them.
+    :ivar revision: writes so far; 0 where nothing was ever set.
+    :ivar by: who wrote the last one; empty where nobody knows.
+    """
+
+    queue: str
+    members: Mapping[str, JsonValue] = field(default_factory=dict)
+    revision: int = 0
+    state: QueueState = QueueState.ACTIVE
+    created_at: Instant | None = None
+    updated_at: Instant | None = None
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """Holds a new limit of the whole queue as JSON text; None for no limit."""
+
+    policy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Counts the jobs of a bounded queue that have not ended.
+
+    :ivar version: changes so far; the same twice means that nothing was counted between.
+    """
+
+    jobs: int
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressure:
+    """Holds what events report of a bounded queue.
+
+    :ivar is_warned: whether its depth is above the warning threshold.
+    :ivar rejected: jobs that found no place so far.
+    :ivar job_type: of the last one.
+    :ivar depth: when this was written.
+    """
+
+    queue: str
+    at: Instant
+    is_warned: bool = False
+    rejected: int = 0
+    job_type: str = ""
+    depth: int = 0
+    bound: int = 0
+
+
+class Triggers(Protocol):
+    """Switches the triggers by which SQS invokes the Lambda workers of a queue."""
+
+    def running(self, queue: str) -> list[str]:
+        """Return the ids of the triggers that are on."""
+
+    def switch(self, ids: Sequence[str], *, is_on: bool) -> None:
+        """Switch triggers on or off; a missing one is no error."""
