@@ -11,13 +11,12 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 from schemathesis import Case
 from schemathesis.core import NOT_SET
 
-from ojs_aws.adapters.dynamodb.access import ApiKeys
 from ojs_aws.domain.access import GRANTS, Permission, Scope
 from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
@@ -25,6 +24,9 @@ from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.route import scopes_of
 from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, quiet, route_of, suggested
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.access import ApiKeys
 
 CANARY: Final = "canary"
 """Stands in everything of the foreign queue; what a request did not say no answer may have."""
@@ -34,7 +36,7 @@ FOREIGN_TYPE: Final = "canary.open"
 OWN_QUEUE: Final = "own"
 
 
-class Keys(ApiKeys):
+class Keys:
     """The records of keys in a dict."""
 
     def __init__(self) -> None:
@@ -53,7 +55,8 @@ class Keys(ApiKeys):
         return [self.kept[each] for each in sorted(self.kept) if each > after][:limit]
 
 
-keys, clock = Keys(), FakeClock()
+records, clock = Keys(), FakeClock()
+keys = cast("ApiKeys", records)
 fuzzed = Fuzzed(build_authorizer(Authentication(keys, clock)), auth="api-key")
 issuer = KeyIssuer(keys, clock, random.Random(36).randbytes)
 
@@ -173,7 +176,7 @@ def administrator(**bounds: Sequence[str]) -> dict[str, str]:
     """The header with a key that may do everything within its bounds, as a token may."""
     headers = headers_of(Scope.OPERATOR, **bounds)
     key_id = headers["Authorization"].split("_")[1]
-    keys.kept[key_id] = replace(keys.kept[key_id], scopes=frozenset({Scope.ADMIN}))
+    records.kept[key_id] = replace(records.kept[key_id], scopes=frozenset({Scope.ADMIN}))
     return headers
 
 
