@@ -64,7 +64,7 @@ def _retry(entry: TaskEntry, imports: Imports) -> str:
             written["jitter"] = "False"
     elif classes or "retry" in entry.words:
         delay = given.get("countdown", task.default_retry_delay)
-        written["initial_interval"] = text(period(float(delay)))
+        written["initial_interval"] = text(period(max(float(delay), 0.001)))
         written |= {"backoff_strategy": text("none"), "jitter": "False"}
     written |= _errors(task, classes, imports)
     return _policy(imports, written)

@@ -83,7 +83,7 @@ def test_self_retry_raises_what_the_policy_retries(jobs: Any, ojs: Ojs) -> None:
     ("name", "options"),
     [
         (
-            "send_email",
+            f"{TASKS}.send_email",
             {
                 "retry": {
                     "max_attempts": 6,
@@ -99,7 +99,7 @@ def test_self_retry_raises_what_the_policy_retries(jobs: Any, ojs: Ojs) -> None:
             },
         ),
         (
-            "charge",
+            "pay.charge",
             {
                 "retry": {
                     "max_attempts": 8,
@@ -111,15 +111,16 @@ def test_self_retry_raises_what_the_policy_retries(jobs: Any, ojs: Ojs) -> None:
                 "queue": "celery",
             },
         ),
-        ("report", {"retry": {"max_attempts": 1}, "queue": "celery"}),
+        (f"{TASKS}.report", {"retry": {"max_attempts": 1}, "queue": "celery"}),
         (
-            "tick",
+            f"{TASKS}.tick",
             {"retry": {"max_attempts": 3}, "timeout": "20s", "result_ttl_s": 0, "queue": "celery"},
         ),
     ],
 )
 def test_options_of_a_task_become_those_of_its_job(jobs: Any, name: str, options: object) -> None:
-    assert getattr(jobs, name).declaration.options == options
+    declared = {made.type: made for made in jobs.jobs}
+    assert declared[name].options == options
 
 
 def test_errors_of_autoretry_for_are_those_that_are_retried(jobs: Any) -> None:
