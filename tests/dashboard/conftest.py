@@ -73,12 +73,14 @@ def serve(*options: str, module: str = "ojs_aws.cli") -> Iterator[tuple[str, str
         text=True,
     )
     output = Output(process)
-    said = output.wait_for("Bearer $" if options else "<id>")
-    address = re.search(r"Dashboard: open (http://\S+)/ ", said)
-    assert address is not None, said
-    yield address[1], said
-    process.terminate()
-    output.end()
+    try:
+        said = output.wait_for("Bearer $" if options else "<id>")
+        address = re.search(r"Dashboard: open (http://\S+)/ ", said)
+        assert address is not None, said
+        yield address[1], said
+    finally:
+        process.terminate()
+        output.end()
 
 
 @pytest.fixture(scope="session")

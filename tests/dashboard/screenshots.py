@@ -28,9 +28,9 @@ def main() -> None:
     """Let there be a shop with its jobs, and show it in each size, in light and in dark."""
     busy = contextmanager(serve)(module="tests.dashboard.busy_server")
     with busy as (address, _), sync_playwright() as playwright:
+        beats = scene.keep_beating(address)  # on a slow machine the play takes minutes
         with httpx.Client(base_url=f"{address}/ojs/v1/", timeout=HUNG_S) as api:
             singles = scene.play(api)
-        beats = scene.keep_beating(address)
         lists = [(view or "overview", view, heading) for view, heading in VIEWS]
         chromium = launch(playwright)
         for width, height in SIZES:

@@ -27,6 +27,9 @@ export function historyPath(range: Range, queue = ""): string {
   return `admin/stats/history?period=${range.period}${range.hours > 1 ? `&since_time=${since}` : ""}${queue ? `&queue=${encodeURIComponent(queue)}` : "&growth=true"}`;
 }
 
+/** Counts follow the jobs within seconds. */
+const COUNTED_AFTER_MS = 10_000;
+
 const UNFINISHED = ["available", "active", "scheduled", "retryable", "pending"] as const;
 
 /** Return how many jobs had not ended at the end of each period, from how many have not now. */
@@ -59,15 +62,15 @@ interface ChartsOptions {
 export function HistoryCharts({ periods, counts, range, choose }: ChartsOptions) {
   const perMinute = range.period === "1m" ? 1 : 5;
   const times = periods.map((each) => Date.parse(each.timestamp));
-  // The present period is not over: its rates would look like a fall.
-  const whole = periods.slice(0, -1);
+  // Of the present period, and of one that has just ended, not all is counted yet: its rates would look like a fall.
+  const whole = periods.slice(0, -1).filter((_, index) => (times[index] ?? 0) + perMinute * 60_000 + COUNTED_AFTER_MS <= serverNow());
   const rate = (count: (period: Period) => number): number[] => whole.map((each) => Math.round((count(each) / perMinute) * 10) / 10);
   return (
     <div class="columns">
       <Card title="Throughput" note="jobs a minute" tools={<RangeSwitch range={range} choose={choose} />}>
         <Chart
           label={`Throughput, ${range.name}`}
-          times={times.slice(0, -1)}
+          times={times.slice(0, whole.length)}
           series={[
             { label: "Enqueued", look: "available", kind: "dash", values: rate((each) => each.enqueued) },
             { label: "Completed", look: "completed", kind: "line", values: rate((each) => each.completed) },

@@ -50,7 +50,7 @@ export function Heading({ text, kind, of: loaded, beside, children }: HeadingOpt
 
 /** An instant, relative to now; its title has the exact one. */
 export function Time({ at }: { at: string | null | undefined }) {
-  if (!at) return <span class="quiet">–</span>;
+  if (!at) return <span class="quiet none">–</span>;
   return <time dateTime={at} title={exactTime(at, zone.value)}>{relativeTime(at, now.value)}</time>;
 }
 

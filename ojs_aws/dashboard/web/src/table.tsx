@@ -31,6 +31,11 @@ function classOf<T>(column: Column<T>): string {
   return [column.isNumber && "number", column.kind && `c-${column.kind}`, column.from && `from-${column.from}`].filter(Boolean).join(" ");
 }
 
+function Cell<T>({ column, row }: { column: Column<T>; row: T }) {
+  const value = column.show(row);
+  return <td data-name={column.name} class={value === "–" ? `${classOf(column)} none` : classOf(column)}>{value}</td>;
+}
+
 /** A table that scrolls by itself where it is wider than the screen. */
 export function Table<T>({ label, columns, rows, nameOf, none, isChosen = () => false }: TableOptions<T>) {
   const region = useRef<HTMLDivElement>(null);
@@ -50,7 +55,7 @@ export function Table<T>({ label, columns, rows, nameOf, none, isChosen = () => 
         <tbody onMouseLeave={() => release(null)} onFocusOut={() => release(null)}>
           {shown.map(({ row, isGone }) => (
             <tr key={nameOf(row)} class={`${isGone ? "gone" : ""}${isChosen(row) ? " chosen-row" : ""}`} title={isGone ? "No longer in this list" : undefined}>
-              {columns.map((each) => <td key={each.name} data-name={each.name} class={classOf(each)}>{each.show(row)}</td>)}
+              {columns.map((each) => <Cell key={each.name} column={each} row={row} />)}
             </tr>
           ))}
         </tbody>

@@ -32,7 +32,7 @@ interface ErrorGroups {
   readonly is_exact: boolean;
 }
 
-const PERIODS = [["PT1H", "the last hour", "1h"], ["PT24H", "the last day", "24h"], ["P7D", "the last week", "7d"]] as const;
+const PERIODS = [["PT1H", "the last hour", "1 h"], ["PT24H", "the last day", "24 h"], ["P7D", "the last week", "7 d"]] as const;
 
 export function Errors() {
   const query = address.value.query;
@@ -52,7 +52,7 @@ export function Errors() {
       </div>
       {data ? <><StaleNote error={error} /><Groups found={data} period={name} /></> : <Waiting error={error} />}
       <p class="quiet">The same on the command line:</p>
-      <Code label="Command line" text={ojsAws("errors", "--since", age, ...(queue ? ["--queue", queue] : []))} />
+      <Code label="Command line" text={ojsAws("errors", "--since", age.replace(" ", ""), ...(queue ? ["--queue", queue] : []))} />
     </>
   );
 }
@@ -85,15 +85,16 @@ function Groups({ found, period }: { found: ErrorGroups; period: string }) {
         nameOf={(group) => `${group.type} ${group.message}`}
         none={<Empty title={`Nothing failed in ${period}.`}><p>Failed attempts are grouped here by their error, with jobs to look at. An error is whatever a handler raises.</p></Empty>}
         columns={[
-          { name: "Failures", isNumber: true, show: (group) => group.count.toLocaleString("en") },
+          { name: "Failures", isNumber: true, show: (group) => <strong>{group.count.toLocaleString("en")}</strong> },
           ...(isDrawn ? [{ name: shape, from: 900 as const, show: ({ counts = [] }: ErrorGroup) => <Bars values={counts} most={most} look="discarded" /> }] : []),
           { name: "Error", kind: "wide", show: (group) => <Message group={group} isNew={isDrawn && isNew(group)} /> },
-          { name: "Jobs with it in", kind: "fact", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded", error: errorOf(group) })}>{each}</a></div>) },
-          { name: "Seen", isNumber: true, show: (group) => <div class="two"><Time at={group.last_seen} /><div class="quiet">since <Time at={group.first_seen} /></div></div> },
-          { name: "For example", from: 900, show: (group) => group.job_ids.map((id) => <div key={id} class="line"><JobLink id={id} /></div>) },
-          { name: "Dead letters", from: 1200, show: (group) => group.type && <a href={link(["dead-letters"], { error_type: group.type })}>of this type</a> },
+          { name: "Queues", kind: "fact", show: (group) => group.queues.map((each) => <div key={each} class="line"><a href={link(["jobs"], { queue: each, state: "retryable,discarded", error: errorOf(group) })}>{each}</a></div>) },
+          { name: "Last seen", isNumber: true, show: (group) => <div class="two"><Time at={group.last_seen} /><div class="quiet">since <Time at={group.first_seen} /></div></div> },
+          { name: "For example", from: 1200, show: (group) => group.job_ids.map((id) => <div key={id} class="line"><JobLink id={id} /></div>) },
+          { name: "Dead letters", kind: "actions", show: (group) => group.type && <a class="button" href={link(["dead-letters"], { error_type: group.type })}>Dead letters</a> },
         ]}
       />
+      {found.groups.some(differs) && <p class="quiet">* stands for a part that differs. Counts are of failed attempts, not of jobs.</p>}
     </>
   );
 }
@@ -103,13 +104,18 @@ function isNew({ counts = [] }: ErrorGroup): boolean {
   return counts.slice(0, -2).every((count) => count === 0);
 }
 
-/** The message of the last failure; values differ among those of a group. */
+/** Return whether the messages of a group differ, and have words in common: then those are shown. */
+function differs({ count, example, message }: ErrorGroup): boolean {
+  return count > 1 && example !== undefined && example !== message && /\p{L}{2}/u.test(message);
+}
+
+/** What the messages of a group have in common; the tooltip has the last one as it was. */
 function Message({ group, isNew }: { group: ErrorGroup; isNew: boolean }) {
   const example = group.example ?? group.message;
+  const text = differs(group) ? group.message : example;
   return (
     <div class="two">
-      <strong>{group.type}</strong> {isNew && <State name="new" />} <span class="cut" title={shown(example)}>{shown(example)}</span>
-      {group.count > 1 && example !== group.message && <div class="quiet cut" title={shown(group.message)}>and others like it: {shown(group.message)}</div>}
+      <strong>{group.type}</strong> {isNew && <State name="new" />} <span class="cut" title={differs(group) ? `For example: ${shown(example)}` : shown(example)}>{shown(text)}</span>
     </div>
   );
 }

@@ -18,6 +18,7 @@ import { type JobFilter, TERMINAL, changeAll } from "./bulk_changes";
 import { Interrupted } from "./interrupted";
 import { cancelJob, cancelOf, retryJob, retryOf } from "./job_actions";
 import { FILTER, JobChips, StateTabs } from "./job_filter";
+import { RunsFor } from "./running_jobs";
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -63,7 +64,7 @@ export function Jobs() {
 
 /** What a job does now, or did last. */
 function Happens({ job }: { job: JobRow }) {
-  if (job.state === "active") return <>runs since <Time at={job.started_at} />{job.worker_id && <span class="quiet"> on {job.worker_id}</span>}</>;
+  if (job.state === "active") return <>runs for <RunsFor job={job} />{job.worker_id && <span class="quiet"> on {job.worker_id}</span>}</>;
   if (job.state === "available") return <>waits for {duration(Math.max(0, now.value - Date.parse(job.enqueued_at ?? job.created_at)))}</>;
   if (job.state === "pending") return <>held by a workflow</>;
   if (job.state === "retryable") return <>retries <Time at={job.next_attempt_at} /></>;

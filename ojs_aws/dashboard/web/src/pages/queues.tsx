@@ -4,12 +4,12 @@ import { address, link } from "../address";
 import { ActionButton } from "../action";
 import { RANGES } from "../history";
 import { Menu, copyCommand } from "../menu";
-import { Empty, Heading, QueueLink, State, Time, atLeast } from "../parts";
+import { Empty, Heading, QueueLink, State, Time, atLeast, counted, shortCount } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { type QueuePace, type QueueRow, timeToEmptyMs } from "../shapes";
 import { type Column, Table } from "../table";
-import { duration, measured } from "../times";
+import { duration, earlierFirst, measured, rough, serverNow } from "../times";
 import { queueChange } from "./queue_actions";
 import { worstFirst } from "./overview";
 import { type CountedQueues, countQueues } from "./queue_counts";
@@ -18,7 +18,35 @@ import { Trend, backlogColumn } from "./trend";
 export function Queues() {
   const cursor = address.value.query.get("cursor") ?? "";
   const loaded = useData<CountedQueues>((before, isAsked) => countQueues(before ?? undefined, isAsked, cursor), 15, `queues ${cursor}`);
-  return <><Heading text="Queues" of={loaded} />{loaded.data && <QueueTable counted={loaded.data} />}</>;
+  const { data } = loaded;
+  return (
+    <>
+      <Heading text="Queues" of={loaded} />
+      {data && <AllQueues pace={Object.values(data.pace)} />}
+      {data && <QueueTable counted={data} />}
+    </>
+  );
+}
+
+/** What all queues hold, and whether it becomes more. */
+function AllQueues({ pace }: { pace: readonly QueuePace[] }) {
+  if (pace.length === 0) return null;
+  const sum = (count: (queue: QueuePace) => number): number => pace.reduce((total, queue) => total + count(queue), 0);
+  const waiting = (queue: QueuePace): number => queue.counts["available"] ?? 0;
+  const [first] = [...pace].sort((one, other) => earlierFirst(one.oldest_available_at, other.oldest_available_at));
+  const oldest = first?.oldest_available_at;
+  const tiles = [
+    ["Waiting", shortCount(sum(waiting)), "", `in ${pace.filter(waiting).length} of ${counted(pace.length, "queue")}`],
+    ["Active", shortCount(sum((queue) => queue.counts["active"] ?? 0)), "", "\u00a0"],
+    ["In", short(sum((queue) => queue.throughput.enqueued_per_minute)), "/ min", "last 5 min"],
+    ["Out", short(sum((queue) => queue.throughput.processed_per_minute)), "/ min", "last 5 min"],
+    ["Longest wait", oldest ? rough(serverNow() - Date.parse(oldest)) : "–", "", oldest ? `in ${first.name}, at the last sweep` : "at the last sweep"],
+  ] as const;
+  return (
+    <dl class="strip" aria-label="All queues together">
+      {tiles.map(([name, value, unit, remark]) => <div key={name}><dt>{name}</dt><dd class="count">{value} <small>{unit}</small></dd><dd class="remark quiet">{remark}</dd></div>)}
+    </dl>
+  );
 }
 
 /** Return the queues of a page, those that grow and wait longest first. */
@@ -50,33 +78,33 @@ function Actions({ queue }: { queue: QueueRow }) {
 }
 
 /** The queues of a page; a count is a link to its jobs. */
-function QueueTable({ counted }: { counted: CountedQueues }) {
-  const { page } = counted;
+function QueueTable({ counted: found }: { counted: CountedQueues }) {
+  const { page } = found;
   const next = page.pagination.next_cursor;
   const pace = (queue: QueueRow) => {
-    const rates = counted.pace[queue.name]?.throughput;
+    const rates = found.pace[queue.name]?.throughput;
     return rates && <Trend rates={rates} waiting={queue.counts["available"] ?? 0} />;
   };
   return (
     <>
       <Table
         label="Queues"
-        rows={sorted(counted)}
+        rows={sorted(found)}
         nameOf={(queue) => queue.name}
         none={<Empty title="There are no queues yet."><p>The first job of a queue creates it. <a href={link([])}>How to send one</a></p></Empty>}
         columns={[
           { name: "Queue", kind: "name", show: (queue) => <QueueLink name={queue.name} /> },
           { name: "State", kind: "state", show: (queue) => <State name={stateOf(queue)} /> },
-          backlogColumn<QueueRow>(counted.growth, ({ name }) => counted.pace[name], RANGES[0].name),
+          backlogColumn<QueueRow>(found.growth, ({ name }) => found.pace[name], RANGES[0].name),
           { name: "Waiting", isNumber: true, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "available" })}>{count(queue, "available")}</a> },
           { name: "Trend", kind: "fact", show: (queue) => pace(queue) },
-          { name: "Active", isNumber: true, from: 900, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "active" })}>{count(queue, "active")}</a> },
-          { name: "Oldest", isNumber: true, show: (queue) => <Time at={counted.pace[queue.name]?.oldest_available_at} /> },
-          ...rates(counted.pace),
+          { name: "Active", isNumber: true, from: 1200, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "active" })}>{count(queue, "active")}</a> },
+          { name: "Oldest", isNumber: true, show: (queue) => <Time at={found.pace[queue.name]?.oldest_available_at} /> },
+          ...rates(found.pace),
           { name: "Change", kind: "actions", show: (queue) => <Actions queue={queue} /> },
         ]}
       />
-      <p class="quiet">Counted <Time at={counted.countedAt} />. Long queues are counted less often; Refresh counts at once. Oldest: the longest wait of an available job at the last sweep. The rates are those of the last five minutes.</p>
+      <p class="quiet">Counted <Time at={found.countedAt} />. Long queues are counted less often; Refresh counts at once. Oldest: the longest wait of an available job at the last sweep. The rates are those of the last five minutes.</p>
       {next && <p><a href={link(["queues"], { cursor: next })}>Next queues</a></p>}
     </>
   );
@@ -86,7 +114,7 @@ function QueueTable({ counted }: { counted: CountedQueues }) {
 function rates(pace: CountedQueues["pace"]): Column<QueueRow>[] {
   return [
     { name: "In / out a min", isNumber: true, from: 900, show: ({ name }) => (pace[name] ? `${short(pace[name].throughput.enqueued_per_minute)} / ${short(pace[name].throughput.processed_per_minute)}` : "–") },
-    { name: "Empty in", isNumber: true, show: (queue) => emptyIn(queue, pace[queue.name]) },
+    { name: "Empty in", isNumber: true, from: 900, show: (queue) => emptyIn(queue, pace[queue.name]) },
     { name: "Wait 95 %", isNumber: true, from: 1200, show: ({ name }) => measured(pace[name]?.latency_ms.p95) },
     { name: "Run 95 %", isNumber: true, from: 1200, show: ({ name }) => measured(pace[name]?.duration_ms.p95) },
   ];

@@ -1,10 +1,10 @@
 // The jobs that are executed now, the longest first, and which of them take much longer than others do.
 
-import { Card, JobLink, QueueLink, State, Time, TypeLink, counted } from "../parts";
+import { Card, JobLink, QueueLink, State, TypeLink, counted } from "../parts";
 import { readIfAllowed } from "../api";
 import type { Counts, JobPage, JobRow, Spread } from "../shapes";
 import { Table } from "../table";
-import { duration, measured, serverNow } from "../times";
+import { duration, exactTime, measured, now, serverNow, zone } from "../times";
 
 interface BusyQueue {
   readonly name: string;
@@ -54,6 +54,13 @@ export async function readUsual(queue: string): Promise<Spread | null> {
   return found?.data.findLast((each) => each.duration_ms.p95 !== null)?.duration_ms ?? null;
 }
 
+/** For how long a job runs; its title says since when. */
+export function RunsFor({ job: { started_at: at } }: { job: JobRow }) {
+  if (!at) return <>–</>;
+  const s = Math.round(Math.max(0, now.value - Date.parse(at)) / 1000);
+  return <time dateTime={at} title={exactTime(at, zone.value)}>{duration(s * 1000)}</time>;
+}
+
 /** Return for how long a job runs. */
 export function runsForMs(job: JobRow): number {
   return Math.max(0, serverNow() - Date.parse(job.started_at ?? ""));
@@ -87,7 +94,7 @@ export function RunningJobs({ running }: { running: Running }) {
           { name: "Type", kind: "name", show: (job) => <TypeLink id={job.id} type={job.type} /> },
           { name: "Id", kind: "id", show: (job) => <JobLink id={job.id} /> },
           { name: "Queue", kind: "fact", show: (job) => <QueueLink name={job.queue} /> },
-          { name: "Runs since", isNumber: true, show: (job) => <Time at={job.started_at} /> },
+          { name: "Runs for", isNumber: true, show: (job) => <RunsFor job={job} /> },
           { name: "95 % take at most", isNumber: true, from: 900, show: (job) => measured(typical[job.queue]) },
           { name: "Pace", kind: "state", show: (job) => (isSlow(job, typical) ? <State name="slow" label={slowText(job, typical)} /> : <span class="quiet">as usual</span>) },
           { name: "Attempt", isNumber: true, from: 1200, show: (job) => `${job.attempt} of ${job.max_attempts}` },

@@ -128,7 +128,7 @@ function Asked({ worker }: { worker: WorkerRow }) {
   const state = stateOf(worker);
   const { directive: asked, directed_by: by, directed_at: at, heartbeat_interval_ms: interval } = worker;
   const next = interval ? new Date(Date.parse(worker.last_heartbeat_at) + interval).toISOString() : undefined;
-  if (asked === "running" && !by) return <>–</>;
+  if (asked === "running" && !by) return <span class="none">–</span>;
   return (
     <>
       {asked === "running" ? "run" : asked}
