@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import JsonValue, NotFoundError
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
-from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
+from ojs_aws.domain.queues.tallies import DEAD_LETTER
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
+from ojs_aws.services.system.failing_queues import NONE_FAILING, failing_queues
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees, Severity
 from ojs_aws.services.system.job_findings import growing_backlogs
-from ojs_aws.services.system.statistics import RECENT_MS, Totals
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.why import Why
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.job_findings import MissingHandlers
-    from ojs_aws.services.system.statistics import Statistics
+    from ojs_aws.services.system.statistics import Statistics, Totals
     from ojs_aws.services.system.worker_findings import WorkerDeaths, WorkerFindings
 
 OLD_MS: Final = 300_000
@@ -37,16 +37,6 @@ MAX_QUEUES: Final = 20
 
 MAX_EXPLAINED: Final = 5
 """Queues whose first job is asked why it waits: those that wait longest."""
-
-FAILING: Final = 0.5
-MIN_FAILED: Final = 10
-"""A queue is failing if so many executions failed of late, and they are this share of all."""
-
-NONE_FAILING: Final = (
-    f"No queue fails at present: that would be at least {MIN_FAILED} failures in "
-    f"{RECENT_MS // 60_000} minutes, and {FAILING:.0%} of its executions."
-)
-"""What is normal about failures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +76,9 @@ class Findings:
         found = _paused(totals, now)
         found += growing_backlogs(totals)
         found += self._old_jobs(totals, sees, now, checks)
-        failing = _failing(totals)
-        found += failing
         failures = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
+        failing = failing_queues(totals, failures.groups if sees is None else ())
+        found += failing
         found += self.deaths(failures, sees, checks, "" if failing else NONE_FAILING)
         found += self.missing_handlers(failures, sees)
         if sees is None:
@@ -199,33 +189,10 @@ def _paused(totals: Totals, now: Instant) -> list[Finding]:
             code=FindingCode.QUEUE_PAUSED,
             check="queues",
             message=f"The queue '{name}' has been paused for {span_text(now - since)}.",
-            hint=f"ojs-aws queues resume {name}",
+            hint=f"Nothing of it runs until somebody resumes it: ojs-aws queues resume {name}",
             data={"queue": name, "since": format_instant(since)},
         )
         for name, since in longest[:MAX_NAMED]
-    ]
-
-
-def _failing(totals: Totals) -> list[Finding]:
-    """Say in which queues most executions of the last minutes failed, the most failures first."""
-    found = []
-    for name, (_, did) in totals.by_queue.items():
-        failed = did.counts[TallyKind.FAILED] + did.counts[TallyKind.RETRIED]
-        ended = failed + did.counts[TallyKind.COMPLETED]
-        if failed >= MIN_FAILED and failed >= FAILING * ended:
-            found.append((failed, ended, name))
-    found.sort(key=lambda each: (-each[0], each[2]))
-    minutes = RECENT_MS // 60_000
-    return [
-        Finding(
-            code=FindingCode.JOBS_FAIL,
-            check="failures",
-            message=f"In queue '{name}' {failed} of {ended} executions failed in the last "
-            f"{minutes} minutes.",
-            hint=f"ojs-aws errors -q {name}",
-            data={"queue": name, "failed": failed, "ended": ended},
-        )
-        for failed, ended, name in found[:MAX_NAMED]
     ]
 
 

@@ -130,16 +130,20 @@ def _longest_runs(store: JobStore, queue: str) -> dict[str, int]:
 def _hung_finding(hung: list[JobRecord], longest_ms: int, now: Instant) -> Finding:
     """Say how long the first job has run, and how long others of its type do."""
     first = hung[0]
-    more = f", and {len(hung) - 1} more of them" if len(hung) > 1 else ""
+    what = (
+        f"{len(hung)} jobs '{first.type}' of queue '{first.queue}' seem to hang: the longest has "
+        if len(hung) > 1
+        else f"A job '{first.type}' of queue '{first.queue}' seems to hang: it has "
+    )
     names: list[JsonValue] = [each.id for each in hung[:MAX_NAMED]]
     return Finding(
         code=FindingCode.JOBS_HANG,
         check="workers",
-        message=f"A job '{first.type}' of queue '{first.queue}' has run for "
-        f"{span_text(_runs_ms(first, now))}{more}, where the last ones took "
-        f"{span_text(longest_ms)} at most. Its worker sends heartbeats, so nothing ends it before "
-        "its timeout.",
-        hint=f"ojs-aws jobs cancel {' '.join(map(str, names))}",
+        message=f"{what}run for {span_text(_runs_ms(first, now))}, and the last ones of its type "
+        f"took {span_text(longest_ms)} at most. Its worker still sends heartbeats, so only its "
+        "timeout would end it.",
+        hint=f"See what it waits for, and cancel it: ojs-aws jobs cancel "
+        f"{' '.join(map(str, names))}",
         data={
             "queue": first.queue,
             "type": first.type,

@@ -201,7 +201,8 @@ def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals)
         message=f"{_waiting_text(queue, totals)} and jobs that run unusually long hold {len(long)} "
         f"of the {places} places of its workers: '{first.type}' for {span_text(since)}{others}, "
         f"where {MOST:.0%} end within {span_text(usual_ms)}.",
-        hint=f"ojs-aws jobs cancel {' '.join(map(str, names))}",
+        hint="See what they wait for; cancel those that hang, or start more workers: "
+        f"ojs-aws jobs cancel {' '.join(map(str, names))}",
         data={"queue": queue, "queues": queues, "job_id": first.id, "job_ids": names},
     )
 

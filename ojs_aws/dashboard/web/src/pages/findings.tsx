@@ -139,7 +139,7 @@ function Where({ finding: { code, data } }: { finding: Finding }) {
   const button = (text: string, address: string) => <a class="button" href={address}>{text}</a>;
   if (code === "dead_letters") return button("See dead letters", link(["dead-letters"], { queue }));
   if (code === "workers_quiet" || code === "workers_silent") return button("See the workers", link(["workers"], { queue }));
-  if (code === "jobs_fail" && queue) return button("See the errors", link(["errors"], { queue }));
+  if (code === "jobs_fail" && queue) return button("See the errors", link(["errors"], { queue: data.queues ? undefined : queue }));
   if (code === "jobs_run_long" && queue) {
     return <>{[...new Set(data.queues ?? [queue])].map((each) => <a key={each} class="button" href={link(["jobs"], { queue: each, state: "active" })}>Active jobs of {each}</a>)}</>;
   }
