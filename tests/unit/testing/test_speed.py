@@ -18,7 +18,12 @@ MOST_CALLS = 6500
 
 
 def calls(call: Callable[[], object]) -> int:
-    """Count the functions that a call calls, without what other tests let log records cost."""
+    """Count the functions that a call calls, without what is done once in a process."""
+    return min(_counted(call) for _ in range(3))
+
+
+def _counted(call: Callable[[], object]) -> int:
+    """Count them once, without what other tests let log records cost."""
     profile = cProfile.Profile()
     gc.disable()
     logging.disable()
