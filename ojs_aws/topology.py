@@ -172,6 +172,21 @@ LEFT_METRIC: Final = "SweepLeft"
 LOST_METRIC: Final = "BatchesLost"
 """Large batches that were given up because something of their log is gone; each needs somebody."""
 
+OUTBOX_AGE_METRIC: Final = "OutboxAge"
+"""For how long the oldest row of an outbox has been waiting, in seconds, after its relay ran."""
+
+OUTBOX_PARKED_METRIC: Final = "OutboxParked"
+"""Rows of an outbox that its relay has given up; each needs an operator."""
+
+OUTBOX_DATABASE: Final = "OJS_OUTBOX_DATABASE"
+"""The variable that has the URL of the database with an outbox, as SQLAlchemy writes it."""
+
+OUTBOX_TABLE: Final = "OJS_OUTBOX_TABLE"
+"""The variable that names the outbox's table."""
+
+OUTBOX_PASSWORD: Final = "OJS_OUTBOX_PASSWORD"  # noqa: S105 - a name
+"""The secret that is the password for that database."""
+
 ALARM_RETENTION_S: Final = 3600
 """How long SQS keeps the alarm of a cron job; the tick has done its work long before (seconds)."""
 

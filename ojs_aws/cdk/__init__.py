@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.monitoring.dashboard import BackendDashboardProps as BackendDashboardProps
     from ojs_aws.cdk.ojs_function import OjsFunction as OjsFunction
     from ojs_aws.cdk.ojs_function import OjsFunctionProps as OjsFunctionProps
+    from ojs_aws.cdk.outbox_relay import OutboxRelayFunction as OutboxRelayFunction
+    from ojs_aws.cdk.outbox_relay import OutboxRelayFunctionProps as OutboxRelayFunctionProps
     from ojs_aws.cdk.resources.job_queues import JobQueues as JobQueues
     from ojs_aws.cdk.resources.job_queues import JobQueuesProps as JobQueuesProps
     from ojs_aws.cdk.resources.job_table import JobTable as JobTable

@@ -136,10 +136,13 @@ class Relay:
         done = self._send(fresh)
         return replace(done, parked=done.parked + parked)
 
-    def drain(self) -> Round:
-        """Send all rows that are due now, and return the sums; stop at an outage."""
+    def drain(self, has_time: Callable[[], bool] = lambda: True) -> Round:
+        """Send all rows that are due now, and return the sums; stop at an outage.
+
+        :param has_time: whether there is time for another batch.
+        """
         total = Round()
-        while True:
+        while has_time():
             done = self.run_round()
             total = Round(
                 done.is_leader,
@@ -149,7 +152,8 @@ class Relay:
                 done.outage,
             )
             if done.is_idle or done.outage or not done.is_leader:
-                return total
+                break
+        return total
 
     def run(self) -> None:
         """Send rows until :meth:`stop` is called, whatever fails."""
@@ -181,10 +185,14 @@ class Relay:
         self._stopping.set()
         self._woken.set()
 
-    def close(self) -> None:
-        """Give up the lead and the connections."""
+    def rest(self) -> None:
+        """Give up the lead and the database's connection; the next round takes them again."""
         self._leadership.release()
         self._database.close()
+
+    def close(self) -> None:
+        """Give up the lead and all connections."""
+        self.rest()
         if self._client is not None:
             self._client.close()
             self._client = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 
 from ojs_aws.contrib.outbox.database import NOTICES_A_DEAD_SERVER, POSTGRESQL, SQLITE, Row, Value
@@ -47,19 +47,29 @@ class EngineDatabase:
         self._connection: Connection | None = None
 
     @classmethod
-    def of_url(cls, url: str | URL) -> EngineDatabase:
+    def of_url(cls, url: str | URL, password: Callable[[], str] | None = None) -> EngineDatabase:
         """Return the database of a URL; an asynchronous driver is replaced.
 
         A connection to a server whose machine is gone fails within half a minute, unless the
         parameters of the URL say otherwise.
 
+        :param password: returns the password for each connection, such as one that is rotated.
         :raises ValueError: neither PostgreSQL nor SQLite.
         """
         named = make_url(url)
         named = named.set(drivername=_SYNCHRONOUS.get(named.drivername, named.drivername))
         if named.get_driver_name() in _OF_LIBPQ:
             named = named.set(query={**NOTICES_A_DEAD_SERVER, **named.query})
-        return cls(create_engine(named, pool_pre_ping=True))
+        engine = create_engine(named, pool_pre_ping=True)
+        if password is not None:
+
+            @event.listens_for(engine, "do_connect")
+            def add_password(
+                _: object, __: object, ___: object, parameters: dict[str, object]
+            ) -> None:
+                parameters["password"] = password()
+
+        return cls(engine)
 
     def run(self, statement: str, parameters: Mapping[str, Value]) -> list[Row]:
         """Run a statement, and return its rows."""
