@@ -18,6 +18,7 @@ from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
@@ -25,7 +26,6 @@ from ojs_aws.local.patches import fast_queues
 from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.workflows.write import JobEnd
 from ojs_aws.transport.http.jobs.envelope import read_job
 
@@ -82,7 +82,7 @@ class Laboratory:
         self.settings = settings
         events: Any = boto3.client("events")
         clients = AwsClients(self.dynamodb, sqs, lambda: s3, lambda: events)
-        self.backend: Backend = build_backend(settings, clients, clock=clock, both=in_turn)
+        self.backend: Backend = build_backend(settings, clients, clock=clock, parallel=IN_ORDER)
         self.clients = (self.dynamodb, sqs, s3)
         self.meter = CallMeter()
         for client in self.clients:

@@ -34,10 +34,10 @@ from rich.table import Table
 from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.local.aws import REGION, create_queues, create_table, embedded_aws
 from ojs_aws.local.lambdas import LambdaContext, http_event
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import Group, group_of
 
@@ -261,7 +261,7 @@ class Functions:
         s3: Any = boto3.client("s3")
         events: Any = boto3.client("events")
         clients = AwsClients(dynamodb, sqs, lambda: s3, lambda: events)
-        self.backend = build_backend(settings, clients, both=in_turn)
+        self.backend = build_backend(settings, clients, parallel=IN_ORDER)
         quiet = Logger(service="overhead", level=logging.CRITICAL)
         self._resolvers = {
             group: build_resolver(self.backend, group, logger=quiet)

@@ -24,12 +24,12 @@ from benchmarks.laboratory import Laboratory
 from benchmarks.units import BLOCK
 from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.stores import Stores
-from ojs_aws.services.upkeep.sweep import one_by_one
 
 WEEK_TICKS: Final = 7 * 24 * 60
 TICKS: Final = 20
@@ -84,7 +84,7 @@ class SweepLaboratory:
         self.clock = MovableClock(self.lab.backend.clock.now())
         given: Stores = self.lab.backend.stores
         stores = {name: getattr(given, name) for name in Stores.__dataclass_fields__}
-        stores |= {"clock": self.clock, "each": one_by_one}
+        stores |= {"clock": self.clock, "parallel": IN_ORDER}
         self.backend = Backend(self.lab.settings, Stores(**stores))
         # Nothing reads the stream here, so a recount of the totals would find a difference at each
         # tick; what one costs is counted in tests/functions/test_sweep_calls.py.

@@ -13,7 +13,7 @@ from unittest import mock
 
 import ojs_aws
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.http.routes import ROUTES, handler_of
 from tests.api import Api
@@ -44,7 +44,7 @@ def hops_of_operations() -> Mapping[str, int]:
 
 
 def _life(aws: EmbeddedAws) -> Mapping[str, int]:
-    api = Api(build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn))
+    api = Api(build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER))
     found: dict[str, int] = {}
 
     def ask(operation: str, method: str, path: str, body: object = None) -> Any:

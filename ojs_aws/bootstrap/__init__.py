@@ -32,8 +32,8 @@ from ojs_aws.bootstrap.machine import (
     write_token,
 )
 from ojs_aws.config import Settings
-from ojs_aws.domain.for_each import ForEach, in_order
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.parallel import IN_ORDER, Parallel
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.stores import Stores
 
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         KeyIssuer,
         RememberedAuthentication,
     )
-    from ojs_aws.services.jobs.fetch.service import Both
 
 __all__ = [
     "AwsClients",
@@ -77,10 +76,10 @@ def with_retries(clients: AwsClients) -> AwsClients:
     return replace(clients, dynamodb=retrying(clients.dynamodb, Pauses(time.sleep, chance)))
 
 
-def job_store(settings: Settings, clients: AwsClients, each: ForEach = in_order) -> JobStore:
+def job_store(settings: Settings, clients: AwsClients, parallel: Parallel = IN_ORDER) -> JobStore:
     """Return the job store of a deployment.
 
-    :param each: reads and stores documents in S3, side by side if it can.
+    :param parallel: reads and stores documents in S3, side by side if it can.
     """
     objects = None
     if settings.bucket:
@@ -94,7 +93,7 @@ def job_store(settings: Settings, clients: AwsClients, each: ForEach = in_order)
         settings.inline_limit_bytes,
         min(settings.inline_envelope_bytes, settings.inline_limit_bytes),
         settings.s3_threshold_bytes,
-        each,
+        parallel,
     )
 
     def retention(state: JobState, is_dead_letter: bool) -> int:  # noqa: FBT001 - as its type says
@@ -168,10 +167,12 @@ def build_backend(
     *,
     clock: Clock | None = None,
     ids: IdGenerator | None = None,
-    both: Both | None = None,
+    parallel: Parallel | None = None,
 ) -> Backend:
     """Return the backend of a deployment; for parameters see :func:`build_stores`."""
-    return Backend(settings, build_stores(settings, clients, clock=clock, ids=ids, both=both))
+    return Backend(
+        settings, build_stores(settings, clients, clock=clock, ids=ids, parallel=parallel)
+    )
 
 
 def build_stores(
@@ -180,16 +181,15 @@ def build_stores(
     *,
     clock: Clock | None = None,
     ids: IdGenerator | None = None,
-    both: Both | None = None,
+    parallel: Parallel | None = None,
 ) -> Stores:
     """Return what the services of a deployment need from the world.
 
     :param clients: AWS clients; by default made from the usual AWS environment.
     """
     aws = with_retries(clients or aws_clients())
-    threads = InThreads()
     # Threads of their own: what waits for documents may be one of the others.
-    store = job_store(settings, aws, in_order if both else InThreads().each)
+    store = job_store(settings, aws, parallel or InThreads())
     made = Adapters(settings, aws, store)
     return Stores(
         store=store,
@@ -227,9 +227,7 @@ def build_stores(
         ids=ids or UuidGenerator(),
         new_reservation_id=new_reservation_id,
         enqueuing=functools.partial(enqueuing, settings),
-        both=both or threads,
-        each=None if both else threads.each,
+        parallel=parallel or InThreads(),
         pause=time.sleep,
         processor_s=time.thread_time,
-        spread=None if both else threads.each,
     )

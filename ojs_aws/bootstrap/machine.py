@@ -82,7 +82,7 @@ class InThreads:
         contexts = [copy_context() for _ in items]
         return self._pool.map(lambda context, item: context.run(call, item), contexts, items)
 
-    def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    def both(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
         """Call both functions and wait for both."""
         ahead = self._pool.submit(copy_context().run, first)
         try:

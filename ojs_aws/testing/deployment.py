@@ -12,6 +12,7 @@ from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.client.timer import UuidV7
 from ojs_aws.config import Settings
 from ojs_aws.domain.conflicts import QueueMissingError
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.queues.messages import Backlog, Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.memory_aws import MemoryAws
@@ -20,7 +21,6 @@ from ojs_aws.memory_aws.table import MemoryTable
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 BUCKET: Final = "documents"
@@ -142,7 +142,7 @@ def deploy(settings: Settings, clock: FakeClock) -> Deployment:
     complete = replace(settings, queue_url_prefix=URL_PREFIX, bucket=BUCKET)
     clients = AwsClients(aws.dynamodb, aws.sqs, lambda: aws.s3, lambda: aws.events)
     stores = replace(
-        build_stores(complete, clients, clock=clock, ids=UuidV7(), both=in_turn),
+        build_stores(complete, clients, clock=clock, ids=UuidV7(), parallel=IN_ORDER),
         messages=NoMessages(aws.sqs, settings.queue_prefix, URL_PREFIX, aws.queues.queues),
         enqueuing=lambda: Enqueuer(EnqueueChain()),
     )

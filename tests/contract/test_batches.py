@@ -20,8 +20,8 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.batches import Decision, OpenBatch, StagedJob, mark_of
 from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws, embedded, items_of
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document
 from tests.contract.test_lost_answers import LosesFirstAnswers
@@ -29,7 +29,7 @@ from tests.contract.test_lost_answers import LosesFirstAnswers
 
 def batches_of(aws: EmbeddedAws, client: DynamoDBClient | None = None) -> Batches:
     """The adapter over a deployment."""
-    backend = build_backend(aws.settings, aws.clients, both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
     made = backend.stores.batches()
     assert isinstance(made, Batches)
     return made if client is None else replace(made, client=client)
@@ -189,7 +189,7 @@ def test_documents_that_do_not_compress_make_smaller_parts() -> None:
 def test_large_documents_of_refused_batches_leave_no_object() -> None:
     """They go to S3 when the batch is committed, and not before."""
     with embedded() as aws:
-        backend = build_backend(aws.settings, aws.clients, both=in_turn)
+        backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
         text = random.Random(1).randbytes(400_000).hex()
         jobs = [
             Job("a.b", [text] if at == 1 else [], id=f"01990000-0000-7000-8000-{at:012x}")

@@ -16,11 +16,11 @@ from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.jobs.list_total import ListTotal
 from ojs_aws.domain.jobs.lists import Between, JobList
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws, embedded, items_of
 from tests.jobs import noise
@@ -112,7 +112,7 @@ def test_upkeep_prunes_and_replays_in_the_table(aws: EmbeddedAws, clock: FakeClo
     """DLQ-005, DLQ-R003: with the marks that keep a rule from looking twice."""
     rules = '[{"name": "db", "filter": {"error_type": "DbError", "queue": "email"}}]'
     settings = replace(aws.settings, dead_letter_max_count=1, dead_letter_replay=rules)
-    backend = build_backend(settings, aws.clients, clock=clock, both=in_turn)
+    backend = build_backend(settings, aws.clients, clock=clock, parallel=IN_ORDER)
     old, young = die(backend, clock, size=50_000), die(backend, clock)
     mail = die(backend, clock, queue="email")
     clock.advance(s=300)

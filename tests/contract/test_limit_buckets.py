@@ -14,9 +14,9 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.locks import Admission
-from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 
@@ -26,7 +26,7 @@ Both = tuple[JobStore, Limits]
 @pytest.fixture
 def both(aws: EmbeddedAws) -> Both:
     """A store of jobs and the buckets beside it."""
-    stores = build_backend(aws.settings, aws.clients, both=in_turn).stores
+    stores = build_backend(aws.settings, aws.clients, parallel=IN_ORDER).stores
     return stores.store, stores.limits()
 
 
@@ -101,7 +101,7 @@ def test_a_replaced_job_gives_back_its_places_in_all_buckets(
     new = a_job(2, document=big_document(6_000))
     after = replace(lifecycle.cancel(held, NOW), document=big_document(6_001))
     admission = Admission(job=new, before=held, after=after)
-    unique = build_backend(aws.settings, aws.clients, both=in_turn).stores.unique()
+    unique = build_backend(aws.settings, aws.clients, parallel=IN_ORDER).stores.unique()
     if way == "admitted":
         unique.admit([admission])
     else:

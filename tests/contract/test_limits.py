@@ -13,9 +13,9 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
@@ -28,7 +28,7 @@ LIMIT: Any = {"key": "api", "concurrency": 2}
 @pytest.fixture
 def backend(aws: EmbeddedAws) -> Backend:
     """A backend whose clock a test moves."""
-    return build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    return build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER)
 
 
 def push(backend: Backend, limit: Any = LIMIT) -> str:
@@ -204,7 +204,7 @@ def test_of_two_that_saw_the_same_free_place_one_takes_it(
 ) -> None:
     """RL-001: checked and taken atomically. The other one looks again, and passes by."""
     jobs = [push(backend, {"key": "api", "concurrency": 1}) for _ in range(2)]
-    other = build_backend(aws.settings, aws.clients, clock=backend.clock, both=in_turn)
+    other = build_backend(aws.settings, aws.clients, clock=backend.clock, parallel=IN_ORDER)
     send = aws.clients.dynamodb.transact_write_items
     faster: list[str] = []
 

@@ -17,12 +17,12 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.batches import OpenBatch
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.queues.state import QueueSettings
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.locks import Admission
 from ojs_aws.services.backend.stores import Stores
-from ojs_aws.services.jobs.fetch.service import in_turn
 from tests.aws import EmbeddedAws
 from tests.contract.test_event_log import event, log_of
 from tests.contract.test_job_store import NOW, a_job, a_reservation
@@ -104,7 +104,9 @@ def test_a_transaction_that_is_refused_for_another_reason_is_an_error(
 ) -> None:
     """Whatever its condition would have said."""
     client = cast("DynamoDBClient", Refusing(aws.clients.dynamodb, response))
-    stores = build_backend(aws.settings, replace(aws.clients, dynamodb=client), both=in_turn).stores
+    stores = build_backend(
+        aws.settings, replace(aws.clients, dynamodb=client), parallel=IN_ORDER
+    ).stores
     with pytest.raises(BackendError):
         write(stores)
 

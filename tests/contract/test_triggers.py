@@ -12,8 +12,8 @@ from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.adapters.sqs.triggers import LambdaTriggers
 from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 
@@ -49,7 +49,7 @@ def backend(aws: EmbeddedAws, functions: LambdaClient) -> Backend:
     """A backend that may switch it."""
     made = aws.clients
     clients = AwsClients(made.dynamodb, made.sqs, made.s3, made.events, lambda: functions)
-    return build_backend(aws.settings, clients, clock=FakeClock(), both=in_turn)
+    return build_backend(aws.settings, clients, clock=FakeClock(), parallel=IN_ORDER)
 
 
 def states(functions: LambdaClient) -> set[str]:

@@ -20,10 +20,10 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import cron_queue_name, is_streamed, sqs_queue_name
@@ -91,7 +91,9 @@ class World:
 
     def start(self) -> None:
         """Start a process that knows nothing."""
-        made = build_backend(self.settings, self.account.clients, clock=self.clock, both=in_turn)
+        made = build_backend(
+            self.settings, self.account.clients, clock=self.clock, parallel=IN_ORDER
+        )
         self.process = Process(made)
 
     def configure(self, **changed: Any) -> None:

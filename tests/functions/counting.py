@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 
 
 def warm_backend(aws: EmbeddedAws) -> Backend:
     """Return a backend in a process that has fetched before from its usual queues."""
-    made = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    made = build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER)
     made.stores.queues.register("default", made.clock.now())  # as the first sweep does
     for queue in ("default", "later"):
         made.queues.push_settings.of(queue)

@@ -31,9 +31,9 @@ from schemathesis.schemas import APIOperation
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.local.application import Application
 from ojs_aws.local.lambdas import Handler
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.http.openapi import openapi_document
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import ROUTES, Group, Route, find, group_of
@@ -99,7 +99,7 @@ class Fuzzed:
     def over_aws(self, groups: Iterable[Group]) -> Iterator[None]:
         """Put an embedded AWS behind some functions."""
         with quiet(), embedded() as aws:
-            backend = build_backend(aws.settings, aws.clients, both=in_turn)
+            backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
             for group in groups:
                 self.handlers[group] = build_resolver(backend, group)
             yield

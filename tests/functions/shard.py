@@ -12,8 +12,8 @@ from aws_lambda_powertools import Logger
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend, record_tries
 from ojs_aws.domain.events import Event
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import EVENT_TRIES_PARTITION
 from ojs_aws.transport.events.stream import Handler, build_stream
@@ -93,7 +93,9 @@ class Shard:
 
     def _process(self) -> Handler:
         """A process of the function."""
-        backend = build_backend(self.aws.settings, self.aws.clients, clock=self.clock, both=in_turn)
+        backend = build_backend(
+            self.aws.settings, self.aws.clients, clock=self.clock, parallel=IN_ORDER
+        )
         backend = Backend(self.aws.settings, replace(backend.stores, announce=lambda: self.bus))
         reader = StreamReader(
             tries=record_tries(self.aws.settings, self.aws.clients, EVENT_TRIES_PARTITION),

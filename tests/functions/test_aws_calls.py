@@ -12,9 +12,9 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
@@ -48,7 +48,7 @@ def test_push_costs_two_calls(aws: EmbeddedAws, backend: Backend) -> None:
 def test_the_settings_of_a_queue_are_read_once_in_five_seconds(aws: EmbeddedAws) -> None:
     """By each process, whether it has any; a fetch reads none."""
     clock = FakeClock()
-    backend = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
     for first in (True, False):
         with aws.calls.counted() as calls:
             pushed(backend)
@@ -76,7 +76,7 @@ def test_a_bounded_queue_costs_one_write_more(aws: EmbeddedAws, backend: Backend
     because a push that is repeated must find its job (decision 42).
     """
     backend.queues.config.change("default", {"max_size": 2, "warning_threshold": 1})
-    fresh = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    fresh = build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER)
     fresh.queues.push_settings.of("default")
     fresh.jobs.fetch.limited_types.of("default")
     for crossing in (0, 1):

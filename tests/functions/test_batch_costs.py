@@ -9,9 +9,9 @@ import pytest
 from benchmarks.batch_costs import MANY, Units, jobs
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.local.patches import fast_queues
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws, embedded
 
@@ -26,7 +26,7 @@ def aws() -> Iterator[EmbeddedAws]:
 @pytest.fixture
 def backend(aws: EmbeddedAws) -> Backend:
     """A backend over it, which knows the settings of its queue."""
-    backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER)
     backend.jobs.push(Job("warm.up", []))
     return backend
 

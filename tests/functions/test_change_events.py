@@ -10,10 +10,10 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.access import Caller, Scope, permissions_of
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.http.callers import verdict_context
 from tests.api import BASE, Api
@@ -36,7 +36,7 @@ class Server:
 
     def __init__(self, aws: EmbeddedAws, auth: str = "api-key") -> None:
         self.aws, self.clock = aws, FakeClock()
-        made = build_backend(aws.settings, aws.clients, clock=self.clock, both=in_turn)
+        made = build_backend(aws.settings, aws.clients, clock=self.clock, parallel=IN_ORDER)
         self.backend = Backend(replace(made.settings, auth=auth), made.stores)
         self.api = Api(self.backend)
         self.follow = Following(aws, self.backend)

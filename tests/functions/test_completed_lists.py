@@ -16,10 +16,10 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.lists import Between, JobList
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
@@ -47,7 +47,7 @@ class Deployed:
         settings = replace(
             self.aws.settings, stream_lists_completed=True, stream_deletes_messages=True
         )
-        usual: Any = {"clock": self.clock, "both": in_turn}
+        usual: Any = {"clock": self.clock, "parallel": IN_ORDER}
         self.backend = build_backend(settings, self.aws.clients, **usual)
         self.before = build_backend(self.aws.settings, self.aws.clients, **usual)
         self.stream = changes_here(self.aws)

@@ -12,9 +12,9 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.event_log import EventQuery
 from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick
@@ -135,7 +135,8 @@ def test_many_ticks_at_once_enqueue_each_occurrence_once() -> None:
     with embedded() as aws:
         clock = FakeClock()
         backends = [
-            build_backend(aws.settings, aws.clients, clock=clock, both=in_turn) for _ in range(8)
+            build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
+            for _ in range(8)
         ]
         api = Api(backends[0])
         for number in range(3):

@@ -13,9 +13,9 @@ from ojs_aws.bootstrap import SystemClock, build_backend, job_store
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
@@ -50,7 +50,7 @@ class Deployment:
         self.s3 = aws.clients.s3()
         self.s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
         self.clock = FakeClock()
-        self.backend = build_backend(aws.settings, aws.clients, clock=self.clock, both=in_turn)
+        self.backend = build_backend(aws.settings, aws.clients, clock=self.clock, parallel=IN_ORDER)
         self.store = job_store(aws.settings, aws.clients)
         self.api = Api(self.backend)
 

@@ -11,6 +11,7 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.middleware import (
     DeduplicationMiddleware,
     DefaultMetadataMiddleware,
@@ -19,7 +20,6 @@ from ojs_aws.middleware import (
     RateLimitMiddleware,
     ValidationMiddleware,
 )
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
@@ -48,7 +48,7 @@ def chained(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> Chained:
         module = ModuleType(MODULE)
         module.chain = chain  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, MODULE, module)
-        return Api(build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn))
+        return Api(build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER))
 
     return build
 

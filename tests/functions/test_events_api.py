@@ -11,8 +11,8 @@ import pytest
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api, Reply
@@ -24,7 +24,7 @@ class Server:
 
     def __init__(self, aws: Any) -> None:
         self.clock = FakeClock()
-        self.backend = build_backend(aws.settings, aws.clients, clock=self.clock, both=in_turn)
+        self.backend = build_backend(aws.settings, aws.clients, clock=self.clock, parallel=IN_ORDER)
         self.api = Api(self.backend)
         self.consume = build_stream(self.backend, read_image)
         self.jobs: list[str] = []

@@ -12,8 +12,8 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.event_log import HANDLED_MARK
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import is_streamed
 from ojs_aws.transport.events.stream import build_stream
@@ -41,7 +41,7 @@ class Deployment:
         self._capsys = capsys
         self.clock = FakeClock()
         self.backend: Backend = build_backend(
-            aws.settings, aws.clients, clock=self.clock, both=in_turn
+            aws.settings, aws.clients, clock=self.clock, parallel=IN_ORDER
         )
         self._tick = build_tick(self.backend)
         self._changes = changes_of(aws)

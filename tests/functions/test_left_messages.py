@@ -15,10 +15,10 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.local.triggers import ReadStream
 from ojs_aws.memory_aws.queues import MemoryQueue
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.messages import STILL_HELD_MS
 from ojs_aws.topology import sqs_queue_name
 from ojs_aws.transport.events.stream import build_stream
@@ -50,7 +50,7 @@ def test_ack_makes_one_call_and_the_stream_deletes_ten_messages_in_one() -> None
     """Seven calls a job, and a tenth in the stream; without the setting eight."""
     with embedded() as aws:
         settings = replace(aws.settings, stream_deletes_messages=True)
-        backend = build_backend(settings, aws.clients, both=in_turn)
+        backend = build_backend(settings, aws.clients, parallel=IN_ORDER)
         stream = changes_of(aws)
         consume = build_stream(backend, read_image, measure=lambda *_: None)
         ended(backend, 1)
@@ -72,7 +72,7 @@ def test_ack_makes_one_call_and_the_stream_deletes_ten_messages_in_one() -> None
             AttributeNames=["ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessages"],
         )
         assert {*left["Attributes"].values()} == {"0"}
-        plain = build_backend(aws.settings, aws.clients, both=in_turn)
+        plain = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
         plain.jobs.push(Job("a.b"))
         (job,) = plain.jobs.fetch(FETCH)
         with aws.calls.counted() as calls:

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.services.jobs.fetch.service import in_turn
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
@@ -29,7 +29,7 @@ class Deployed:
 
     def __post_init__(self) -> None:
         self.backend = build_backend(
-            self.aws.settings, self.aws.clients, clock=self.clock, both=in_turn
+            self.aws.settings, self.aws.clients, clock=self.clock, parallel=IN_ORDER
         )
         self.stream = changes_here(self.aws)
         self.consume = build_stream(self.backend, read_image, measure=lambda *_: None)

@@ -18,11 +18,11 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.local.aws import create_queues
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
@@ -56,7 +56,7 @@ def restored(aws: EmbeddedAws, clock: FakeClock) -> Backend:
     settings = replace(aws.settings, table="restored", queue_prefix="again")
     prefix = create_queues(aws.clients.sqs, settings)
     settings = replace(settings, queue_url_prefix=prefix)
-    return build_backend(settings, aws.clients, clock=clock, both=in_turn)
+    return build_backend(settings, aws.clients, clock=clock, parallel=IN_ORDER)
 
 
 def messages(aws: EmbeddedAws, backend: Backend, queue: str) -> tuple[int, int]:
@@ -76,7 +76,7 @@ def messages(aws: EmbeddedAws, backend: Backend, queue: str) -> tuple[int, int]:
 def test_every_job_of_a_restored_table_runs_again(aws: EmbeddedAws) -> None:
     """Ready, waiting, reserved, large, and of a workflow whose ended step has no event."""
     clock = FakeClock()
-    lost = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+    lost = build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
     chain = {"type": "chain", "steps": [{"type": t, "args": []} for t in ("a", "b")]}
     workflow_id = Api(lost).post("/workflows", chain).json["id"]
     (first,) = lost.jobs.fetch(FetchRequest(("default",), 1, "w0"))
@@ -115,7 +115,7 @@ def test_every_job_of_a_restored_table_runs_again(aws: EmbeddedAws) -> None:
 def test_a_queue_that_was_paused_is_woken_though_sqs_has_forgotten_it(aws: EmbeddedAws) -> None:
     """One that was made at its first use: resuming it makes its SQS queue again."""
     clock = FakeClock()
-    lost = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+    lost = build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
     lost.jobs.push(Job("demo.echo", [1], queue="email"))
     lost.queues.service.pause("email")
     backend = restored(aws, clock)
@@ -172,7 +172,7 @@ def test_an_unknown_table_is_said_so(aws: EmbeddedAws) -> None:
 def test_documents_deleted_since_come_back_and_older_deletions_stay(aws: EmbeddedAws) -> None:
     """Only what the restored jobs may name; twice is the same as once."""
     clock = FakeClock()
-    backend = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
     backend.jobs.push(LARGE)
     (job,) = backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
     restored_to = format_instant(clock.now())  # long ago for moto, whose clock goes on

@@ -7,8 +7,8 @@ from typing import Any
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import big_document
@@ -28,7 +28,7 @@ def items_of(aws: EmbeddedAws, job_id: str) -> list[dict[str, Any]]:
 def test_documents_go_when_dynamodb_removes_their_job() -> None:
     """TTL removes the hot item alone; its stream record removes the rest, also when repeated."""
     with embedded() as aws:
-        backend = build_backend(aws.settings, aws.clients, both=in_turn)
+        backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
         job = backend.jobs.push(Job("demo.echo", [str(big_document(6_000))])).record
         assert job is not None
         backend.jobs.fetch(FetchRequest(("default",)))
@@ -56,7 +56,7 @@ def test_documents_go_when_dynamodb_removes_their_job() -> None:
 def test_a_deletion_that_died_half_way_leaves_no_envelope() -> None:
     """An operator's delete removes the job first; its stream record removes the rest."""
     with embedded() as aws:
-        backend = build_backend(aws.settings, aws.clients, both=in_turn)
+        backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
         job = backend.jobs.push(Job("demo.echo", [str(big_document(6_000))])).record
         assert job is not None
         hot = next(item for item in items_of(aws, job.id) if item["sk"]["S"] == "job")

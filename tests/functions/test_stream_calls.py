@@ -18,10 +18,10 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
@@ -84,7 +84,7 @@ def test_a_batch_costs_one_log_write_one_per_queue_and_a_bus_call_per_ten(
 
     Half of them failed, which is one write more: it groups the failures by error.
     """
-    handler = build_stream(build_backend(aws.settings, aws.clients, both=in_turn), read_image)
+    handler = build_stream(build_backend(aws.settings, aws.clients, parallel=IN_ORDER), read_image)
     first, *rest = lives(31)
     handler({"Records": first}, None)
     records = [each for life in rest for each in life]
@@ -96,7 +96,7 @@ def test_a_batch_costs_one_log_write_one_per_queue_and_a_bus_call_per_ten(
 
 def test_grouping_failures_costs_under_a_tenth_of_a_unit_a_job(aws: EmbeddedAws) -> None:
     """At a busy rate, whatever fails; a batch in which nothing failed writes nothing for it."""
-    backend = build_backend(aws.settings, aws.clients, both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
     handler = build_stream(backend, read_image)
     busy = [each for life in lives(66)[1::2] for each in life]
     assert len(busy) == 99
@@ -117,7 +117,7 @@ def test_grouping_failures_costs_under_a_tenth_of_a_unit_a_job(aws: EmbeddedAws)
 
 def test_a_repeated_batch_costs_nothing_in_the_same_process(aws: EmbeddedAws) -> None:
     """It remembers what is done."""
-    handler = build_stream(build_backend(aws.settings, aws.clients, both=in_turn), read_image)
+    handler = build_stream(build_backend(aws.settings, aws.clients, parallel=IN_ORDER), read_image)
     records = {"Records": [each for life in lives(3) for each in life]}
     handler(records, None)
     with aws.calls.counted() as calls:
@@ -127,7 +127,7 @@ def test_a_repeated_batch_costs_nothing_in_the_same_process(aws: EmbeddedAws) ->
 
 def test_the_trace_of_a_large_job_is_in_its_events_without_a_read(aws: EmbeddedAws) -> None:
     """ojs-events, section 8: the document left the hot item, its trace did not."""
-    backend = build_backend(aws.settings, aws.clients, both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
     body = {"type": "a.b", "args": [str(big_document(6_000))], "meta": {"trace_id": "4bf9"}}
     job = backend.stores.store.load(Api(backend).post("/jobs", body).json["id"])
     made = record("1", None, job)
@@ -242,7 +242,7 @@ def _process(
     aws: EmbeddedAws, chance: random.Random, published: list[Event], hooked: list[Event]
 ) -> Handler:
     """A consumer in a new process."""
-    backend = build_backend(aws.settings, aws.clients, both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, parallel=IN_ORDER)
     troubled: Any = Troubled(backend, chance, published)
     stores = replace(backend.stores, events=lambda: troubled, announce=lambda: troubled)
 

@@ -15,9 +15,9 @@ from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.events import Event
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream_reader import MAX_ENDED, SUSPICIOUS_MS
 from ojs_aws.transport.events.stream_retries import LONGEST_OUTAGE_MS
@@ -168,7 +168,7 @@ def test_calls_to_sqs_that_hang_end_no_invocation(aws: EmbeddedAws) -> None:
     """Messages of seven queues are left: each call would take 18 s, and there are 60."""
     settings = replace(aws.settings, stream_deletes_messages=True, queues=())
     clock = FakeClock(Instant(machine_ms()))
-    backend = build_backend(settings, aws.clients, clock=clock, both=in_turn)
+    backend = build_backend(settings, aws.clients, clock=clock, parallel=IN_ORDER)
     stream = changes_of(aws)
     for queue in "abcdefg":
         job = Job("a.b", [], queue=queue)

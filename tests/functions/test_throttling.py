@@ -14,8 +14,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api, Reply
 from tests.attempts import BROKEN, LOST, TIMES_OUT, UNREACHABLE, Attempts
@@ -40,7 +40,7 @@ class Server:
         for client in (aws.clients.dynamodb, aws.clients.sqs, aws.clients.s3()):
             self.attempts.steer(client)
         self.backend: Backend = build_backend(
-            aws.settings, aws.clients, clock=FakeClock(), both=in_turn
+            aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER
         )
         self.api = Api(self.backend)
 
@@ -198,7 +198,7 @@ def test_only_a_missing_document_is_not_to_be_asked_for_again(
         replace(server.aws.settings, inline_limit_bytes=10, s3_threshold_bytes=10),
         server.aws.clients,
         clock=FakeClock(),
-        both=in_turn,
+        parallel=IN_ORDER,
     )
     api = Api(backend)
     args = ["".join(chr(0x4E00 + n) for n in range(3000))]

@@ -16,9 +16,9 @@ from ojs_aws import Client, Job
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError, PayloadTooLargeError
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.aws import EmbeddedAws, embedded
@@ -213,7 +213,7 @@ async def test_a_scheduled_job_is_armed(
 ) -> None:
     """Within SQS's reach by a delayed message, beyond it by the sweep, which knows its queue."""
     clock = FakeClock()
-    backend = build_backend(aws.settings, aws.clients, clock=clock, both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
     client = Client.direct(backend=backend, middleware=[])
     made = await client.transact_item("order.remind", ["1"], queue="later", scheduled_at=due)
     clock.advance(s=later_s)

@@ -14,8 +14,8 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.client import HttpConnection
 from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.domain.errors import BackendError, DuplicateError
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws
@@ -158,7 +158,7 @@ def conflicting(aws: EmbeddedAws, times: int) -> Backend:
     from dataclasses import replace
 
     client: Any = Conflicts(aws.clients.dynamodb, times)
-    return build_backend(aws.settings, replace(aws.clients, dynamodb=client), both=in_turn)
+    return build_backend(aws.settings, replace(aws.clients, dynamodb=client), parallel=IN_ORDER)
 
 
 def test_a_job_that_meets_another_transaction_looks_again(aws: EmbeddedAws) -> None:

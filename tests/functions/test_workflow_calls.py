@@ -10,9 +10,9 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws
@@ -22,7 +22,7 @@ from tests.functions.test_cron_stream import Stream
 @pytest.fixture
 def backend(aws: EmbeddedAws) -> Backend:
     """A backend over it that knows the settings of the queue: they are read once in a while."""
-    backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), both=in_turn)
+    backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER)
     backend.queues.push_settings.of("default")
     return backend
 
@@ -85,7 +85,7 @@ def test_a_workflow_asks_for_the_settings_of_its_queue_as_often_as_one_job(
 ) -> None:
     """However many jobs it has, and though nothing is remembered between requests."""
     settings = replace(aws.settings, queue_settings_age_ms=0)
-    backend = build_backend(settings, aws.clients, clock=FakeClock(), both=in_turn)
+    backend = build_backend(settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER)
     calls = created(aws, backend, {"type": "group", "jobs": [job("a")] * 70})[1]
     assert calls["BatchGetItem"] == 2  # when it is checked, and when its jobs are made
 

@@ -10,6 +10,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.config import Settings
 from ojs_aws.domain.clock import Clock
+from ojs_aws.domain.parallel import Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
@@ -123,12 +124,12 @@ class Code:
     """What all processes of a run are started with.
 
     :ivar ids: the ids of jobs, counted so that a run repeats exactly.
-    :ivar both: makes two calls side by side.
+    :ivar parallel: makes two calls side by side.
     """
 
     settings: Settings
     ids: CountingIds
-    both: Any
+    parallel: Parallel
     new_reservation_id: Callable[[], str] = field(default_factory=lambda: counting("reservation"))
 
     def backend(
@@ -146,7 +147,7 @@ class Code:
             stream_lists_completed=lists_late,
         )
         stores = replace(
-            build_stores(chosen, clients, clock=clock, ids=self.ids, both=self.both),
+            build_stores(chosen, clients, clock=clock, ids=self.ids, parallel=self.parallel),
             new_reservation_id=self.new_reservation_id,
             enqueuing=lambda: Enqueuer(EnqueueChain()),
             pause=lambda _: None,

@@ -26,6 +26,7 @@ from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.parallel import InOrder
 from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.memory_aws.calls import Answer, Call, Calls
 from ojs_aws.memory_aws.items import Item
@@ -99,6 +100,23 @@ class Operation:
     chain: Chain = NOBODYS
 
 
+class EitherFirst(InOrder):
+    """Two calls side by side: either may be the first.
+
+    :ivar chance: where the seed's random numbers come from.
+    """
+
+    def __init__(self, chance: Callable[[], random.Random]) -> None:
+        self._chance = chance
+
+    def both(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+        """Make both calls, the second one first in half of all cases."""
+        if self._chance().random() < 0.5:
+            return first(), second()
+        later = second()
+        return first(), later
+
+
 class Simulation:
     """The world of one run.
 
@@ -157,7 +175,7 @@ class Simulation:
         settings = replace(settings, queue_url_prefix=self.account.deploy(settings))
         self.table.index.lag_ms = self._lag
         self.ids = CountingIds()
-        self.code = Code(settings=settings, ids=self.ids, both=self._both)
+        self.code = Code(settings=settings, ids=self.ids, parallel=EitherFirst(lambda: self.chance))
         self.looking = self.code.backend(self.account.looking, self.clock)
         self.batches = self.looking.stores.batches()
         self.messages = Channels(
@@ -300,13 +318,6 @@ class Simulation:
         process = Process(f"p{self._names}", clock, backend)
         self.processes.append(process)
         return process
-
-    def _both(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-        """Two calls side by side: either may be the first."""
-        if self.chance.random() < 0.5:
-            return first(), second()
-        later = second()
-        return first(), later
 
     # ------------------------------------------------------------------ operations
     def begin(

@@ -18,6 +18,7 @@ from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.parallel import InOrder
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.load import HUNG_S
@@ -62,19 +63,20 @@ def lockstep(world: World, fetchers: int, count: int = 1) -> list[list[str]]:
     lock, barrier = threading.Lock(), threading.Barrier(fetchers)
     has_looked = threading.local()
 
-    def both(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-        nested = getattr(has_looked, "is_so", False)
-        has_looked.is_so = True
-        answers = first(), second()
-        if not nested:
-            barrier.wait(HUNG_S)
-        return answers
+    class Meeting(InOrder):
+        def both(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+            nested = getattr(has_looked, "is_so", False)
+            has_looked.is_so = True
+            answers = first(), second()
+            if not nested:
+                barrier.wait(HUNG_S)
+            return answers
 
     stores = replace(
         world.backend.stores,
         store=cast("JobStore", OneAtATime(world.backend.stores.store, lock)),
         messages=cast("MessageQueue", OneAtATime(world.backend.stores.messages, lock)),
-        both=both,
+        parallel=Meeting(),
     )
     backend = Backend(world.settings, stores)
     fetch = backend.jobs.fetch

@@ -14,6 +14,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.event_log import EventQuery
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.queues.messages import Message
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws import MemoryAws
@@ -25,7 +26,6 @@ from ojs_aws.memory_aws.table import Key, row_of
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.queues.counters import Changed
 from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
@@ -101,7 +101,9 @@ class World:
         clients = AwsClients(
             aws.dynamodb, aws.sqs, lambda: aws.s3, lambda: aws.events, lambda: aws.functions
         )
-        made = build_stores(complete, clients, clock=self.clock, ids=CountingIds(), both=in_turn)
+        made = build_stores(
+            complete, clients, clock=self.clock, ids=CountingIds(), parallel=IN_ORDER
+        )
         self._made = made
         self.table = aws.table(self.settings.table)
         self.store, self.messages = opened(made.store), opened(made.messages)

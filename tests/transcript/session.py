@@ -20,11 +20,11 @@ from ojs_aws.bootstrap import (
 )
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
 from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
 from ojs_aws.services.access.api_keys import KeyIssuer
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import CountingIds, FakeClock, counting
 from ojs_aws.transport.authorizer import authorizing_events, build_authorizer
 from ojs_aws.transport.http.resolver import build_resolver
@@ -166,7 +166,9 @@ def aliases_of(step: Step) -> int:
 
 def _backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
     """The services over an embedded AWS; whoever waits moves the clock."""
-    backend = build_backend(aws.settings, aws.clients, clock=clock, ids=CountingIds(), both=in_turn)
+    backend = build_backend(
+        aws.settings, aws.clients, clock=clock, ids=CountingIds(), parallel=IN_ORDER
+    )
     object.__setattr__(backend.stores, "new_reservation_id", counting("reservation"))
     object.__setattr__(backend.stores, "pause", lambda seconds: clock.advance(s=seconds))
     return backend

@@ -23,8 +23,8 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.clock import IdGenerator
 from ojs_aws.domain.event_log import SetAside
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.testing.deployment import CountingIds, FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import BASE, Api
@@ -45,7 +45,7 @@ class Died(BaseException):
 
 def backend_on(aws: EmbeddedAws, clock: FakeClock, ids: IdGenerator | None) -> Backend:
     """The services over an embedded AWS, at an instant."""
-    return build_backend(aws.settings, aws.clients, clock=clock, ids=ids, both=in_turn)
+    return build_backend(aws.settings, aws.clients, clock=clock, ids=ids, parallel=IN_ORDER)
 
 
 def api_on(aws: EmbeddedAws, clock: FakeClock, ids: IdGenerator | None) -> Api:

@@ -52,7 +52,6 @@ class Foundation:
     @cached_property
     def batch_push(self) -> BatchPush:
         """Return the service that stores batches beyond one transaction."""
-        from ojs_aws.domain.for_each import in_order
         from ojs_aws.services.batches.push import BatchPush
         from ojs_aws.services.limits.check import note_limits
 
@@ -66,7 +65,7 @@ class Foundation:
             clock=self.clock,
             unique=lambda: self.unique,
             note=note,
-            spread=self.stores.spread or in_order,
+            parallel=self.stores.parallel,
         )
 
     @cached_property

@@ -97,7 +97,7 @@ class JobServices:
             messages=stores.messages,
             changer=shared.changer,
             job_messages=shared.job_messages,
-            both=stores.both,
+            parallel=stores.parallel,
             default_timeout_ms=shared.default_timeout_ms,
             visibility=shared.visibility,
             max_count=settings.max_fetch_count,

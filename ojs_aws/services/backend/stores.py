@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.sqs.messages import CronWakeUps, MessageQueue
     from ojs_aws.domain.clock import Clock, IdGenerator
     from ojs_aws.domain.event_log import Announce
-    from ojs_aws.domain.for_each import ForEach
+    from ojs_aws.domain.parallel import Parallel
     from ojs_aws.domain.queues.state import Triggers
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.services.jobs.fetch.service import Both
-    from ojs_aws.services.upkeep.sweep import Each
 
 
 class NoTriggers:
@@ -75,9 +73,7 @@ class Stores:
     ids: IdGenerator
     new_reservation_id: Callable[[], str]
     enqueuing: Callable[[], Enqueuer]
-    both: Both
-    each: Each | None = None
-    spread: ForEach | None = None
+    parallel: Parallel
     announce: Callable[[], Announce] = lambda: lambda _: ()
     triggers: Callable[[], Triggers] = NoTriggers
     pause: Callable[[float], None] = lambda _: None

@@ -33,7 +33,7 @@ class UpkeepServices:
         """Return the sweep."""
         from ojs_aws.services.limits.check import LimitedTypes
         from ojs_aws.services.upkeep.message_resend import MessageResend
-        from ojs_aws.services.upkeep.sweep import Sweep, one_by_one
+        from ojs_aws.services.upkeep.sweep import Sweep
         from ojs_aws.services.upkeep.sweep_queue import QueueSweep
 
         shared, stores = self._shared, self._shared.stores
@@ -45,7 +45,7 @@ class UpkeepServices:
             queue,
             stores.queues,
             stores.clock,
-            stores.each or one_by_one,
+            stores.parallel,
             self._queues.service.finish,
             self._roll_forward,
             self.totals_recount.tick,

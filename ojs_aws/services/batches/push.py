@@ -57,7 +57,7 @@ class BatchPush(RollForward):
             is_decided = partial(self._is_decided, batch_id)
             reserving = KeyReservation(self.unique(), batch_id, same, is_decided)
             try:
-                plan = reserving.plan(wanted, self.spread)
+                plan = reserving.plan(wanted, self.parallel)
             except BatchDecidedError:
                 continue
             now = self.clock.now()

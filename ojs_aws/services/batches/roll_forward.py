@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.conflicts import AlreadyStoredError, LogLostError
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.for_each import ForEach, in_order
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.batches import OpenBatch, StagedJob
+from ojs_aws.domain.parallel import IN_ORDER, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.batches.outcomes import RollForwardReport, StoredJob
 from ojs_aws.topology import MAX_DELAY_S
@@ -55,7 +55,7 @@ class RollForward:
     clock: Clock
     unique: Callable[[], Uniqueness]
     note: Callable[[Sequence[JobRecord]], None]
-    spread: ForEach = in_order
+    parallel: Parallel = IN_ORDER
 
     def begin(self, batch: OpenBatch, staged: Sequence[StagedJob]) -> dict[str, StoredJob]:
         """Put the jobs of a newly committed batch into their places.
@@ -200,7 +200,7 @@ class RollForward:
 
         placed: dict[str, StoredJob] = {}
         failed: OjsError | None = None
-        for staged, outcome in zip(part, self.spread(place, part), strict=True):
+        for staged, outcome in zip(part, self.parallel.each(place, part), strict=True):
             if isinstance(outcome, OjsError):
                 failed = failed or outcome
             else:

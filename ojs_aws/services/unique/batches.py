@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from ojs_aws.domain.conflicts import AlreadyStoredError, NotAdmittedError
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
-from ojs_aws.domain.for_each import ForEach
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.batches import StagedJob
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
+from ojs_aws.domain.parallel import Parallel
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, parse_unique_policy
 from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob, at_index
@@ -94,7 +94,7 @@ class KeyReservation:
     same: Same
     is_decided: Callable[[], bool]
 
-    def plan(self, wanted: Sequence[WantedJob], spread: ForEach) -> BatchPlan:
+    def plan(self, wanted: Sequence[WantedJob], parallel: Parallel) -> BatchPlan:
         """Decide what happens to the jobs, and take the locks of those that are admitted.
 
         :raises DuplicateError: one is kept out and its policy says to reject it; the index in the
@@ -119,7 +119,7 @@ class KeyReservation:
 
         # BatchDecidedError passes through and comes first: in a batch that is decided, the other
         # errors may be about its own jobs.
-        problems = [problem for problem in spread(reserve, locked) if problem is not None]
+        problems = [problem for problem in parallel.each(reserve, locked) if problem is not None]
         if problems:
             raise problems[0]
         check_whole(entries)

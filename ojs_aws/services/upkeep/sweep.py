@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import add, or_
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.parallel import IN_ORDER, Parallel
 from ojs_aws.domain.queues.state import LastTick, QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.batches.outcomes import RollForwardReport
@@ -36,22 +37,6 @@ the next look arms it: this must stay well below ``REACH_MS``."""
 SPREAD: Final = 1000
 
 _logger = logging.getLogger(__name__)
-
-
-class Each(Protocol):
-    """Calls a function for each queue, possibly in parallel, and waits for all."""
-
-    def __call__(
-        self, call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
-    ) -> Iterable[SweepReport]:
-        """Call the function for each queue; it raises nothing."""
-
-
-def one_by_one(
-    call: Callable[[QueueInfo], SweepReport], items: Sequence[QueueInfo]
-) -> Iterable[SweepReport]:
-    """Return the simplest :class:`Each`."""
-    return [call(info) for info in items]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +108,7 @@ class Sweep:
     queue: QueueSweep
     queues: QueueRegistry
     clock: Clock
-    each: Each = one_by_one
+    parallel: Parallel = IN_ORDER
     finish: Callable[[QueueInfo], None] = lambda _: None
     roll_forward: Callable[[Callable[[], bool]], RollForwardReport] = lambda _: RollForwardReport()
     recount: Callable[[Sequence[str], Callable[[], bool]], None] = lambda _, __: None
@@ -149,7 +134,7 @@ class Sweep:
         for info in infos:
             if info.triggers or info.paused_at is not None:
                 self._finish(info)
-        for part in self.each(sweep, self._in_turn(infos)):
+        for part in self.parallel.each(sweep, self._in_turn(infos)):
             report = report.plus(part)
         try:
             self.recount([info.name for info in infos], is_over)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError
-from ojs_aws.domain.for_each import in_groups
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
+from ojs_aws.domain.parallel import in_groups
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import changes
 from ojs_aws.domain.workflows.changes import ended_job

@@ -94,7 +94,7 @@ def test_a_line_from_a_thread_has_the_requests_ids(logger: Logger, written: io.S
     logger.thread_safe_append_keys(correlation_id="req-1", job_id=JOB)
     threads = InThreads()
     try:
-        threads(lambda: logger.info("one"), lambda: None)
+        threads.both(lambda: logger.info("one"), lambda: None)
         list(threads.each(logger.info, ["two", "three"]))
     finally:
         logger.thread_safe_clear_keys()

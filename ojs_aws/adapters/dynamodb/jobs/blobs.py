@@ -21,9 +21,9 @@ from ojs_aws.adapters.dynamodb.columns import (
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadTooLargeError
 from ojs_aws.domain.events import trace_id_of
-from ojs_aws.domain.for_each import ForEach, in_order
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.parallel import IN_ORDER, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import DOCUMENT_PREFIX
 
@@ -66,14 +66,14 @@ class Blobs(InTable):
     strongly only when it is not found.
 
     :ivar envelope_limit_bytes: the longest envelope that stays in its job's item.
-    :ivar each: reads and stores documents in S3 side by side.
+    :ivar parallel: reads and stores documents in S3 side by side.
     """
 
     objects: ObjectStore | None
     inline_limit_bytes: int
     envelope_limit_bytes: int
     s3_threshold_bytes: int
-    each: ForEach = in_order
+    parallel: Parallel = IN_ORDER
 
     def placed_envelope(
         self, document: Document, life: str, *, is_in_table: bool = False
@@ -138,7 +138,7 @@ class Blobs(InTable):
             self.put_items(items)
         elif items:
             self.put_item(items[0])
-        for _ in self.each(lambda document: self.keep(*document[0], document[1]), objects):
+        for _ in self.parallel.each(lambda document: self.keep(*document[0], document[1]), objects):
             pass
 
     def get(self, job_id: str, place: StoredElsewhere) -> RawJson:

@@ -14,10 +14,10 @@ from ojs_aws.adapters.dynamodb.jobs.lists import Lists
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import bucket_key, read_bucket
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.for_each import in_order
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.parallel import IN_ORDER
 
 _logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class JobReads(Lists):
                 return problem
 
         is_spread = sum(place not in texts for place in places) > 1
-        return list((self.blobs.each if is_spread else in_order)(fill, jobs))
+        return list((self.blobs.parallel if is_spread else IN_ORDER).each(fill, jobs))
 
     def _batch(self, places: Sequence[Place]) -> dict[Place, RawJson]:
         """Read documents together; what cannot be read so is read one by one."""

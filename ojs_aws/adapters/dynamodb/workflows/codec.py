@@ -22,8 +22,8 @@ from ojs_aws.adapters.dynamodb.columns import (
     unpacked,
 )
 from ojs_aws.adapters.dynamodb.table import item_key
-from ojs_aws.domain.for_each import in_groups
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.parallel import in_groups
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.graph import Kind, dump_graph, load_graph
 from ojs_aws.domain.workflows.stored import WorkflowPlan

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import Head
+from ojs_aws.domain.parallel import Parallel
 from ojs_aws.domain.queues.messages import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger
@@ -46,21 +47,6 @@ PAUSED_FOR_S = 900
 
 _logger = logging.getLogger(__name__)
 
-A = TypeVar("A")
-B = TypeVar("B")
-
-
-class Both(Protocol):
-    """Runs two calls side by side and returns both results."""
-
-    def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-        """Call both; the first error is raised after both have ended."""
-
-
-def in_turn(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """Return the simplest :class:`Both`: one after the other."""
-    return first(), second()
-
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
@@ -77,7 +63,7 @@ class Fetch:
     messages: MessageQueue
     changer: JobChanger
     job_messages: JobMessages
-    both: Both
+    parallel: Parallel
     default_timeout_ms: int
     visibility: VisibilityTimeouts
     max_count: int
@@ -183,7 +169,7 @@ class Fetch:
         if wait_s:  # what arrives during the wait must be in the head that is looked at
             received, first = receive(), look()
         else:
-            received, first = self.both(receive, look)
+            received, first = self.parallel.both(receive, look)
         if first.head.is_paused:
             return []  # its messages come back by themselves, and a resume does not need them
         turn = self._round(queue, request, received, first.head)
@@ -198,7 +184,7 @@ class Fetch:
         """
         limit = max(PAGE, need + HEAD_SPARE)
         now = self.changer.clock.now()
-        head, due = self.both(
+        head, due = self.parallel.both(
             lambda: self.changer.store.head(queue, limit),
             lambda: self.changer.store.due(queue, Instant(0), now, limit),
         )

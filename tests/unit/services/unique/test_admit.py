@@ -18,9 +18,9 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
 from ojs_aws.domain.json_text import decode, parse_object
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import in_turn
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.testing.deployment import CountingIds, FakeClock
 from tests.aws import embedded
@@ -42,7 +42,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
         client = cast("DynamoDBClient", OneCallAtATime(aws.clients.dynamodb))
         clients = replace(aws.clients, dynamodb=client)
         yield build_backend(
-            aws.settings, clients, clock=FakeClock(), ids=CountingIds(), both=in_turn
+            aws.settings, clients, clock=FakeClock(), ids=CountingIds(), parallel=IN_ORDER
         )
 
 

@@ -129,7 +129,7 @@ def test_a_batch_is_refused_when_nothing_is_at_work_for_it_any_more() -> None:
         return reserve(lock, seen)
 
     world.unique.reserve = slowly  # type: ignore[method-assign]
-    batch_push = replace(world.backend.batch_push, spread=InThreads().each)
+    batch_push = replace(world.backend.batch_push, parallel=InThreads())
     check = world.backend.jobs.push.check
     wanted = [WantedJob(check(job.copy()), parse_unique_policy(job["unique"])) for job in jobs]
     with pytest.raises(DuplicateError):

@@ -9,8 +9,8 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.for_each import in_order
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.unique.keys import parse_unique_policy
 from ojs_aws.domain.unique.locks import UniqueLock
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -127,7 +127,7 @@ def test_a_key_whose_job_was_ignored_in_the_end_stays_taken(strategy: str) -> No
             world.unique.reserve = reserve  # type: ignore[method-assign]
             world.clock.advance(s=2)  # the holder is not scheduled any more
             other = KeyReservation(batch_push.unique(), lock.batch, same, lambda: False)
-            assert other.plan(wanted, in_order).staged[0].record.id == name(1000)
+            assert other.plan(wanted, IN_ORDER).staged[0].record.id == name(1000)
         return reserve(lock, seen)
 
     world.unique.reserve = meanwhile  # type: ignore[method-assign]

@@ -8,9 +8,9 @@ import pytest
 
 from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.errors import DuplicateError
-from ojs_aws.domain.for_each import in_order
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob
 from ojs_aws.services.unique.batches import BatchPlan, KeyReservation, take_place
@@ -28,7 +28,7 @@ def reserve(table: Table, job: WantedJob, *, is_decided: bool = False) -> BatchP
     if KEY in table.locks:
         table.refusals = [NotAdmittedError({}, {0: table.locks[KEY]})]
     taking = KeyReservation(table.unique, BATCH, same, lambda: is_decided)
-    return taking.plan([job], in_order)
+    return taking.plan([job], IN_ORDER)
 
 
 @pytest.mark.parametrize("is_there", [False, True])

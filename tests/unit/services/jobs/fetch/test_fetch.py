@@ -12,10 +12,11 @@ from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import StoredElsewhere
+from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, PATIENCE_MS
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.service import HEAD_SPARE, MARKS, PAGE, Fetch, in_turn
+from ojs_aws.services.jobs.fetch.service import HEAD_SPARE, MARKS, PAGE, Fetch
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.limits.check import LimitedTypes
 from ojs_aws.services.workers.liveness import MISSED_HEARTBEATS, DrainState, VisibilityTimeouts
@@ -37,7 +38,7 @@ def fetch_of(table: Jobs, wait_ms: int = 0) -> Fetch:
         messages=messages,
         changer=JobChanger(cast("JobStore", table), table.clock),
         job_messages=JobMessages(messages, cast("QueueRegistry", None)),
-        both=in_turn,
+        parallel=IN_ORDER,
         default_timeout_ms=60_000,
         visibility=VisibilityTimeouts(LENGTH_MS),
         max_count=100,
