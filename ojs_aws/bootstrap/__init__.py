@@ -21,6 +21,7 @@ from ojs_aws.bootstrap.clients import (
     account_of,
     aws_clients,
     data_removal_of,
+    evidence_of,
     secret_reader,
     stacks_of,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "build_stores",
     "data_removal_of",
     "enqueuing",
+    "evidence_of",
     "job_store",
     "record_tries",
     "secret_reader",

@@ -17,6 +17,7 @@ from ojs_aws._version import __version__
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from ojs_aws.adapters.account import Account, IdentityClient
     from ojs_aws.adapters.data_removal import DataRemoval
+    from ojs_aws.adapters.evidence import Evidence, Reading
     from ojs_aws.adapters.secrets import SecretReader
     from ojs_aws.adapters.stacks import Stacks
 
@@ -41,6 +43,8 @@ class AwsClients:
 
 CONNECT_TIMEOUT_S: Final = 1.0
 READ_TIMEOUT_S: Final = 5.0
+OPERATOR_READ_TIMEOUT_S: Final = 60.0
+"""Of calls that deploy, look at or remove a stack: no gateway waits for their answers."""
 MAX_TRIES: Final = 3
 """Three tries of at most five seconds end well inside the gateway's 30 seconds."""
 
@@ -82,7 +86,7 @@ def stacks_of(endpoint_url: str | None, region: str | None, account: str) -> Sta
     """
     from ojs_aws.adapters.stacks import Stacks  # nothing that is deployed needs it
 
-    make = _maker(endpoint_url, region)
+    make = _maker(endpoint_url, region, OPERATOR_READ_TIMEOUT_S)
     cloudformation = cast("CloudFormationClient", make("cloudformation"))
     return Stacks(
         cloudformation=cloudformation,
@@ -101,6 +105,37 @@ def data_removal_of(endpoint_url: str | None, region: str | None) -> DataRemoval
     return DataRemoval(clients.dynamodb, clients.s3(), clients.sqs)
 
 
+def evidence_of(endpoint_url: str | None, region: str | None) -> Evidence:
+    """Return what looks at a deployment in an account; parameters as of :func:`aws_clients`."""
+    from ojs_aws.adapters.evidence import Clients, Evidence  # nothing that is deployed needs it
+
+    make = _maker(endpoint_url, region, OPERATOR_READ_TIMEOUT_S)
+    usual = aws_clients(endpoint_url, region)
+    region = usual.sqs.meta.region_name
+
+    def without_tls(service: str) -> object:
+        url = endpoint_url or f"http://{service}.{region}.amazonaws.com"
+        return _maker(url, region)(service)
+
+    return Evidence(
+        Clients(
+            cloudformation=cast("CloudFormationClient", make("cloudformation")),
+            cloudwatch=cast("Reading", make("cloudwatch")),
+            costs=cast("Reading", make("ce")),
+            dynamodb=usual.dynamodb,
+            functions=cast("LambdaClient", make("lambda")),
+            iam=cast("Reading", make("iam")),
+            logs=cast("Reading", make("logs")),
+            plain_s3=cast("S3Client", without_tls("s3")),
+            plain_sqs=cast("SQSClient", without_tls("sqs")),
+            s3=usual.s3(),
+            sqs=usual.sqs,
+            streams=cast("DynamoDBStreamsClient", make("dynamodbstreams")),
+        ),
+        time.sleep,
+    )
+
+
 @functools.cache
 def secret_reader() -> SecretReader:
     """Return what reads secrets in the usual AWS environment."""
@@ -109,7 +144,9 @@ def secret_reader() -> SecretReader:
     return SecretReader(functools.cache(_maker(None, None)))
 
 
-def _maker(endpoint_url: str | None, region: str | None) -> Callable[[str], object]:
+def _maker(
+    endpoint_url: str | None, region: str | None, read_timeout_s: float = READ_TIMEOUT_S
+) -> Callable[[str], object]:
     """Return what makes the client of a service, all with one session and configuration."""
     import botocore.config  # tests bring clients of their own
     import botocore.session
@@ -119,7 +156,7 @@ def _maker(endpoint_url: str | None, region: str | None) -> Callable[[str], obje
     session = botocore.session.get_session()
     config = botocore.config.Config(
         connect_timeout=CONNECT_TIMEOUT_S,
-        read_timeout=READ_TIMEOUT_S,
+        read_timeout=read_timeout_s,
         retries={"mode": "standard", "total_max_attempts": MAX_TRIES},
         tcp_keepalive=True,
         parameter_validation=False,

@@ -34,6 +34,7 @@ from ojs_aws.cli import (
 from ojs_aws.cli.deployment import cost, deploy, doctor, preflight, readiness, restore
 from ojs_aws.cli.migration import command as migrate
 from ojs_aws.cli.terminal.options import flow_help, hide_types_of_flags
+from ojs_aws.cli.verify import command as verify
 
 hide_types_of_flags()
 
@@ -73,6 +74,7 @@ doctor.register(app)
 readiness.register(app)
 preflight.register(app)
 deploy.register(app)
+verify.register(app)
 init.register(app)
 cost.register(app)
 run.register(app)

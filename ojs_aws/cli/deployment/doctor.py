@@ -61,11 +61,8 @@ def found_by(rules: Iterable[tuple[str, object, Verdict, str, str]]) -> list[Fin
     ]
 
 
-async def report(session: Session, checks: Sequence[Check]) -> None:
-    """Run the checks and show what they found; a check that fails is a finding, too.
-
-    :raises typer.Exit: with CHECK_FAILED where anything is bad.
-    """
+async def found_by_checks(session: Session, checks: Sequence[Check]) -> list[Finding]:
+    """Run the checks and return what they found; a check that fails is a finding, too."""
     from ojs_aws.domain.errors import OjsError
 
     findings: list[Finding] = []
@@ -79,7 +76,15 @@ async def report(session: Session, checks: Sequence[Check]) -> None:
             findings.append(Finding(name, Verdict.BAD, problem.message, hint))
             if code is ExitCode.UNREACHABLE:
                 break  # nothing else would be answered either
-    if not show_findings(session.out, findings):
+    return findings
+
+
+async def report(session: Session, checks: Sequence[Check]) -> None:
+    """Run the checks and show what they found.
+
+    :raises typer.Exit: with CHECK_FAILED where anything is bad.
+    """
+    if not show_findings(session.out, await found_by_checks(session, checks)):
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
@@ -137,8 +142,7 @@ async def doctor(
 
     The exit code is 7 if a check is "bad". A "look" does not change the exit code.
     """
-    checks: list[Check] = [_health, _findings]
-    await report(session, [*checks, _stream] if probe else checks)
+    await report(session, [*CHECKS, *PROBES] if probe else CHECKS)
 
 
 async def _health(session: Session) -> list[Finding]:
@@ -197,3 +201,8 @@ async def _stream(session: Session) -> list[Finding]:
         await asyncio.sleep(0.2)
     hint = "See docs/operations.md: events come late."
     return [Finding("stream", Verdict.BAD, f"published nothing within {PROBE_S:.0f} s", hint)]
+
+
+CHECKS: Final[Sequence[Check]] = (_health, _findings)
+PROBES: Final[Sequence[Check]] = (_stream,)
+"""What the command always checks, and what it changes something for."""

@@ -109,7 +109,7 @@ REASONS: Final = {
 OTHERS: Final = frozenset(
     {"bundle", "cost", "dashboard", "deploy", "destroy", "init", "local", "middleware"}
     | {"migrate celery", "outbox relay", "outbox retry", "outbox status"}
-    | {"preflight", "reference", "run", "settings", "upgrade"}
+    | {"preflight", "reference", "run", "settings", "upgrade", "verify-aws"}
 )
 """Commands that call no operation of the client."""
 

@@ -1,0 +1,355 @@
+"""Implements ``ojs-aws verify-aws``."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from ojs_aws.cli.deployment.deploy_choices import (
+    Architecture,
+    Bundles,
+    Python,
+    known_architecture,
+    with_account,
+)
+from ojs_aws.cli.keys import AsJson, EndpointUrl
+from ojs_aws.cli.terminal.options import Yes
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import ExitCode, misuse
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.account import Account
+    from ojs_aws.adapters.stacks import Stacks
+    from ojs_aws.cli.deployment.doctor import Finding
+    from ojs_aws.cli.verify.deployments import Deployments
+    from ojs_aws.cli.verify.report import Result
+    from ojs_aws.cli.verify.site import Assertion, Door, Keys, Site
+
+MOST_DOLLARS: Final = 5.0
+"""A run that may cost more is refused."""
+
+_CANNOT: Final = "Say --yes to run without a question."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the root."""
+    app.command("verify-aws", epilog="Example: ojs-aws verify-aws --report verify.json")(verify)
+
+
+def verify(
+    scale: Annotated[
+        str, typer.Option(help="full: ten minutes of load; small: seconds, for an emulator.")
+    ] = "full",
+    report: Annotated[Path, typer.Option(help="Where to write the report, as JSON.")] = Path(
+        "ojs-aws-verify.json"
+    ),
+    teardown: Annotated[
+        str, typer.Option(help="Only remove what the run of this id left.", metavar="ID")
+    ] = "",
+    bill: Annotated[
+        str,
+        typer.Option(help="Only show what AWS billed for the run of this id.", metavar="ID"),
+    ] = "",
+    policy: Annotated[
+        bool, typer.Option("--policy", help="Print the IAM policy that this needs, and end.")
+    ] = False,
+    bundles: Bundles = "",
+    architecture: Architecture = "",
+    python: Python = "",
+    yes: Yes = False,
+    endpoint_url: EndpointUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove in an AWS account that this version works there: deploy, assert, load, remove.
+
+    It makes a stack of its own, asserts what no test on one machine can, and removes everything
+    again, whatever happens. It first says what it costs, and asks. The exit code is 0 only if all
+    assertions passed and nothing is left, and 7 otherwise.
+    """
+    from ojs_aws.cli.deployment.deploy_plans import Wanted
+    from ojs_aws.cli.verify.bill import dollars
+    from ojs_aws.cli.verify.scales import SCALES
+
+    out = Output(as_json=as_json)
+    if policy:
+        out.json(policy_of())
+        return
+    if scale not in SCALES:
+        raise misuse(out, f"--scale is {' or '.join(SCALES)}, not {scale!r}.")
+    if cost := next((each for each in (teardown, bill) if each and not _is_id(each)), ""):
+        raise misuse(out, f"{cost!r} is no id of a run: it has eight hexadecimal digits.")
+    processor = known_architecture(out, architecture)
+    wanted = Wanted(stack="", bundles=bundles, architecture=processor, python=python)
+
+    def act(stacks: Stacks, account: Account) -> None:
+        run = teardown or bill or secrets.token_hex(4)
+        deployments = deployments_of(run, stacks, wanted, endpoint_url)
+        if bill:
+            _show_bill(out, deployments)
+            return
+        if teardown:
+            left = deployments.remove(out.hint)
+            _end(out, left, run)
+            return
+        estimated = dollars(SCALES[scale])
+        _preflight(out, deployments, account)
+        _agree(out, stacks, estimated, yes=yes)
+        site = site_of(run, scale, deployments, endpoint_url)
+        _verify(out, site, report, estimated)
+
+    with_account(out, endpoint_url, act)
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 8 and set(text) <= set("0123456789abcdef")  # noqa: PLR2004 - as made
+
+
+def assertions() -> list[Assertion]:
+    """Return all assertions, in their order."""
+    from ojs_aws.cli.verify.bill import BILL
+    from ojs_aws.cli.verify.conformance import CONFORMANCE
+    from ojs_aws.cli.verify.deploying import DEPLOYING, UPDATING
+    from ojs_aws.cli.verify.edges import EDGES
+    from ojs_aws.cli.verify.load_assertions import LOADING
+    from ojs_aws.cli.verify.wiring import ALARMS, WIRING
+
+    return [*DEPLOYING, *WIRING, *CONFORMANCE, *EDGES, *LOADING, ALARMS, *UPDATING, BILL]
+
+
+def policy_of() -> dict[str, Any]:
+    """Return the policy of whoever runs it: that of a deployment, and what assertions need."""
+    from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+    from ojs_aws.cli.verify.deployments import stack_of
+
+    document = deploy_policy(stack_of("*"))
+    own = {action for each in assertions() for action in each.needs}
+    own |= {"ce:GetCostAndUsage", "logs:DescribeLogGroups", "s3:DeleteObjectVersion"}
+    document["Statement"].append({"Effect": "Allow", "Action": sorted(own), "Resource": "*"})
+    return document
+
+
+def _preflight(out: Output, deployments: Deployments, account: Account) -> None:
+    """Check whether account and region take the deployment, as ``ojs-aws preflight`` does.
+
+    :raises typer.Exit: AWS would refuse it.
+    """
+    from ojs_aws.cli.deployment.deploy_plans import prepared
+    from ojs_aws.cli.deployment.doctor import Verdict, show_findings
+    from ojs_aws.cli.deployment.preflight_checks import checked
+    from ojs_aws.cli.verify.deploying import FIRST
+
+    found = prepared(deployments.wants(FIRST), deployments.stacks)
+    findings = [*checked(found.stack(), account)]
+    is_bad = any(each.verdict is Verdict.BAD for each in findings)
+    if (is_bad or not out.as_json) and not show_findings(out, findings):
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _agree(out: Output, stacks: Stacks, estimated: float, *, yes: bool) -> None:
+    """Say where and for how much, and ask.
+
+    :raises typer.Exit: it costs too much, or nobody agreed.
+    """
+    text = f"A run in this account, {stacks.region}, costs about ${estimated:.2f}."
+    if estimated > MOST_DOLLARS:
+        out.problem(text, f"More than ${MOST_DOLLARS:.0f} is refused.")
+        raise typer.Exit(ExitCode.FAILED)
+    out.text(text)
+    if yes:
+        return
+    if not out.can_ask:
+        out.problem("Nobody was asked.", _CANNOT)
+        raise typer.Exit(ExitCode.FAILED)
+    if not typer.confirm("Deploy, verify and remove?"):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _verify(out: Output, site: Site, path: Path, estimated: float) -> None:
+    """Run all assertions, remove everything, and write and show the report.
+
+    :raises typer.Exit: with CHECK_FAILED, if something failed or is left.
+    """
+    from ojs_aws._version import __version__
+    from ojs_aws.cli.verify.bill import RUN_S
+    from ojs_aws.cli.verify.report import Report, run_all, unable
+
+    results: list[Result] = []
+
+    def note(result: Result) -> None:
+        results.append(result)
+        out.hint(f"{result.outcome:8}{result.section}: {result.name}. {result.seen}")
+
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    out.hint(f"Run {site.id}. If it is killed: ojs-aws verify-aws --teardown {site.id}")
+    try:
+        with on_signals(_interrupt):
+            run_all(assertions(), site, site.clock() + RUN_S, note)
+    except KeyboardInterrupt:
+        note(unable("interrupted", "somebody ended it"))
+    finally:
+        with on_signals(lambda *_: out.hint("Still removing what was made.")):
+            left = site.deployments.remove(out.hint)
+    done = Report(
+        id=site.id,
+        version=__version__,
+        scale=site.scale.name,
+        region=site.deployments.stacks.region,
+        is_emulated=site.is_emulated,
+        started_at=started_at,
+        estimated_dollars=round(estimated, 2),
+        results=results,
+        left=left,
+    )
+    done.write(path)
+    done.show(out)
+    if not done.is_well:
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def on_signals(act: Callable[..., None]) -> Iterator[None]:
+    """Let a function handle SIGINT and SIGTERM while something runs."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, act) for each in signals]
+    try:
+        yield
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
+
+
+def _end(out: Output, left: Sequence[str], run: str) -> None:
+    """Say what a teardown left.
+
+    :raises typer.Exit: with CHECK_FAILED, if something is left.
+    """
+    if left:
+        out.problem(f"Left of {run}: {'; '.join(left)}", "Run it again in a minute.")
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+    out.said(f"Nothing is left of {run}.", {"id": run, "left": []})
+
+
+def _show_bill(out: Output, deployments: Deployments) -> None:
+    """Print what AWS billed for a run in the last two weeks."""
+    from ojs_aws.cli.verify.deployments import TAG
+
+    today = datetime.now(UTC).date()
+    since, until = (today - timedelta(days=14)).isoformat(), (today + timedelta(days=1)).isoformat()
+    lines = deployments.evidence.billed(TAG, deployments.run, since, until)
+    total = sum(dollars for _, dollars in lines)
+    data = {"id": deployments.run, "dollars": total, "lines": dict(lines)}
+    rows = [(name, f"{dollars:,.4f}") for name, dollars in [*lines, ("together", total)]]
+    out.table(data, ("Usage", "$"), rows if lines else [], nothing="AWS has billed nothing yet.")
+    out.hint(
+        f"Bills are a day late, and know the tag {TAG} only if it is a cost allocation tag of the "
+        "account."
+    )
+
+
+def deployments_of(run: str, stacks: Stacks, wanted: Any, endpoint_url: str | None) -> Deployments:
+    """Return what deploys and removes a run."""
+    from ojs_aws.bootstrap import data_removal_of, evidence_of
+    from ojs_aws.cli.verify.deployments import Deployments
+
+    return Deployments(
+        run=run,
+        stacks=stacks,
+        evidence=evidence_of(endpoint_url, stacks.region),
+        removal=data_removal_of(endpoint_url, stacks.region),
+        wanted=wanted,
+    )
+
+
+def site_of(run: str, scale: str, deployments: Deployments, endpoint_url: str | None) -> Site:
+    """Return the site of a run that deploys nothing yet."""
+    from ojs_aws.cli.verify.load import run_load
+    from ojs_aws.cli.verify.scales import SCALES
+    from ojs_aws.cli.verify.site import Site
+
+    return Site(
+        id=run,
+        scale=SCALES[scale],
+        is_emulated=endpoint_url is not None,
+        evidence=deployments.evidence,
+        deployments=deployments,
+        open_door=_doors(endpoint_url, deployments.stacks.region),
+        keys=lambda table: _keys(table, endpoint_url, deployments.stacks.region),
+        doctor=_doctor,
+        load=run_load,
+        sleep=time.sleep,
+        clock=time.time,
+    )
+
+
+def _doors(endpoint_url: str | None, region: str) -> Callable[[str, str, str | None], Door]:
+    """Return what opens a door: by the URL that was deployed, or by the emulator's own."""
+    import httpx
+
+    from ojs_aws.cli.verify.site import Door
+    from ojs_aws.client.transports.sigv4 import BotocoreSigner
+
+    http = httpx.Client(timeout=60, trust_env=True)
+
+    def open_door(name: str, url: str, key: str | None) -> Door:
+        sign = BotocoreSigner(region, None) if key is None else None
+        return Door(name, reached(url, endpoint_url), http, key or "", sign)
+
+    return open_door
+
+
+def reached(url: str, endpoint_url: str | None) -> str:
+    """Return where a deployed URL is reached: an emulator has it below its own."""
+    if endpoint_url is None:
+        return url.rstrip("/")
+    name, _, rest = url.partition("//")[2].partition(".")
+    if rest.startswith("lambda-url"):
+        return f"{endpoint_url}/_aws/lambda-url/{name}"
+    return f"{endpoint_url}/_aws/execute-api/{name}/$default"
+
+
+def _keys(table: str, endpoint_url: str | None, region: str) -> Keys:
+    """Return what makes and revokes the keys of a table."""
+    from ojs_aws.bootstrap import aws_clients, build_key_issuer
+    from ojs_aws.cli.verify.site import Keys
+    from ojs_aws.config import Settings
+    from ojs_aws.domain.access import Scope
+
+    issuer = build_key_issuer(Settings(table=table), aws_clients(endpoint_url, region).dynamodb)
+
+    def create(name: str, scopes: Sequence[str]) -> tuple[str, str]:
+        issued = issuer.create(name, [Scope(each) for each in scopes])
+        return issued.key.id, issued.text
+
+    def revoke(key_id: str) -> None:
+        issuer.revoke(key_id)
+
+    return Keys(create, revoke)
+
+
+def _doctor(door: Door) -> Sequence[Finding]:
+    """Run the checks of ``ojs-aws doctor --probe`` with a door's URL and key."""
+    from ojs_aws.cli.deployment.doctor import CHECKS, PROBES, found_by_checks
+    from ojs_aws.cli.terminal.session import Session, connect
+
+    async def look() -> list[Finding]:
+        client = connect(door.url, door.key)
+        try:
+            session = Session(client, Output(as_json=True), door.url, connect)
+            return await found_by_checks(session, [*CHECKS, *PROBES])
+        finally:
+            await client.close()
+
+    return asyncio.run(look())

@@ -1,0 +1,127 @@
+"""Asserts what became of the load: each job ends once, its events are in order, and soon enough."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from ojs_aws.cli.verify.load import ENDED
+from ojs_aws.cli.verify.scales import LAMBDA_QUEUE, POLLED_QUEUE, Loaded, percentile
+from ojs_aws.cli.verify.site import Assertion, NotSoError, Site, demand
+
+DOCUMENTED_MS: Final[Mapping[str, tuple[int, int]]] = {
+    "push answered": (42, 95),
+    "Lambda worker": (72, 160),
+    "HTTP worker, busy": (84, 170),
+}
+"""Median and 99th percentile of docs/latency.md; a test compares them."""
+MOST_TIMES: Final = 3
+"""By how much a median may exceed the documented one."""
+
+
+def is_taken(site: Site) -> str:
+    """Carry out the load; every push must be answered."""
+    site.loaded = loaded = site.load(site)
+    asked = sum(phase.jobs for phase in loaded.phases)
+    refused = Counter(loaded.refused).most_common(3)
+    demand(not loaded.refused, f"{len(loaded.refused)} requests were refused: {refused}")
+    demand(len(loaded.sent) == asked, f"{len(loaded.sent)} of {asked} pushes were answered")
+    rates = ", ".join(f"{phase.rate}/s for {phase.seconds} s" for phase in loaded.phases)
+    return f"{asked} jobs: {rates}"
+
+
+def _loaded(site: Site) -> Loaded:
+    """Return what the load did.
+
+    :raises NotSoError: there was none.
+    """
+    if site.loaded is None:
+        raise NotSoError("the load did not run")
+    return site.loaded
+
+
+def ends_once(site: Site) -> str:
+    """Count the ends of each job."""
+    loaded = _loaded(site)
+    ends = {
+        job_id: sum(kind in ENDED for kind, _ in loaded.events.get(job_id, ()))
+        for job_id in loaded.sent
+    }
+    wrong = [job_id for job_id, count in ends.items() if count != 1]
+    demand(
+        not wrong, f"{len(wrong)} jobs did not end once: {[(id_, ends[id_]) for id_ in wrong[:3]]}"
+    )
+    return f"{len(ends)} jobs ended, each once"
+
+
+def is_in_order(site: Site) -> str:
+    """Look at the order of each job's events."""
+    loaded = _loaded(site)
+    for job_id, events in loaded.events.items():
+        kinds, times = [kind for kind, _ in events], [at for _, at in events]
+        is_whole = bool(kinds) and kinds[0] == "job.enqueued" and kinds[-1] in ENDED
+        is_sorted = times == sorted(times)
+        demand(is_whole and is_sorted, f"the events of {job_id}: {events}")
+    return f"{sum(map(len, loaded.events.values()))} events"
+
+
+def returns_killed(site: Site) -> str:
+    """Look at the jobs of workers that vanished."""
+    loaded = _loaded(site)
+    demand(loaded.killed, "no worker vanished")
+    for job_id in loaded.killed:
+        starts = sum(kind == "job.started" for kind, _ in loaded.events.get(job_id, ()))
+        demand(starts >= 2, f"{job_id} was started {starts} times")  # noqa: PLR2004 - again
+    return f"{len(loaded.killed)} jobs of vanished workers were run by others"
+
+
+def is_soon(site: Site) -> str:
+    """Compare medians with those of docs/latency.md, where the scale is judged."""
+    loaded = _loaded(site)
+    measured = {
+        "push answered": sorted(sent.answered_ms for sent in loaded.sent.values()),
+        "Lambda worker": loaded.waits_ms(LAMBDA_QUEUE),
+        "HTTP worker, busy": loaded.waits_ms(POLLED_QUEUE),
+    }
+    shown = []
+    for name, values in measured.items():
+        half, most = (percentile(values, share) for share in (0.5, 0.99))
+        documented = DOCUMENTED_MS[name]
+        shown.append(
+            f"{name}: p50 {half:.0f} and p99 {most:.0f} ms "
+            f"(documented: {documented[0]} and {documented[1]})"
+        )
+        is_late = name == "Lambda worker" and half > documented[0] * MOST_TIMES
+        demand(values, f"nothing was measured of: {name}")
+        demand(not (site.scale.is_judged and is_late), shown[-1])
+    return "; ".join([*shown, f"stream: {loaded.lag}"])
+
+
+LOADING: Final = (
+    Assertion(
+        name="load",
+        section="load",
+        proves="every push at every rate is taken",
+        run=is_taken,
+    ),
+    Assertion(name="ends", section="load", proves="each job ends exactly once", run=ends_once),
+    Assertion(
+        name="event order",
+        section="load",
+        proves="the events of each job are in the order of its transitions",
+        run=is_in_order,
+    ),
+    Assertion(
+        name="kills",
+        section="load",
+        proves="the jobs of workers that vanish are run by others",
+        run=returns_killed,
+    ),
+    Assertion(
+        name="latency",
+        section="load",
+        proves=f"Lambda workers start within {MOST_TIMES} times the documented median",
+        run=is_soon,
+    ),
+)

@@ -1,0 +1,141 @@
+"""Asserts that the parts of a deployment fit: doctor, alarms and their metrics, rights of roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ojs_aws.adapters.evidence import Metric
+from ojs_aws.cdk import permissions as table
+from ojs_aws.cdk.permissions import Permissions
+from ojs_aws.cli.deployment.doctor import Verdict
+from ojs_aws.cli.verify.site import Assertion, Site, demand
+from ojs_aws.topology import (
+    DEAD_LETTERED_METRIC,
+    LAG_METRIC,
+    LEFT_METRIC,
+    LOST_METRIC,
+    SET_ASIDE_METRIC,
+    TABLE,
+    UNDECLARED_METRIC,
+)
+
+ROLES: Final[Mapping[str, Permissions]] = {
+    "Producer": table.PRODUCER,
+    "WorkerApi": table.WORKER_API,
+    "Operator": table.OPERATOR,
+    "System": table.SYSTEM,
+    "ApiKeys": table.API_KEYS,
+    "Authorizer": table.AUTHORIZER,
+    "Tick": table.TICK,
+    "Stream": table.STREAM,
+    "JobEndpoint": table.JOB_ENDPOINT_WITH_KEYS,
+}
+"""What each function's role may do, by the name of the function."""
+
+RARE: Final[Mapping[str, str]] = {
+    "WriteThrottleEvents": "ConsumedWriteCapacityUnits",
+    LEFT_METRIC: LAG_METRIC,
+    LOST_METRIC: LAG_METRIC,
+    SET_ASIDE_METRIC: DEAD_LETTERED_METRIC,
+    UNDECLARED_METRIC: LAG_METRIC,
+}
+"""Metrics that are published only when something is wrong, and those with the same dimensions that
+always are."""
+
+
+def is_well(site: Site) -> str:
+    """Run the checks of ``ojs-aws doctor --probe``."""
+    findings = site.doctor(site.gateway)
+    bad = [f"{each.check}: {each.text}" for each in findings if each.verdict is Verdict.BAD]
+    demand(findings, "no check found anything")
+    demand(not bad, "; ".join(bad))
+    return "; ".join(each.text for each in findings if each.check == "stream")
+
+
+def alarms_see(site: Site) -> str:
+    """Look for the metric of each alarm, by its exact name and dimensions."""
+    alarms = [*site.of_kind("CloudWatch::Alarm").values()]
+    watched = site.evidence.watched(alarms)
+    demand(len(watched) == len(alarms), f"of {len(alarms)} alarms there are {len(watched)}")
+
+    def missing() -> list[Metric]:
+        usual = [replace(each, name=RARE.get(each.name, each.name)) for each in watched]
+        return [each for each in usual if not site.evidence.is_published(each)]
+
+    end = site.clock() + site.scale.metrics_s
+    while (blind := missing()) and site.clock() < end:
+        site.sleep(10)
+    text = "; ".join(f"{each.watched_by} ({each.name} {dict(each.dimensions)})" for each in blind)
+    demand(not blind, f"no such metrics for {text}")
+    return f"{len(watched)} alarms have their metrics"
+
+
+def roles_fit(site: Site) -> str:
+    """Compare what each role may do with the table of permissions, in both directions."""
+    wrong, count = [], 0
+    rights = {part: resources_of(site, each) for part, each in ROLES.items()}
+    known = {kind: set[str]() for kind in ("table", "index", "queue", "documents")}
+    for each in rights.values():
+        for kind, (_, actions) in each.items():
+            known[kind] |= actions
+    for part, each in rights.items():
+        role = site.evidence.role(site.function(part))
+        for kind, (resource, granted) in each.items():
+            asked = sorted(known[kind])
+            allowed = site.evidence.allowed(role, asked, resource)
+            count += len(asked)
+            wrong += [f"{part} may not {each}" for each in sorted(granted - allowed)]
+            wrong += [f"{part} may {each} on the {kind}" for each in sorted(allowed - granted)]
+    demand(not wrong, "; ".join(wrong[:5]))
+    return f"{count} decisions for {len(ROLES)} roles"
+
+
+def resources_of(site: Site, given: Permissions) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return ARN and permitted actions for each kind of resource.
+
+    What is bound to single partitions of the table is left out: the simulation names none.
+    """
+    arn = site.evidence.table_arn(site.outputs["TableName"])
+    partition, _, _, region, account = arn.split(":")[:5]
+    queue = f"arn:{partition}:sqs:{region}:{account}:{site.outputs['QueuePrefix']}polled"
+    bucket = f"arn:{partition}:s3:::{site.outputs['BucketName']}/{'0' * 8}"
+    queues = (*given.queues, *(table.CREATE_QUEUE if given.creates_queues else ()))
+    index = ("dynamodb:Query",) if given.has_index else ()
+    found: Iterator[tuple[str, str, tuple[str, ...]]] = iter(
+        (
+            ("table", arn, given.table),
+            ("index", f"{arn}/index/{TABLE.index.name}", index),
+            ("queue", queue, queues),
+            ("documents", bucket, given.documents),
+        )
+    )
+    return {kind: (resource, frozenset(actions)) for kind, resource, actions in found}
+
+
+WIRING: Final = (
+    Assertion(
+        name="doctor",
+        section="wiring",
+        proves="`ojs-aws doctor --probe` finds nothing bad",
+        run=is_well,
+    ),
+    Assertion(
+        name="roles",
+        section="wiring",
+        proves="each function's role may do what the table of permissions says, and no more",
+        run=roles_fit,
+        needs=("iam:SimulatePrincipalPolicy", "lambda:GetFunctionConfiguration"),
+        not_emulated="the emulator does not simulate policies",
+    ),
+)
+
+ALARMS: Final = Assertion(
+    name="alarms",
+    section="wiring",
+    proves="each alarm watches a metric that is published, with exactly its name and dimensions",
+    run=alarms_see,
+    needs=("cloudwatch:DescribeAlarms", "cloudwatch:ListMetrics"),
+    not_emulated="the emulator makes no metrics of what functions log, and none of services",
+)

@@ -1,0 +1,202 @@
+"""The command `ojs-aws verify-aws`: what it asks for, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import ExitCode
+from ojs_aws.cli.verify import command
+from ojs_aws.cli.verify.bill import compare, dollars
+from ojs_aws.cli.verify.deployments import stack_of, worker_template
+from ojs_aws.cli.verify.load_assertions import DOCUMENTED_MS
+from ojs_aws.cli.verify.report import Result, masked, run_all
+from ojs_aws.cli.verify.scales import FULL, SMALL
+from ojs_aws.cli.verify.site import Assertion, Site, demand
+from tests.commands import run_command
+from tests.unit.cli.verify.stub import Stub, StubDeployments
+
+DOCS = Path(__file__).parents[4] / "docs"
+
+
+class Removable(StubDeployments):
+    """Deployments that note their removal."""
+
+    stacks: Any = type("Stacks", (), {"region": "eu-west-1", "account": "123456789012"})
+    left: list[str]
+    removals = 0
+
+    def remove(self, say: Any) -> list[str]:
+        type(self).removals += 1
+        return self.left
+
+
+@pytest.fixture
+def site() -> Site:
+    """A site that can be removed without a rest."""
+    stub = Stub()
+    deployments = Removable(stub)
+    object.__setattr__(deployments, "left", [])
+    Removable.removals = 0
+    stub.site.deployments = deployments
+    return stub.site
+
+
+def verified(site: Site, path: Path, *runs: Assertion, patch: pytest.MonkeyPatch) -> Any:
+    """Run these assertions; the exit code and the report."""
+    patch.setattr(command, "assertions", lambda: [*runs])
+    code = ExitCode.DONE
+    try:
+        command._verify(Output(as_json=True), site, path, 0.5)
+    except typer.Exit as ended:
+        code = ExitCode(ended.exit_code)
+    return code, json.loads(path.read_text())
+
+
+def passing(_: Site) -> str:
+    return "seen by 123456789012"
+
+
+def failing(_: Site) -> str:
+    demand(False, "it is not so")
+    return ""
+
+
+def interrupted(_: Site) -> str:
+    signal.raise_signal(signal.SIGTERM)
+    return ""
+
+
+FIRST = Assertion(name="first", section="s", proves="p", run=passing)
+
+
+def test_a_run_that_passes_removes_everything(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, report = verified(site, tmp_path / "r.json", FIRST, patch=monkeypatch)
+    assert (code, report["ok"], Removable.removals) == (ExitCode.DONE, True, 1)
+    assert "123456789012" not in json.dumps(report)
+
+
+@pytest.mark.parametrize(("run", "name"), [(failing, "then"), (interrupted, "interrupted")])
+def test_a_run_that_fails_or_is_ended_removes_everything_too(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any, name: str
+) -> None:
+    then = replace(FIRST, name="then", run=run)
+    code, report = verified(site, tmp_path / "r.json", FIRST, then, patch=monkeypatch)
+    assert (code, report["ok"], Removable.removals) == (ExitCode.CHECK_FAILED, False, 1)
+    assert report["results"][-1]["name"] == name
+
+
+def test_a_run_that_leaves_something_is_not_well(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    object.__setattr__(site.deployments, "left", ["bucket b"])
+    code, report = verified(site, tmp_path / "r.json", FIRST, patch=monkeypatch)
+    assert (code, report["left"]) == (ExitCode.CHECK_FAILED, ["bucket b"])
+
+
+def test_nothing_runs_after_a_failed_deployment_or_when_time_is_over() -> None:
+    site = Stub().site
+    seen: list[Result] = []
+    failed = replace(FIRST, run=failing)
+    run_all([failed, FIRST], site, site.clock() + 60, seen.append)
+    assert len(seen) == 1
+    run_all([FIRST], site, site.clock() - 1, seen.append)
+    assert [each.name for each in seen[1:]] == ["time"]
+
+
+def test_the_policy_has_what_each_assertion_needs() -> None:
+    policy = json.loads(run_command("verify-aws", "--policy").stdout)
+    deploying = deploy_policy(stack_of("*"))["Statement"]
+    assert policy["Statement"][: len(deploying)] == deploying
+    allowed = policy["Statement"][-1]["Action"]
+    assert {action for each in command.assertions() for action in each.needs} <= {*allowed}
+
+
+@pytest.mark.parametrize("option", [("--scale", "huge"), ("--teardown", "x"), ("--bill", "../etc")])
+def test_wrong_options_are_refused(option: tuple[str, str]) -> None:
+    assert run_command("verify-aws", *option).exit_code == ExitCode.USAGE
+
+
+def test_a_run_costs_less_than_two_dollars() -> None:
+    assert 0 < dollars(SMALL) < dollars(FULL) < 2
+
+
+def test_a_run_that_may_cost_more_than_five_is_refused(site: Site) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        command._agree(Output(as_json=True), site.deployments.stacks, 5.01, yes=True)
+    assert ended.value.exit_code == ExitCode.FAILED
+
+
+def test_keys_and_numbers_of_accounts_are_masked() -> None:
+    text = f"arn:aws:sqs:eu-west-1:123456789012:q ojs_{'0' * 16}_{'x' * 43} 1234567890123"
+    assert masked(text) == "arn:aws:sqs:eu-west-1:************:q ojs_... 1234567890123"
+
+
+def test_an_emulator_has_both_urls_below_its_own() -> None:
+    emulator = "http://127.0.0.1:4566"
+    api = command.reached("https://a1.execute-api.us-east-1.amazonaws.com/", emulator)
+    url = command.reached("https://b2.lambda-url.us-east-1.on.aws/", emulator)
+    assert api == f"{emulator}/_aws/execute-api/a1/$default"
+    assert url == f"{emulator}/_aws/lambda-url/b2"
+    assert command.reached("https://a1.example.com/", None) == "https://a1.example.com"
+
+
+def test_the_worker_is_a_function_with_a_tagged_trigger() -> None:
+    settings = {
+        "Architectures": ["arm64"],
+        "Environment": {"Variables": {"OJS_TABLE": "t"}},
+        "FunctionArn": "arn:aws-cn:lambda:cn-north-1:123456789012:function:f",
+        "LoggingConfig": {"LogGroup": "g"},
+        "MemorySize": 512,
+        "Role": "role",
+        "Runtime": "python3.13",
+    }
+    made = worker_template(settings, "ojs-verify-1__")["Resources"]
+    trigger = made["Trigger"]["Properties"]
+    assert trigger["EventSourceArn"] == "arn:aws-cn:sqs:cn-north-1:123456789012:ojs-verify-1__demo"
+    assert trigger["Tags"] == [{"Key": "ojs-queue-prefix", "Value": "ojs-verify-1__"}]
+    assert made["Worker"]["Properties"]["Role"] == "role"
+
+
+def test_the_documented_times_are_those_of_the_page() -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (DOCS / "latency.md").read_text("utf-8").splitlines()
+    ]
+    times = {row[0]: [*map(_number, row[1:5])] for row in rows if len(row) == 5}
+    assert times["Lambda worker"][:2] == [*DOCUMENTED_MS["push answered"]]
+    for worker in ("Lambda worker", "HTTP worker, busy"):
+        assert times[worker][2:] == [*DOCUMENTED_MS[worker]]
+
+
+def _number(cell: str) -> int:
+    digits = cell.replace(",", "")
+    return int(digits) if digits.isdigit() else 0
+
+
+def test_metrics_of_the_whole_account_are_shown_and_not_judged() -> None:
+    stub = Stub()
+    lines = {each.unit: each for each in compare(stub.deployed(), stub.loaded)}
+    assert {unit for unit, each in lines.items() if not each.is_judged} == {
+        "bus event",
+        "KMS request",
+    }
+    assert "not only of this deployment" in str(lines["bus event"])
+
+
+def test_the_page_lists_all_assertions() -> None:
+    page = (DOCS / "verify.md").read_text("utf-8")
+    listed = page.partition("<!-- assertions -->\n")[2].partition("<!-- /assertions -->")[0]
+    rows = [line.strip("| ").split(" | ") for line in listed.splitlines()[2:]]
+    told = [[each.section, each.name, each.proves] for each in command.assertions()]
+    assert rows == told
