@@ -28,6 +28,8 @@ GUIDES: Final = {
     "job-versions": 0,
     "limits": 0,
     "middleware": 1,
+    "migrating-from-rq-sidekiq": 1,
+    "migrating-from-sqs": 2,
     "operations-dead-letters": 0,
     "outbox": 1,
     "payload-limits": 1,
