@@ -18,13 +18,33 @@ from aws_cdk.assertions import Template
 
 from infra.stack import mail_topic
 from infra.template_merge import NO_VALUE, Choice, Dimension, Merge, without_long_split
-from ojs_aws.cdk import Access, ApiKeys, Iam, JobBackend, JobBackendProps, Jwt, OpenAccess
+from ojs_aws.cdk import (
+    Access,
+    ApiKeys,
+    Iam,
+    JobBackend,
+    JobBackendProps,
+    Jwt,
+    LambdaWorkerFunction,
+    LambdaWorkerFunctionProps,
+    OpenAccess,
+)
 from ojs_aws.cdk.bundle import Target
-from ojs_aws.cdk.published_template import DECLARED, PREFIX, REGION, TEMPLATE
+from ojs_aws.cdk.published_template import (
+    DECLARED,
+    PREFIX,
+    REGION,
+    TEMPLATE,
+    TRIGGER,
+    WORKER_TEMPLATE,
+    logical_id,
+)
 
 STACK: Final = "OjsBackend"
 """The name under which the constructs synthesise. Names that they make of it become those of the
 deployed stack, so that an account holds several."""
+WORKER: Final = "Worker"
+"""The id of the Lambda worker."""
 _NAMES: Final = {"AWS::Events::EventBus": "Name", "AWS::Logs::LogGroup": "LogGroupName"}
 
 _NO_BUNDLING: Final[Mapping[str, Any]] = {
@@ -169,10 +189,24 @@ PARAMETERS: Final[Mapping[str, Any]] = {
 }
 
 
-class PublishedStack(Stack):
-    """Defines the backend as one choice makes it, with ids as those of `cdk deploy`."""
+WORKER_PARAMETERS: Final[Mapping[str, Any]] = {
+    "WorkerBundleBucket": {"Type": "String", "Description": "The bucket of the worker's code."},
+    "WorkerBundleKey": {"Type": "String", "Description": "The key of it, a zip file."},
+    "WorkerHandler": {
+        "Type": "String",
+        "Default": "jobs.handler",
+        "Description": "Module and attribute of the worker's handler.",
+    },
+}
 
-    def __init__(self, app: App, choice: Choice) -> None:
+
+class PublishedStack(Stack):
+    """Defines the backend as one choice makes it, with ids as those of `cdk deploy`.
+
+    :param worker: with a Lambda worker for the declared queue.
+    """
+
+    def __init__(self, app: App, choice: Choice, *, worker: bool = False) -> None:
         """Define the stack."""
         super().__init__(
             app,
@@ -191,7 +225,7 @@ class PublishedStack(Stack):
             access = Jwt(issuer=value("JwtIssuer"), audience=audience)
         elif auth != "api-key":
             access = Iam() if auth == "iam" else OpenAccess()
-        JobBackend(
+        backend = JobBackend(
             self,
             "Backend",
             JobBackendProps(
@@ -207,6 +241,12 @@ class PublishedStack(Stack):
                 else None,
             ),
         )
+        if worker:
+            LambdaWorkerFunction(
+                self,
+                WORKER,
+                LambdaWorkerFunctionProps(backend=backend, handler=WORKER, queues=[DECLARED]),
+            )
 
 
 def choices() -> list[Choice]:
@@ -215,9 +255,9 @@ def choices() -> list[Choice]:
     return [choice for choice in every if choice[:2] != ("jwt", "true")]
 
 
-def synthesised(choice: Choice) -> dict[str, Any]:
+def synthesised(choice: Choice, *, worker: bool = False) -> dict[str, Any]:
     """Return the template of a choice, with parameters in the place of values."""
-    stack = PublishedStack(App(context=dict(_NO_BUNDLING)), choice)
+    stack = PublishedStack(App(context=dict(_NO_BUNDLING)), choice, worker=worker)
     template = Template.from_stack(stack).to_json()
     resources = {name: _opened(each) for name, each in template["Resources"].items()}
     opened: dict[str, Any] = without_long_split(
@@ -283,10 +323,65 @@ def published() -> dict[str, Any]:
     }
 
 
+def with_worker() -> dict[str, Any]:
+    """Return what a Lambda worker adds to the template, and changes in it.
+
+    Of the choices, only a key of your own changes the worker: its role may use it.
+    """
+    merge = Merge(DIMENSIONS)
+    choices_of_key: list[Choice] = [("api-key", "false", "", key) for key in DIMENSIONS[-1].values]
+    found = {choice: synthesised(choice, worker=True) for choice in choices_of_key}
+    merged = merge.sections(found, "Resources")
+    roles = {name for name, each in merged.items() if name.startswith(WORKER)}
+    names = [*roles, logical_id(DECLARED)]
+    resources = {_worker_name(merged[name], name): _of_worker(merged[name]) for name in names}
+    role = next(name for name in roles if merged[name]["Type"] == "AWS::IAM::Role")
+    return {
+        "Parameters": dict(WORKER_PARAMETERS),
+        "Resources": dict(sorted(resources.items())),
+        "Outputs": {"WorkerRoleName": {"Value": {"Ref": role}}},
+    }
+
+
+def _worker_name(resource: Mapping[str, Any], name: str) -> str:
+    return TRIGGER if resource["Type"] == "AWS::Lambda::EventSourceMapping" else name
+
+
+def _of_worker(resource: dict[str, Any]) -> dict[str, Any]:
+    """Return a resource of the worker with its code, and with lists where there may be queues."""
+    properties = dict(resource["Properties"])
+    if resource["Type"] == "AWS::Lambda::Function":
+        properties |= {
+            "Code": {
+                "S3Bucket": _parameter("WorkerBundleBucket"),
+                "S3Key": _parameter("WorkerBundleKey"),
+            },
+            "Handler": _parameter("WorkerHandler"),
+            "Description": "Open Job Spec: worker of the declared queues",
+        }
+    if resource["Type"] == "AWS::IAM::Policy":
+        properties = _listing(properties)
+    return {**resource, "Properties": properties}
+
+
+def _listing(value: Any) -> Any:
+    """Return a policy in which the queue's ARN is in a list: there may be several."""
+    if isinstance(value, list):
+        return [_listing(each) for each in value]
+    if isinstance(value, dict):
+        queue = {"Fn::GetAtt": [logical_id(DECLARED), "Arn"]}
+        return {
+            key: [each] if key == "Resource" and each == queue else _listing(each)
+            for key, each in value.items()
+        }
+    return value
+
+
 def main() -> None:
-    """Write the file."""
-    TEMPLATE.write_text(json.dumps(published(), indent=1) + "\n", encoding="utf-8")
-    print(f"template: {TEMPLATE}, {TEMPLATE.stat().st_size:,} bytes")
+    """Write the files."""
+    for path, content in ((TEMPLATE, published()), (WORKER_TEMPLATE, with_worker())):
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        print(f"template: {path}, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,10 @@ from typing import Any, Final
 
 TEMPLATE: Final = Path(__file__).with_name("template.json")
 """The file. `python -m infra.template` writes it again."""
+WORKER_TEMPLATE: Final = Path(__file__).with_name("template_worker.json")
+"""What a Lambda worker adds to it and changes in it; written with it."""
+TRIGGER: Final = "WorkerTrigger"
+"""Logical id of the worker's trigger for the declared queue; those of others have it in front."""
 
 PREFIX: Final = "prefix-of-the-deployment"
 """Stands for the prefix while the constructs synthesise: they check it, so it is no token."""
@@ -26,20 +30,29 @@ _RESOURCE: Final = "Resource"
 _QUEUES: Final = "OJS_QUEUES"
 
 
-def rendered(queues: Sequence[str], text: str | None = None) -> dict[str, Any]:
+def rendered(
+    queues: Sequence[str], text: str | None = None, *, worker: bool = False
+) -> dict[str, Any]:
     """Return the template with these declared queues.
 
     :param text: the template; None: that of this version.
+    :param worker: a Lambda worker serves all of them.
     """
     template = json.loads(TEMPLATE.read_text(encoding="utf-8") if text is None else text)
-    declared = logical_id(DECLARED)
+    if worker:
+        for section, added in json.loads(WORKER_TEMPLATE.read_text(encoding="utf-8")).items():
+            template[section] |= added
+    copied: dict[str, Callable[[str], str]] = {
+        logical_id(DECLARED): logical_id,
+        TRIGGER: lambda queue: f"{TRIGGER}{logical_id(queue)}",
+    }
     resources = {}
     for name, each in template["Resources"].items():
-        copies = queues if name == declared else [DECLARED]
-        for queue in copies:
-            changed = _replaced(each, {declared: logical_id(queue), DECLARED: queue})
-            key = logical_id(queue) if name == declared else name
-            resources[key] = changed if name == declared else _with_queues(each, queues)
+        if name in copied:
+            for queue in queues:
+                resources[copied[name](queue)] = _replaced(each, _names(queue))
+        else:
+            resources[name] = _with_queues(each, queues)
     template["Resources"] = resources
     return dict(_parametrised(template))
 

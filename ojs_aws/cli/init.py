@@ -72,15 +72,13 @@ _PARTS: Final[Mapping[Kind, _Parts]] = {
         },
     ),
     Kind.LAMBDA: _Parts(
-        extras="cli,cdk",
-        deploy="npx cdk deploy",
+        deploy="$(BIN)/ojs-aws deploy --queues email --worker worker",
         local="ojs-aws local --worker jobs:worker",
         work="ojs-aws enqueue email.send '[\"ada@example.com\"]' -q email --wait",
         source="worker",
         how="The Lambda worker runs inside that backend. In another terminal, with "
-        "`OJS_URL=http://127.0.0.1:8080` set, `make work` sends a job and waits for its result. "
-        "`make deploy` needs Node.",
-        files={"worker/jobs.py": "the jobs and their Lambda handler", "app.py": "the stack"},
+        "`OJS_URL=http://127.0.0.1:8080` set, `make work` sends a job and waits for its result.",
+        files={"worker/jobs.py": "the jobs and their Lambda handler"},
     ),
     Kind.FASTAPI: _Parts(
         needs=("fastapi>=0.121", "uvicorn>=0.38"),

@@ -12,10 +12,19 @@ from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
 from infra.stack import mail_topic
-from infra.template import choices, published
+from infra.template import choices, published, with_worker
 from infra.template_merge import Dimension, Merge, without_long_split
 from ojs_aws.cdk import Access, ApiKeys, Iam, JobBackend, JobBackendProps, Jwt, OpenAccess
-from ojs_aws.cdk.published_template import DECLARED, PREFIX, REGION, TEMPLATE, logical_id, rendered
+from ojs_aws.cdk.published_template import (
+    DECLARED,
+    PREFIX,
+    REGION,
+    TEMPLATE,
+    TRIGGER,
+    WORKER_TEMPLATE,
+    logical_id,
+    rendered,
+)
 from ojs_aws.cli.deployment.deploy_policy import deploy_policy
 from ojs_aws.cli.deployment.evaluated_template import EvaluatedTemplate
 from tests.infra.conftest import NO_BUNDLING
@@ -117,6 +126,36 @@ def test_the_template_is_what_the_construct_makes(
 def test_the_file_is_the_one_that_the_constructs_write() -> None:
     """`python -m infra.template` writes it again after a change of the constructs."""
     assert json.loads(TEMPLATE.read_text("utf-8")) == published()
+    assert json.loads(WORKER_TEMPLATE.read_text("utf-8")) == with_worker()
+
+
+def test_a_worker_serves_each_declared_queue() -> None:
+    """A trigger for each, six times the function's timeout, and the rights of a worker on all."""
+    given = {"WorkerBundleBucket": "b", "WorkerBundleKey": "k", "EncryptionKey": KEY}
+    template = rendered(["email", "media"], worker=True)
+    found = EvaluatedTemplate(template, given, PSEUDO).section("Resources")
+    queues = [logical_id(queue) for queue in ("email", "media")]
+    arns = [{"Fn::GetAtt": [queue, "Arn"]} for queue in queues]
+    triggers = [each for name, each in found.items() if name.startswith(TRIGGER)]
+    assert [each["Properties"]["EventSourceArn"] for each in triggers] == arns
+    assert {each["Properties"]["Tags"][0]["Value"] for each in triggers} == {"ojs__"}
+    assert {found[queue]["Properties"]["VisibilityTimeout"] for queue in queues} == {360}
+    worker = found[triggers[0]["Properties"]["FunctionName"]["Ref"]]["Properties"]
+    assert worker["Code"] == {"S3Bucket": "b", "S3Key": "k"}
+    assert worker["Handler"] == "jobs.handler"
+    assert worker["Environment"]["Variables"]["OJS_QUEUES"] == "email,media"
+    role = worker["Role"]["Fn::GetAtt"][0]
+    [policy] = [
+        each["Properties"]["PolicyDocument"]["Statement"]
+        for each in found.values()
+        if each["Type"] == "AWS::IAM::Policy" and each["Properties"]["Roles"] == [{"Ref": role}]
+    ]
+    [receives] = [each for each in policy if "sqs:ReceiveMessage" in each["Action"]]
+    assert receives["Resource"] == arns
+    assert [each["Resource"] for each in policy if "kms:Decrypt" in each["Action"]] == [KEY]
+    plain = rendered(["email"])
+    assert not [name for name in plain["Resources"] if name.startswith("Worker")]
+    assert plain["Resources"][queues[0]]["Properties"]["VisibilityTimeout"] == 60
 
 
 def test_no_resource_waits_for_itself() -> None:
@@ -126,9 +165,10 @@ def test_no_resource_waits_for_itself() -> None:
     assert [*TopologicalSorter(waits).static_order()]
 
 
-def test_nothing_of_the_synthesis_is_left_in_a_rendered_template() -> None:
+@pytest.mark.parametrize("worker", [False, True])
+def test_nothing_of_the_synthesis_is_left_in_a_rendered_template(worker: bool) -> None:
     """Neither prefix and region nor the queue that stood for the declared ones."""
-    text = json.dumps(rendered(["default", "email"]))
+    text = json.dumps(rendered(["default", "email"], worker=worker))
     assert not [each for each in (PREFIX, REGION, DECLARED, logical_id(DECLARED)) if each in text]
     assert len(text) < 1_000_000, "CloudFormation takes a megabyte from S3"
 

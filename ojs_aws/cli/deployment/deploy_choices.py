@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -64,6 +65,19 @@ class Choices:
     security_groups: Annotated[
         str | None, typer.Option(help="Their security groups, with commas.")
     ] = None
+    worker: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder with the modules of a Lambda worker for all declared queues, and "
+            "their requirements.txt if they need packages."
+        ),
+    ] = None
+    handler: Annotated[
+        str | None, typer.Option(help="The worker's handler. Default: jobs.handler.")
+    ] = None
+    without_worker: Annotated[
+        bool, typer.Option("--without-worker", help="Remove the Lambda worker.")
+    ] = False
     tag: Annotated[
         list[str] | None, typer.Option(help="A tag of all resources: key=value. May be repeated.")
     ] = None
@@ -93,15 +107,20 @@ class Choices:
             "PermissionsBoundary": self.permissions_boundary,
             "SubnetIds": self.subnets,
             "SecurityGroupIds": self.security_groups,
+            "WorkerHandler": self.handler,
         }
         tags = dict(each.partition("=")[::2] for each in self.tag or ())
         if "" in tags.values():
             raise misuse(out, "--tag is key=value.")
+        if self.worker is not None and self.without_worker:
+            raise misuse(out, "--worker and --without-worker exclude each other.")
         return Wanted(
             stack=self.stack,
             queues=[name.strip() for name in self.queues.split(",") if name.strip()],
             parameters={name: value for name, value in given.items() if value is not None},
             tags=tags,
+            worker=self.worker,
+            drops_worker=self.without_worker,
             bundles=bundles,
             bucket=bucket,
             architecture=known_architecture(out, architecture),

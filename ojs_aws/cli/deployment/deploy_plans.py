@@ -15,11 +15,14 @@ from ojs_aws.topology import QUEUE_SEPARATOR
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.stacks import Change, Stacks, StackState
-    from ojs_aws.cdk.bundle import Target
+    from ojs_aws.cdk.bundle import Bundle, Target
 
 S3: Final = "s3://"
 _TABLE: Final = "AWS::DynamoDB::GlobalTable"
 _FUNCTION: Final = "AWS::Lambda::Function"
+_WORKER_KEY: Final = "WorkerBundleKey"
+_STORE: Final = Path("build/lambda")
+"""Where bundles are kept, by what is in them."""
 CHANGE_SET: Final = "ojs-aws"
 FAILED_CREATION: Final = frozenset({"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
 """What a stack is whose creation failed: it holds nothing in use, and must be deleted first."""
@@ -35,6 +38,8 @@ class Wanted:
     :ivar bucket: where code and template are uploaded; empty: one of the account and region.
     :ivar architecture: of the functions; empty: as deployed, or the usual one.
     :ivar python: of the functions, such as ``3.13``; empty: as deployed, or the usual one.
+    :ivar worker: a folder with the modules of a Lambda worker; None: as deployed.
+    :ivar drops_worker: the stack is to have no worker.
     :ivar is_upgrade: there must be such a stack.
     """
 
@@ -46,6 +51,8 @@ class Wanted:
     bucket: str = ""
     architecture: str = ""
     python: str = ""
+    worker: Path | None = None
+    drops_worker: bool = False
     is_upgrade: bool = False
 
 
@@ -183,23 +190,39 @@ def code_of(wanted: Wanted, target: Target, stacks: Stacks, bucket: str) -> tupl
     return bucket, stacks.upload(bucket, content, ".zip")
 
 
-def made_bundle(target: Target, folder: Path = Path("build/lambda")) -> Path:
+def made_bundle(target: Target, folder: Path = _STORE) -> Path:
     """Return the functions' zip, which pip and the lock files of this package make.
 
     :raises BackendError: a package cannot be installed for the target.
     """
-    from ojs_aws.cdk.bundle import BundlingError, backend_bundle, build
-    from ojs_aws.cdk.bundle_zip import write_zip, zip_name
+    from ojs_aws.cdk.bundle import backend_bundle
+    from ojs_aws.cdk.bundle_zip import zip_name
+
+    return _made(backend_bundle(target), folder, zip_name(target))
+
+
+def made_worker(code: Path, target: Target) -> Path:
+    """Return the zip of a Lambda worker: its folder, its packages, and this package.
+
+    :raises BackendError: there is no such folder, or a package cannot be installed.
+    """
+    from ojs_aws.cdk.bundle import Bundle
+
+    return _made(Bundle(target=target, code_dir=code), _STORE, "worker.zip")
+
+
+def _made(bundle: Bundle, folder: Path, name: str) -> Path:
+    from ojs_aws.cdk.bundle import BundlingError, build
+    from ojs_aws.cdk.bundle_zip import write_zip
 
     try:
-        built = build(backend_bundle(target), folder)
+        built = build(bundle, folder)
     except BundlingError as problem:
         raise BackendError(
             str(problem), hint="Where pip reaches no packages, use --bundles with a release's zip."
         ) from None
-    path = folder / zip_name(target)
-    write_zip(built, path)
-    return path
+    write_zip(built, folder / name)
+    return folder / name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,16 +267,30 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
             f"There is no stack {wanted.stack} in {stacks.account}, {stacks.region}.",
             hint="Name it by --stack; `ojs-aws deploy` makes one.",
         )
-    template = rendered(wanted.queues or declared_queues(deployed))
+    keeps_worker = has_worker(deployed) and not wanted.drops_worker
+    with_worker = keeps_worker or wanted.worker is not None
+    if "WorkerHandler" in wanted.parameters and not with_worker:
+        raise InvalidRequestError("--handler is that of a worker: say --worker FOLDER, too.")
+    template = rendered(wanted.queues or declared_queues(deployed), worker=with_worker)
     parameters = parameters_of(wanted, template, deployed)
     check(parameters)
+    target = target_of(wanted, deployed)
+    if keeps_worker and wanted.worker is None and target != target_of(Wanted(stack=""), deployed):
+        raise InvalidRequestError(
+            "The worker's code is for another processor or Python: say --worker FOLDER, too."
+        )
     return Prepared(
         wanted=wanted,
         deployed=deployed,
         template=template,
         parameters=parameters,
-        target=target_of(wanted, deployed),
+        target=target,
     )
+
+
+def has_worker(deployed: StackState | None) -> bool:
+    """Return whether a stack has a Lambda worker of this template."""
+    return deployed is not None and _WORKER_KEY in deployed.parameters
 
 
 def planned(found: Prepared, stacks: Stacks) -> Plan:
@@ -272,6 +309,12 @@ def planned(found: Prepared, stacks: Stacks) -> Plan:
         "Architecture": target.machine,
         "Python": target.python,
     }
+    if wanted.worker is not None:
+        code = made_worker(wanted.worker, target).read_bytes()
+        parameters |= {
+            "WorkerBundleBucket": bucket,
+            _WORKER_KEY: stacks.upload(bucket, code, ".worker.zip"),
+        }
     text = json.dumps(found.template, separators=(",", ":")).encode()
     uploaded = stacks.upload(bucket, text, ".template.json")
     name = f"{CHANGE_SET}-{uuid.uuid4().hex}"

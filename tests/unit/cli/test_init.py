@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -23,7 +22,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("template", list(Kind))
 def test_each_file_of_a_template_is_valid(template: Kind) -> None:
-    """Python, TOML, YAML and JSON are read; a project has all that it is to have."""
+    """Python, TOML and YAML are read; a project has all that it is to have."""
     files = {path.as_posix(): text for path, text in files_of(template, "my-shop")}
     for path, text in files.items():
         if path.endswith(".py"):
@@ -38,8 +37,6 @@ def test_each_file_of_a_template_is_valid(template: Kind) -> None:
         if line.startswith("| `"):
             named = line.split("`")[1]
             assert any(path.startswith(named) for path in files), named
-    if "cdk.json" in files:
-        assert json.loads(files["cdk.json"])["app"]
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ojs_aws.cli.deployment.deploy_plans import (
 )
 from ojs_aws.cli.deployment.deploy_reports import clear
 from ojs_aws.cli.terminal.output import Output
-from ojs_aws.domain.errors import BackendError, NotFoundError
+from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 
 STACK = "OjsBackend"
 
@@ -125,6 +125,31 @@ def test_an_upgrade_makes_no_stack(status: str | None) -> None:
     with pytest.raises(NotFoundError, match=f"no stack {STACK}"):
         prepared(Wanted(stack=STACK, is_upgrade=True), stacks_of(cloud))
     assert cloud.calls == []
+
+
+def with_worker(**said: str) -> Cloud:
+    """A stack of this template that has a Lambda worker."""
+    given = {"BundleKey": "k", "WorkerBundleKey": "w", "WorkerHandler": "a.b"} | said
+    parameters = [{"ParameterKey": name, "ParameterValue": given[name]} for name in given]
+    return Cloud("UPDATE_COMPLETE", Parameters=parameters)
+
+
+def test_a_worker_stays_where_nobody_says_otherwise() -> None:
+    """With its code and handler; --without-worker removes it."""
+    found = prepared(Wanted(stack=STACK), stacks_of(with_worker()))
+    assert found.parameters["WorkerBundleKey"] is None
+    assert found.parameters["WorkerHandler"] is None
+    dropped = prepared(Wanted(stack=STACK, drops_worker=True), stacks_of(with_worker()))
+    assert not [name for name in dropped.parameters if name.startswith("Worker")]
+
+
+def test_a_worker_s_code_goes_with_its_folder() -> None:
+    """Without it, the functions may not get another processor, nor a handler that is nowhere."""
+    cloud = stacks_of(with_worker(Architecture="arm64", Python="3.13"))
+    with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
+        prepared(Wanted(stack=STACK, architecture="x86_64"), cloud)
+    with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
+        prepared(Wanted(stack=STACK, parameters={"WorkerHandler": "a.b"}), stacks_of(Cloud(None)))
 
 
 # ----------------------------------------------------------------------- what a failed one left
