@@ -2,6 +2,7 @@
 
     python -m benchmarks.startup            # 15 rounds, a table, exit 1 above the budget
     python -m benchmarks.startup --rounds 5 --json startup.json
+    python -m benchmarks.startup --client   # 20 imports of the client beside a bare interpreter
 
 Floor and functions run in turn, each in a fresh interpreter, so that a machine that slows down
 slows all of them; the ratio of the fastest is what counts, not the seconds.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -30,6 +32,11 @@ MORE_TRIES: Final = 4
 API_FUNCTIONS: Final = ("producer", "worker_api", "job_endpoint", "operator", "system")
 OTHER_FUNCTIONS: Final = ("stream", "tick")
 ROOT: Final = Path(__file__).resolve().parent.parent
+
+CLIENT: Final = "from ojs_aws import Client"
+CLIENT_BUDGET: Final = 12.5
+"""150 ms where a bare interpreter takes 12 ms: both are medians."""
+CLIENT_ROUNDS: Final = 20
 
 FLOOR: Final = 'import boto3; boto3.client("dynamodb"); boto3.client("sqs")'
 ENVIRONMENT: Final = {
@@ -76,6 +83,18 @@ def beyond(fastest: Mapping[str, float]) -> list[str]:
     return [name for name in API_FUNCTIONS if fastest[name] > most]
 
 
+def client() -> int:
+    """Compare an import of the client with a bare interpreter, in turn, by their medians."""
+    codes = ("pass", CLIENT)
+    for code in codes:
+        seconds_of(code)  # fills the bytecode cache
+    rounds = [[seconds_of(code) for code in codes] for _ in range(CLIENT_ROUNDS)]
+    bare, whole = (statistics.median(times) for times in zip(*rounds, strict=True))
+    ratio = whole / bare
+    print(f"interpreter {bare * 1000:.0f} ms, client {whole * 1000:.0f} ms: {ratio:.1f} times")
+    return 0 if ratio <= CLIENT_BUDGET else 1
+
+
 def main() -> int:
     """Measure, print the table, and say whether the budget is kept."""
     parser = argparse.ArgumentParser(
@@ -83,7 +102,10 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=15, help="runs of each (default 15)")
     parser.add_argument("--json", type=Path, help="also write the result to this file")
+    parser.add_argument("--client", action="store_true", help="measure the client's import")
     options = parser.parse_args()
+    if options.client:
+        return client()
 
     fastest = measure(options.rounds)
     for _ in range(MORE_TRIES):

@@ -22,6 +22,7 @@ NO_STACK: Final = frozenset({"ValidationError"})
 """What CloudFormation says of a stack that there is not, or of a resource that has none."""
 
 _FUNCTION: Final = "AWS::Lambda::Function"
+_QUEUE: Final = "AWS::SQS::Queue"
 
 
 class IdentityClient(Protocol):
@@ -70,11 +71,16 @@ class Account:
     def reserved_by(self, stacks: Iterable[str]) -> int:
         """Return how many executions are set aside by now for the functions of some stacks."""
         total = 0
-        for name in (function for stack in stacks for function in self._functions(stack)):
+        for name in (each for stack in stacks for each in self._resources_of(stack, _FUNCTION)):
             with translated("GetFunctionConcurrency"):
                 found = self.functions.get_function_concurrency(FunctionName=name)
             total += found.get("ReservedConcurrentExecutions", 0)
         return total
+
+    def queues_of(self, stacks: Iterable[str]) -> set[str]:
+        """Return the names of the SQS queues that some stacks have by now."""
+        urls = (each for stack in stacks for each in self._resources_of(stack, _QUEUE))
+        return {url.rpartition("/")[2] for url in urls}
 
     def owner_of_queue(self, name: str) -> str | None:
         """Return the stack that an SQS queue belongs to; empty: none; None: there is no queue."""
@@ -90,15 +96,15 @@ class Account:
         resources = () if owner is None else owner["StackResources"]
         return next((each["StackName"] for each in resources), "")
 
-    def _functions(self, stack: str) -> Iterator[str]:
-        """Yield the names of a stack's functions; none, where it is not deployed yet."""
+    def _resources_of(self, stack: str, kind: str) -> Iterator[str]:
+        """Yield the names of a stack's resources of a type; none, where it is not deployed yet."""
         cursor = ""
         while True:
             page = self._resources(stack, cursor)
             if page is None:
                 return
             for each in page["StackResourceSummaries"]:
-                if each["ResourceType"] == _FUNCTION:
+                if each["ResourceType"] == kind:
                     yield each["PhysicalResourceId"]
             cursor = page.get("NextToken", "")
             if not cursor:

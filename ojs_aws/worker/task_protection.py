@@ -8,10 +8,13 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sized
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.client.timer import Timer
 from ojs_aws.topology import TASK_PROTECTION
+
+if TYPE_CHECKING:
+    import httpx
 
 AGENT: Final = "ECS_AGENT_URI"
 """The variable by which ECS names the endpoint of its agent in a task."""
@@ -26,8 +29,8 @@ _OK: Final = 200
 
 _log = logging.getLogger(__name__)
 
-Send = Callable[[Mapping[str, object]], Awaitable[int]]
-"""Sends a request to the agent, and returns the status of its answer."""
+Send = Callable[[Mapping[str, object]], Awaitable[str]]
+"""Sends a request to the agent, and returns why it was refused; empty: it was accepted."""
 
 
 @dataclass(slots=True)
@@ -64,16 +67,31 @@ class TaskProtection:
         import httpx
 
         try:
-            status = await self.send(body)
+            refusal = await self.send(body)
         except httpx.HTTPError as problem:
             _log.warning("The ECS agent did not answer: %s", type(problem).__name__)
             return False
-        if status != _OK:
+        if refusal:
             _log.warning(
-                "The ECS agent answered %d: does the task's role allow ecs:UpdateTaskProtection?",
-                status,
+                "The ECS agent refused: %s. Does the task's role allow ecs:UpdateTaskProtection?",
+                refusal,
             )
-        return status == _OK
+        return not refusal
+
+
+def _refusal(answer: httpx.Response) -> str:
+    """Return why the agent did not do it; ECS's own refusals come with status 200, too."""
+    try:
+        said = answer.json()
+    except ValueError:
+        said = None
+    members = said if isinstance(said, dict) else {}
+    for name, reason in (("failure", "Reason"), ("error", "Code")):
+        if isinstance(found := members.get(name), dict):
+            return (
+                f"{found.get(reason)} {found.get('Detail') or found.get('Message') or ''}".strip()
+            )
+    return "" if answer.status_code == _OK else f"HTTP {answer.status_code}"
 
 
 @asynccontextmanager
@@ -93,9 +111,9 @@ async def task_protection(
     # The agent is on the task's own network: never by way of a proxy.
     async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
 
-        async def send(body: Mapping[str, object]) -> int:
+        async def send(body: Mapping[str, object]) -> str:
             answer = await client.put(f"{agent}/task-protection/v1/state", json=dict(body))
-            return answer.status_code
+            return _refusal(answer)
 
         watching = asyncio.ensure_future(TaskProtection(active, timer, send).watch())
         try:

@@ -30,6 +30,10 @@ class NewAccount:
         assert list(stacks) == ["OjsBackend"]
         return 0
 
+    def queues_of(self, stacks: Any) -> set[str]:
+        assert list(stacks) == ["OjsBackend"]
+        return set()
+
     def owner_of_queue(self, name: str) -> str | None:
         return "" if name == "ojs__default" else None
 

@@ -7,11 +7,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import sysconfig
-import tarfile
 import textwrap
-import venv
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +20,7 @@ from ojs_aws import __version__
 from ojs_aws.cdk.bundle import FUNCTIONS
 from ojs_aws.dashboard.files import STATIC
 from tests.load import HUNG_S
+from tests.wheel import build_wheel, install
 
 pytestmark = pytest.mark.slow
 
@@ -131,39 +128,6 @@ class Shop:
         written, errors = process.communicate(timeout=HUNG_S)
         assert process.returncode == 0, errors
         return written
-
-
-def run(*command: str | Path, cwd: Path) -> None:
-    """Run a command of this machine's Python; what it says is shown only when it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=cwd, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel from the source distribution, as a package index would get both."""
-    run("hatchling", "build", "-t", "sdist", "-d", folder, cwd=CHECKOUT)
-    (sdist,) = folder.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
-    run("hatchling", "build", "-t", "wheel", "-d", folder, cwd=folder / f"ojs_aws-{__version__}")
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
-def install(wheel: Path, environment: Path) -> None:
-    """Install the wheel into an empty environment, which finds its dependencies in this one.
-
-    A path in a `.pth` file is searched last, and the `.pth` files there are not read: so this
-    checkout is not found.
-    """
-    venv.create(environment, symlinks=True)
-    python = environment / "bin" / "python"
-    offline = ("--no-deps", "--no-index", "--quiet", "--disable-pip-version-check")
-    run("pip", "--python", python, "install", *offline, "--no-compile", wheel, cwd=environment)
-    (site_packages,) = environment.glob("lib/python*/site-packages")
-    (site_packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
 
 
 @pytest.fixture(scope="module")

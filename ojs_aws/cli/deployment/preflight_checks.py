@@ -166,9 +166,10 @@ def _names(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
     names = [properties.get("QueueName") for _, properties in planned.of("AWS::SQS::Queue")]
     said = [name for name in names if isinstance(name, str)]
     is_free = True
+    own = account.queues_of(planned.names)
     for name in said:
-        owner = account.owner_of_queue(name)
-        if owner is None or owner in planned.names:
+        owner = None if name in own else account.owner_of_queue(name)
+        if owner is None:
             continue
         is_free = False
         text = f"the queue {name} is there, and belongs to {owner or 'no stack'}"

@@ -74,13 +74,15 @@ class Cloud:
         return {"ReservedConcurrentExecutions": count} if count else {}
 
     def list_stack_resources(self, StackName: str, **more: str) -> Any:  # noqa: N803 - AWS's name
-        if StackName != "Ojs" or not self.reserved:
+        own = [name for name, owner in self.owners.items() if owner == "Ojs"]
+        names = [("Lambda::Function", name) for name in self.reserved]
+        names += [("SQS::Queue", f"https://sqs/1/{name}") for name in own]
+        if StackName != "Ojs" or not names:
             raise refused("ValidationError")
-        names = [*self.reserved]
         at = int(more.get("NextToken", "0"))
-        found = {"ResourceType": "AWS::Lambda::Function", "PhysicalResourceId": names[at]}
-        other = {"ResourceType": "AWS::SQS::Queue", "PhysicalResourceId": "https://sqs/1/q"}
-        page: dict[str, Any] = {"StackResourceSummaries": [found, other]}
+        kind, physical = names[at]
+        found = {"ResourceType": f"AWS::{kind}", "PhysicalResourceId": physical}
+        page: dict[str, Any] = {"StackResourceSummaries": [found]}
         return page if at + 1 == len(names) else {**page, "NextToken": str(at + 1)}
 
     def describe_stacks(self, **_: str) -> Any:
