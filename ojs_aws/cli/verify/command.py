@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -29,10 +27,9 @@ from ojs_aws.cli.terminal.session import ExitCode, misuse
 if TYPE_CHECKING:
     from ojs_aws.adapters.account import Account
     from ojs_aws.adapters.stacks import Stacks
-    from ojs_aws.cli.deployment.doctor import Finding
     from ojs_aws.cli.verify.deployments import Deployments
     from ojs_aws.cli.verify.report import Result
-    from ojs_aws.cli.verify.site import Assertion, Door, Keys, Site
+    from ojs_aws.cli.verify.site import Assertion, Site
 
 MOST_DOLLARS: Final = 5.0
 """A run that may cost more is refused."""
@@ -77,6 +74,7 @@ def verify(
     """
     from ojs_aws.cli.deployment.deploy_plans import Wanted
     from ojs_aws.cli.verify.bill import dollars
+    from ojs_aws.cli.verify.opening import deployments_of, site_of
     from ojs_aws.cli.verify.scales import SCALES
 
     out = Output(as_json=as_json)
@@ -257,99 +255,3 @@ def _show_bill(out: Output, deployments: Deployments) -> None:
         f"Bills are a day late, and know the tag {TAG} only if it is a cost allocation tag of the "
         "account."
     )
-
-
-def deployments_of(run: str, stacks: Stacks, wanted: Any, endpoint_url: str | None) -> Deployments:
-    """Return what deploys and removes a run."""
-    from ojs_aws.bootstrap import data_removal_of, evidence_of
-    from ojs_aws.cli.verify.deployments import Deployments
-
-    return Deployments(
-        run=run,
-        stacks=stacks,
-        evidence=evidence_of(endpoint_url, stacks.region),
-        removal=data_removal_of(endpoint_url, stacks.region),
-        wanted=wanted,
-    )
-
-
-def site_of(run: str, scale: str, deployments: Deployments, endpoint_url: str | None) -> Site:
-    """Return the site of a run that deploys nothing yet."""
-    from ojs_aws.cli.verify.load import run_load
-    from ojs_aws.cli.verify.scales import SCALES
-    from ojs_aws.cli.verify.site import Site
-
-    return Site(
-        id=run,
-        scale=SCALES[scale],
-        is_emulated=endpoint_url is not None,
-        evidence=deployments.evidence,
-        deployments=deployments,
-        open_door=_doors(endpoint_url, deployments.stacks.region),
-        keys=lambda table: _keys(table, endpoint_url, deployments.stacks.region),
-        doctor=_doctor,
-        load=run_load,
-        sleep=time.sleep,
-        clock=time.time,
-    )
-
-
-def _doors(endpoint_url: str | None, region: str) -> Callable[[str, str, str | None], Door]:
-    """Return what opens a door: by the URL that was deployed, or by the emulator's own."""
-    import httpx
-
-    from ojs_aws.cli.verify.site import Door
-    from ojs_aws.client.transports.sigv4 import BotocoreSigner
-
-    http = httpx.Client(timeout=60, trust_env=True)
-
-    def open_door(name: str, url: str, key: str | None) -> Door:
-        sign = BotocoreSigner(region, None) if key is None else None
-        return Door(name, reached(url, endpoint_url), http, key or "", sign)
-
-    return open_door
-
-
-def reached(url: str, endpoint_url: str | None) -> str:
-    """Return where a deployed URL is reached: an emulator has it below its own."""
-    if endpoint_url is None:
-        return url.rstrip("/")
-    name, _, rest = url.partition("//")[2].partition(".")
-    if rest.startswith("lambda-url"):
-        return f"{endpoint_url}/_aws/lambda-url/{name}"
-    return f"{endpoint_url}/_aws/execute-api/{name}/$default"
-
-
-def _keys(table: str, endpoint_url: str | None, region: str) -> Keys:
-    """Return what makes and revokes the keys of a table."""
-    from ojs_aws.bootstrap import aws_clients, build_key_issuer
-    from ojs_aws.cli.verify.site import Keys
-    from ojs_aws.config import Settings
-    from ojs_aws.domain.access import Scope
-
-    issuer = build_key_issuer(Settings(table=table), aws_clients(endpoint_url, region).dynamodb)
-
-    def create(name: str, scopes: Sequence[str]) -> tuple[str, str]:
-        issued = issuer.create(name, [Scope(each) for each in scopes])
-        return issued.key.id, issued.text
-
-    def revoke(key_id: str) -> None:
-        issuer.revoke(key_id)
-
-    return Keys(create, revoke)
-
-
-def _doctor(door: Door) -> Sequence[Finding]:
-    """Run the checks of ``ojs-aws doctor --probe`` with a door's URL and key."""
-    from ojs_aws.cli.deployment.doctor import CHECKS, PROBES, found_by_checks
-    from ojs_aws.cli.terminal.session import Session, connect
-
-    async def look() -> list[Finding]:
-        client = connect(door.url, door.key)
-        try:
-            session = Session(client, Output(as_json=True), door.url, connect)
-            return await found_by_checks(session, [*CHECKS, *PROBES])
-        finally:
-            await client.close()
-
-    return asyncio.run(look())

@@ -18,6 +18,7 @@ from ojs_aws.cli.verify import command
 from ojs_aws.cli.verify.bill import compare, dollars
 from ojs_aws.cli.verify.deployments import stack_of, worker_template
 from ojs_aws.cli.verify.load_assertions import DOCUMENTED_MS
+from ojs_aws.cli.verify.opening import reached
 from ojs_aws.cli.verify.report import Result, masked, run_all
 from ojs_aws.cli.verify.scales import FULL, SMALL
 from ojs_aws.cli.verify.site import Assertion, Site, demand
@@ -144,11 +145,11 @@ def test_keys_and_numbers_of_accounts_are_masked() -> None:
 
 def test_an_emulator_has_both_urls_below_its_own() -> None:
     emulator = "http://127.0.0.1:4566"
-    api = command.reached("https://a1.execute-api.us-east-1.amazonaws.com/", emulator)
-    url = command.reached("https://b2.lambda-url.us-east-1.on.aws/", emulator)
+    api = reached("https://a1.execute-api.us-east-1.amazonaws.com/", emulator)
+    url = reached("https://b2.lambda-url.us-east-1.on.aws/", emulator)
     assert api == f"{emulator}/_aws/execute-api/a1/$default"
     assert url == f"{emulator}/_aws/lambda-url/b2"
-    assert command.reached("https://a1.example.com/", None) == "https://a1.example.com"
+    assert reached("https://a1.example.com/", None) == "https://a1.example.com"
 
 
 def test_the_worker_is_a_function_with_a_tagged_trigger() -> None:
