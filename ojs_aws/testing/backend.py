@@ -17,7 +17,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.domain.workflows.stored import WorkflowPlan
+from ojs_aws.domain.workflows.plans import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import MARKS

@@ -14,11 +14,11 @@ from uuid import UUID
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.jobs.arguments import UNIQUE_MEMBERS
 from ojs_aws.domain.jobs.attributes import INSTEAD_OF, PARAMETERS, JobAttributes, replaced
 from ojs_aws.domain.jobs.validation import read_envelope
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.unique.forms import UNIQUE_MEMBERS
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.typed_jobs.plain_values import UNIONS, written_out
 from ojs_aws.typed_jobs.signature import JobSignature

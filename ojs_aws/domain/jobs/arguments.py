@@ -15,6 +15,7 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import format_instant, instant_of
+from ojs_aws.domain.unique.forms import UNIQUE_MEMBERS
 
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "at": "scheduled_at",
@@ -47,11 +48,6 @@ _RETRY_NAMES: Final[Mapping[str, str]] = {
     "max_retries": "max_attempts",
     "retries": "max_attempts",
 }
-UNIQUE_MEMBERS: Final = frozenset(
-    {"keys", "args_keys", "meta_keys", "period", "states", "on_conflict"}
-)
-"""Every member that a unique policy may have."""
-
 _UNIQUE_DIALECT: Final = frozenset({"key", "period_ms", "within"})
 """Members of a unique policy that some clients send, and the server understands."""
 

@@ -8,10 +8,15 @@ the arguments; as a string it is a name that the caller chose for what must be u
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import MAX_DURATION_MS, format_duration
+
+UNIQUE_MEMBERS: Final = frozenset(
+    {"keys", "args_keys", "meta_keys", "period", "states", "on_conflict"}
+)
+"""Every member that a unique policy may have."""
 
 
 def as_specified(

@@ -24,7 +24,7 @@ from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.workflows import changes as workflow_changes
 from ojs_aws.domain.workflows.definition import ID_PATTERN, Definition
 from ojs_aws.domain.workflows.graph import Graph, dump_graph
-from ojs_aws.domain.workflows.stored import WorkflowPage, WorkflowPlan
+from ojs_aws.domain.workflows.plans import WorkflowPage, WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.services.workflows.advance import MAX_CONFLICTS, WorkflowAdvance
 from ojs_aws.services.workflows.enqueue import check_jobs, pass_middleware

@@ -30,7 +30,7 @@ from ojs_aws.domain.workflows.workflow import (
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
-    from ojs_aws.domain.workflows.stored import WorkflowPlan
+    from ojs_aws.domain.workflows.plans import WorkflowPlan
     from ojs_aws.services.jobs.push import Push
 
 MAX_RESULT_BYTES: Final = 250_000

@@ -26,7 +26,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.parallel import in_groups
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.graph import Kind, dump_graph, load_graph
-from ojs_aws.domain.workflows.stored import WorkflowPlan
+from ojs_aws.domain.workflows.plans import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import StepFailure, Workflow, WorkflowEvent, WorkflowState
 from ojs_aws.topology import WORKFLOW_SORT_KEY
 

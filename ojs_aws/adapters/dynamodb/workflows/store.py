@@ -39,7 +39,7 @@ from ojs_aws.adapters.dynamodb.workflows.codec import (
 from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.workflows.stored import WorkflowPage, WorkflowPlan
+from ojs_aws.domain.workflows.plans import WorkflowPage, WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 
 if TYPE_CHECKING:
