@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -16,16 +17,18 @@ UNUSED: Final = ("cacheprovider", "schemathesis", "hypothesispytest", "typeguard
 WITHOUT_UNUSED: Final = tuple(part for name in UNUSED for part in ("-p", f"no:{name}"))
 
 IMPORTED: Final[dict[str, ModuleType]] = {}
-"""The modules of ojs_aws that inner tests have imported."""
+"""What inner tests have imported, without the modules that they are."""
 
 
 class _Imports:
     """Notes what inner tests have imported, before pytester forgets it."""
 
     def pytest_unconfigure(self) -> None:
-        """Note the modules of ojs_aws."""
+        """Note all modules but those of the folder."""
+        folder = str(Path.cwd())
         for name, module in sys.modules.items():
-            if name.partition(".")[0] == "ojs_aws":
+            file = getattr(module, "__file__", None)
+            if file and not file.startswith(folder):
                 IMPORTED.setdefault(name, module)
 
 

@@ -12,9 +12,10 @@ from tests.inner_tests import IMPORTED
 
 @pytest.fixture
 def _imports_stay() -> Iterator[None]:
-    """Keep what inner tests import of ojs_aws; pytester forgets it at its end.
+    """Keep what inner tests import; pytester forgets it at its end.
 
-    Otherwise the next test would import it again, and its classes would not be those in use.
+    Otherwise the next test would import it again: its classes would not be those in use, and a
+    library would be there twice.
     """
     yield
     for name, module in IMPORTED.items():
