@@ -225,3 +225,6 @@ def test_the_policy_covers_each_service_of_the_template() -> None:
     own, made = deploy_policy("Jobs")["Statement"]
     assert own["Resource"].endswith(":stack/Jobs/*")
     assert {"iam:PassRole", "lambda:*", "dynamodb:CreateTable"} <= {*made["Action"]}
+    assert "s3:DeleteObjectVersion" not in made["Action"]
+    _, more = deploy_policy("Jobs", deletes_data=True)["Statement"]
+    assert {"s3:DeleteObjectVersion", "s3:DeleteBucket", "sqs:ListQueues"} <= {*more["Action"]}

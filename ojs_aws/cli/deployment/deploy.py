@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.stacks import Stacks
     from ojs_aws.cli.deployment.deploy_plans import Prepared
 
+Policy = Annotated[
+    bool, typer.Option("--policy", help="Print the IAM policy that this needs, and end.")
+]
 Preflight = Annotated[
     bool,
     typer.Option(
@@ -66,9 +69,7 @@ def deploy(
     plan: Annotated[bool, typer.Option("--plan", help="Show the changes only.")] = False,
     preflight: Preflight = True,
     yes: Yes = False,
-    policy: Annotated[
-        bool, typer.Option("--policy", help="Print the IAM policy that this needs, and end.")
-    ] = False,
+    policy: Policy = False,
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,9 +81,7 @@ def deploy(
     """
     out = Output(as_json=as_json)
     if policy:
-        from ojs_aws.cli.deployment.deploy_policy import deploy_policy
-
-        out.json(deploy_policy(choices.stack))
+        _print_policy(out, choices.stack)
         return
     wanted = choices.wanted(
         out, bundles=bundles, bucket=bucket, architecture=architecture, python=python
@@ -126,6 +125,7 @@ def destroy(
         bool, typer.Option("--delete-data", help="Delete the table and the documents, too.")
     ] = False,
     yes: Yes = False,
+    policy: Policy = False,
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -133,11 +133,20 @@ def destroy(
     from ojs_aws.cli.deployment.destroying import destroyed
 
     out = Output(as_json=as_json)
+    if policy:
+        _print_policy(out, stack, deletes_data=delete_data)
+        return
 
     def act(stacks: Stacks, _: Account) -> None:
         destroyed(out, stacks, stack, delete_data=delete_data, yes=yes, endpoint_url=endpoint_url)
 
     with_account(out, endpoint_url, act)
+
+
+def _print_policy(out: Output, stack: str, *, deletes_data: bool = False) -> None:
+    from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+
+    out.json(deploy_policy(stack, deletes_data=deletes_data))
 
 
 def bundle(

@@ -101,16 +101,28 @@ _OWN: Final = (
 )
 
 
-def deploy_policy(stack: str) -> dict[str, Any]:
+DELETE_DATA: Final = (
+    "s3:DeleteObject",
+    "s3:DeleteObjectVersion",
+    "s3:ListBucketVersions",
+    "sqs:ListQueues",
+)
+"""What `destroy --delete-data` does beside that, to empty the bucket and to find queues."""
+
+
+def deploy_policy(stack: str, *, deletes_data: bool = False) -> dict[str, Any]:
     """Return the policy of whoever deploys: the commands' own calls, and CloudFormation's.
 
     The latter act on names that CloudFormation invents: a permissions boundary bounds the roles.
+
+    :param deletes_data: for `ojs-aws destroy --delete-data`, too.
     """
     services = {
         "::".join(each["Type"].split("::")[:2])
         for each in rendered(["default"])["Resources"].values()
     }
     made = sorted({action for service in services for action in ACTIONS[service]})
+    made += DELETE_DATA if deletes_data else ()
     return {
         "Version": "2012-10-17",
         "Statement": [
