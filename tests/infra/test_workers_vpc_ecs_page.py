@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml  # type: ignore[import-untyped]
 from aws_cdk import App, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk.assertions import Template
@@ -46,16 +45,3 @@ def test_the_prices_are_those_of_the_constructs() -> None:
     assert f"${every.dollars_a_month:.2f} a month in two zones" in PAGE
     zone = every.dollars_a_month / len(every.interfaces) / 2
     assert f"${zone:.2f} a month in each zone" in PAGE
-
-
-def test_kubernetes_and_systemd_wait_longer_than_the_worker() -> None:
-    """By ten seconds, in which it gives jobs back."""
-    (deployment,) = [
-        yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    ]
-    pod = deployment["spec"]["template"]["spec"]
-    command = pod["containers"][0]["command"]
-    grace_s = int(command[command.index("--grace-s") + 1])
-    assert pod["terminationGracePeriodSeconds"] == grace_s + 10
-    assert f"TimeoutStopSec={grace_s + 10}" in PAGE
-    assert f"--grace-s {grace_s}" in PAGE
