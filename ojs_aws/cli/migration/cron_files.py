@@ -29,6 +29,8 @@ _END: Final = """
 if __name__ == "__main__":
     with SyncClient.from_env() as client:
         register(client)
+        for each in client.cron.list():
+            print(f"{each.name}: {each.cron}")
 """
 _PAGE: Final = "cron.md"
 _DAY: Final = re.compile("[A-Za-z]{4,}")

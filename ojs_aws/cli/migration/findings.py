@@ -75,8 +75,8 @@ def findings_of(inventory: Inventory) -> Iterator[Difference]:
     """Yield what the tasks and the settings of an app need thought about."""
     yield Difference(
         "all tasks",
-        "a job runs at least once; Celery without acks_late loses a task whose worker dies",
-        "write tasks that may run twice",
+        "without acks_late, a task whose worker dies is lost",
+        "a job is repeated, as long as it has attempts: tasks with retries may run twice",
         "concepts.md#a-reservation",
     )
     for entry in inventory.tasks:

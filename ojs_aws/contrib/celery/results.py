@@ -58,6 +58,7 @@ class JobResults(BaseBackend):
             named = {
                 "exc_type": error.get("type") or "JobFailed",
                 "exc_message": error.get("message"),
+                "exc_module": "builtins",
             }
             result = self.exception_to_python(known.get(ERROR) or named)
         elif status == states.REVOKED:

@@ -19,6 +19,7 @@ from ojs_aws import Jobs
 from ojs_aws.contrib.celery import NotBridgedError, celery_jobs
 from ojs_aws.contrib.celery.calls import is_job_id, job_id_of, job_type_of
 from ojs_aws.domain.attributes import check_job_id, check_type
+from ojs_aws.errors import DeadLetterError
 from ojs_aws.testing import Ojs
 from ojs_aws.worker.base import queues_of
 from tests.contrib.celery.shop import (
@@ -225,6 +226,15 @@ def test_a_task_sends_others_from_its_thread(ojs: Ojs) -> None:
     ojs.drain_sync()
     inner = app.AsyncResult(sent.get(timeout=0))
     assert inner.get(timeout=0)["to"] == "ada"
+
+
+def test_an_error_of_another_worker_is_an_error_of_its_name(ojs: Ojs) -> None:
+    """One that runs typed jobs says less than Celery does."""
+    sent = add.delay(1, 2)
+    ojs.fail_next("shop.mail.add", DeadLetterError("gone", type="LookupError"))
+    ojs.drain_sync(raise_errors=False)
+    with pytest.raises(LookupError, match="gone"):
+        sent.get(timeout=0)
 
 
 def test_a_revoked_task_is_a_cancelled_job(ojs: Ojs) -> None:
