@@ -1,10 +1,11 @@
 """What a job in the outbox adds to a commit, and how fast the relay's database part is.
 
-    python -m benchmarks.outbox [--quick]
+    python -m benchmarks.outbox [--quick] [--commits 5000]
 
 Statements are counted. Commits with and without a job take turns, in PostgreSQL and SQLite with
-their default durability, and the median counts. The relay sends to a backend that answers at once,
-so the rate is that of its statements. Without PostgreSQL on this machine, SQLite alone is measured.
+their default durability, and the median counts. Django is measured in PostgreSQL. The relay sends
+to a backend that answers at once, so the rate is that of its statements. Without PostgreSQL on this
+machine, SQLite alone is measured.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, transaction
 from rich.console import Console
 from sqlalchemy import Column, Engine, Integer, MetaData, Table, create_engine, event, insert
 from sqlalchemy.orm import sessionmaker
@@ -28,6 +33,9 @@ from benchmarks.results import FOLDER, show_table
 from ojs_aws import Client, Job
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.requests import Transport
+from ojs_aws.contrib.django import enqueue_after_commit, enqueue_many_after_commit
+from ojs_aws.contrib.django.relay_database import RelayDatabase
+from ojs_aws.contrib.outbox.database import Row, Value
 from ojs_aws.contrib.outbox.relay import Relay
 from ojs_aws.contrib.sqlalchemy import JobSession, Outbox
 from ojs_aws.contrib.sqlalchemy.database import EngineDatabase
@@ -60,6 +68,11 @@ class Counter:
 
     def _note(self, *_: object) -> None:
         self.count += 1
+
+    def around(self, execute: Callable[..., Any], *given: Any) -> Any:
+        """Count a statement of Django, and run it."""
+        self.count += 1
+        return execute(*given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,38 +130,82 @@ def measure(url: str, commits: int, rows: int) -> Figures:
     pairs = [(commit(0), commit(1)) for _ in range(commits)]
     with sessions.begin() as session:
         session.enqueue_many(Job("order.confirm", [number]) for number in range(rows))
-    statements, rate = relayed(engine, counter)
+    statements, rate = relayed(EngineDatabase(engine))
     engine.dispose()
-    return Figures(
-        engine.dialect.name,
-        statistics.median(plain for (plain, _), _ in pairs),
-        statistics.median(taken for _, (taken, _) in pairs),
-        max(more - less for (_, less), (_, more) in pairs),
-        statements,
-        rate,
-    )
+    return figures_of(engine.dialect.name, pairs, statements, rate)
 
 
-def relayed(engine: Engine, counter: Counter) -> tuple[int, float]:
+def relayed(database: EngineDatabase | RelayDatabase) -> tuple[int, float]:
     """Send all that waits; the statements of a batch, and the rows of a second."""
-    transport = cast("Transport", Backend())
-    relay = Relay(
-        EngineDatabase(engine), make_client=lambda: Client(transport=transport, middleware=[])
-    )
+    transport, asked, run = cast("Transport", Backend()), Counter(), database.run
+
+    def counting(statement: str, parameters: Mapping[str, Value]) -> list[Row]:
+        asked.count += 1
+        return run(statement, parameters)
+
+    database.run = counting  # type: ignore[method-assign]
+    relay = Relay(database, make_client=lambda: Client(transport=transport, middleware=[]))
     relay.run_round()  # leads, prunes and connects
-    sent, counts, began, before = 0, list[int](), time.perf_counter(), counter.count
+    sent, counts, began, before = 0, list[int](), time.perf_counter(), asked.count
     while done := relay.run_round().sent:
         sent += done
-        counts.append(counter.count - before)
-        before = counter.count
+        counts.append(asked.count - before)
+        before = asked.count
     taken = time.perf_counter() - began
     relay.close()
     return statistics.median_high(counts), sent / taken  # once a minute a batch prunes, too
 
 
+def measure_django(server: Postgres, commits: int, rows: int) -> Figures:
+    """Measure the outbox of a Django project in PostgreSQL, in a database of its own."""
+    server.query("CREATE DATABASE django")
+    address = {"HOST": "127.0.0.1", "PORT": server.port, "USER": "ojs", "NAME": "django"}
+    settings.configure(
+        DATABASES={"default": {"ENGINE": "django.db.backends.postgresql", **address}},
+        INSTALLED_APPS=["ojs_aws.contrib.django"],
+        OJS={"URL": "http://127.0.0.1:1", "OUTBOX": {"RELAY": "separate"}},
+        USE_TZ=True,
+    )
+    django.setup()
+    call_command("migrate", verbosity=0)
+    counter = Counter()
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE orders (id serial PRIMARY KEY)")
+
+    def commit(jobs: int) -> tuple[float, int]:
+        began, before = time.perf_counter(), counter.count
+        with connection.execute_wrapper(counter.around), transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("INSERT INTO orders DEFAULT VALUES")
+            for _ in range(jobs):
+                enqueue_after_commit(Job("order.confirm", [1]))
+        return (time.perf_counter() - began) * 1000, counter.count - before
+
+    commit(0), commit(1)
+    pairs = [(commit(0), commit(1)) for _ in range(commits)]
+    enqueue_many_after_commit(Job("order.confirm", [number]) for number in range(rows))
+    statements, rate = relayed(RelayDatabase("default"))
+    connection.close()
+    return figures_of("django, postgresql", pairs, statements, rate)
+
+
+def figures_of(
+    database: str, pairs: list[tuple[tuple[float, int], tuple[float, int]]], batch: int, rate: float
+) -> Figures:
+    """Sum up commits without and with a job, and the relay's work."""
+    return Figures(
+        database,
+        statistics.median(plain for (plain, _), _ in pairs),
+        statistics.median(taken for _, (taken, _) in pairs),
+        max(more - less for (_, less), (_, more) in pairs),
+        batch,
+        rate,
+    )
+
+
 @contextmanager
-def databases() -> Iterator[list[str]]:
-    """Yield the addresses of empty databases."""
+def databases() -> Iterator[tuple[list[str], Postgres | None]]:
+    """Yield the addresses of empty databases, and the server of PostgreSQL, if there is one."""
     folder = Path(tempfile.mkdtemp(prefix="ojs-outbox-"))
     found, server = [f"sqlite:///{folder / 'shop.db'}"], None
     bin_folder = programs()
@@ -158,7 +215,7 @@ def databases() -> Iterator[list[str]]:
         server.start()
         found.insert(0, server.url)
     try:
-        yield found
+        yield found, server
     finally:
         if server is not None:
             server.stop()
@@ -170,9 +227,14 @@ def main() -> int:
     """Measure, print, and say whether the counts hold."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer commits and rows")
-    commits, rows = (50, 1000) if cast("Any", parser.parse_args()).quick else (500, 10_000)
-    with databases() as urls:
+    parser.add_argument("--commits", type=int, help="pairs of commits, without and with a job")
+    options = parser.parse_args()
+    commits, rows = (50, 1000) if options.quick else (500, 10_000)
+    commits = options.commits or commits
+    with databases() as (urls, server):
         figures = [measure(url, commits, rows) for url in urls]
+        if server is not None:
+            figures.append(measure_django(server, commits, rows))
     FOLDER.mkdir(parents=True, exist_ok=True)
     columns = ("database", "commit, ms", "with a job, ms", "ratio", "statements more")
     show_table(

@@ -13,9 +13,16 @@ import pytest
 
 from tests.contrib.postgres import Postgres, programs
 
+
+def tasks_package() -> str:
+    """Return the package with Django's tasks: a part of Django 6, beside it before."""
+    is_built_in = find_spec("django") is not None and find_spec("django.tasks") is not None
+    return "django.tasks" if is_built_in else "django_tasks"
+
+
 NEEDS: Final = {
     "celery": ("celery",),
-    "django": ("django", "django_tasks"),
+    "django": ("django", tasks_package(), "sqlalchemy", "psycopg"),
     "fastapi": ("fastapi", "sqlalchemy", "aiosqlite"),
     "outbox": ("sqlalchemy", "psycopg"),
     "sqlalchemy": ("sqlalchemy", "psycopg", "alembic", "aiosqlite"),
