@@ -49,7 +49,7 @@ class Adapters:
 
         return WorkerRegistry(self.aws.dynamodb, self.settings.table)
 
-    def marks(self) -> Watermarks:
+    def watermarks(self) -> Watermarks:
         """Return the store of how far sweeps have got."""
         from ojs_aws.adapters.dynamodb.watermarks import Watermarks
 
@@ -75,7 +75,7 @@ class Adapters:
 
         return CronEntries(self.aws.dynamodb, self.settings.table, write_token)
 
-    def alarms(self) -> CronWakeUps:
+    def wake_ups(self) -> CronWakeUps:
         """Return the alarms that wake the tick for cron jobs."""
         from ojs_aws.adapters.sqs.messages import CronWakeUps
 
@@ -125,7 +125,7 @@ class Adapters:
 
         return BulkRequests(self.aws.dynamodb, self.settings.table)
 
-    def settings_book(self) -> QueueSettingsStore:
+    def queue_settings(self) -> QueueSettingsStore:
         """Return the store of queues' settings."""
         from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 

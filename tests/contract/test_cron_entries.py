@@ -204,13 +204,13 @@ def test_of_many_claims_one_wins(entries: CronEntries) -> None:
 def test_alarms_are_messages_that_name_the_cron_job() -> None:
     """And where their queue is not deployed, the tick has to do."""
     with embedded() as aws:
-        alarms = build_backend(aws.settings, aws.clients).stores.alarms()
-        alarms.set("daily", 0)
+        wake_ups = build_backend(aws.settings, aws.clients).stores.wake_ups()
+        wake_ups.set("daily", 0)
         url = f"{aws.settings.queue_url_prefix}ojs-CRON"
         received = aws.clients.sqs.receive_message(QueueUrl=url)
         assert [message["Body"] for message in received["Messages"]] == ["daily"]
         aws.clients.sqs.delete_queue(QueueUrl=url)
-        alarms.set("daily", 900)
+        wake_ups.set("daily", 900)
 
 
 def test_an_entry_that_was_registered_again_is_another_one(entries: CronEntries) -> None:

@@ -72,7 +72,7 @@ def claim(stores: Stores) -> object:
 
 def save_settings(stores: Stores) -> None:
     after = QueueSettings(queue="q", revision=1)
-    stores.settings_book().save(QueueSettings(queue="q"), after)
+    stores.queue_settings().save(QueueSettings(queue="q"), after)
 
 
 def admit(stores: Stores) -> None:

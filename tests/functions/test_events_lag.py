@@ -109,13 +109,13 @@ def test_a_tick_behind_a_change_that_fails_is_not_handled(deployment: Deployment
 
     poison = {"dynamodb": {"SequenceNumber": "0", "NewImage": {"pk": 5, "v": {"N": "1"}}}}
     handler = build_stream(deployment.backend, read_image)
-    before = deployment.backend.stores.marks().read(HANDLED_MARK)
+    before = deployment.backend.stores.watermarks().read(HANDLED_MARK)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(deployment.backend.events), "set_aside", refuse)
         assert handler({"Records": [poison, *tick]}, None)["batchItemFailures"]
-    assert deployment.backend.stores.marks().read(HANDLED_MARK) == before
+    assert deployment.backend.stores.watermarks().read(HANDLED_MARK) == before
     handler({"Records": tick}, None)
-    assert deployment.backend.stores.marks().read(HANDLED_MARK) == deployment.clock.now()
+    assert deployment.backend.stores.watermarks().read(HANDLED_MARK) == deployment.clock.now()
 
 
 def test_a_tick_costs_the_stream_one_write_and_makes_no_event(deployment: Deployment) -> None:

@@ -51,7 +51,7 @@ def test_a_difference_is_counted_again_once_the_stream_has_been_read(
     costs = []
     for handled in (False, False, True):
         if handled:
-            backend.stores.marks().move(HANDLED_MARK, backend.clock.now())
+            backend.stores.watermarks().move(HANDLED_MARK, backend.clock.now())
         with aws.calls.counted() as calls:
             backend.upkeep.totals_recount.tick(["default"], lambda: False)
         costs.append(dict(calls))

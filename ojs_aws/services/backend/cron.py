@@ -37,7 +37,7 @@ class CronServices:
         shared, jobs = self._shared, self._jobs
         return CronScheduler(
             entries=shared.stores.cron(),
-            alarms=shared.stores.alarms(),
+            wake_ups=shared.stores.wake_ups(),
             push=jobs.push,
             changer=shared.changer,
             cancel=jobs.cancel,

@@ -66,7 +66,7 @@ class DeadLetterServices:
         shared = self._shared
         return DeadLetterUpkeep(
             queues=shared.stores.queues,
-            marks=shared.stores.marks,
+            watermarks=shared.stores.watermarks,
             changer=shared.changer,
             job_messages=shared.job_messages,
             max_count=shared.settings.dead_letter_max_count,

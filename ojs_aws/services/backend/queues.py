@@ -48,7 +48,7 @@ class QueueServices:
 
         stores = self._shared.stores
         return QueueConfigAdmin(
-            book=stores.settings_book(),
+            store=stores.queue_settings(),
             limits=stores.limits,
             queues=self.service,
             statistics=lambda: self.statistics,
@@ -72,8 +72,8 @@ class QueueServices:
             return {info.name for info in stores.queues.all()} - declared
 
         def deleted() -> list[str]:
-            book = stores.settings_book()
-            return [each.queue for each in book.all() if each.state is QueueState.DELETED]
+            store = stores.queue_settings()
+            return [each.queue for each in store.all() if each.state is QueueState.DELETED]
 
         most = settings.max_undeclared_queues
         return QueueRules(declared, UndeclaredQueues(most, stores.clock, registered, deleted))
@@ -101,7 +101,9 @@ class QueueServices:
         from ojs_aws.services.queues.push_settings import PushSettingsCache
 
         stores, settings = self._shared.stores, self._shared.settings
-        return PushSettingsCache(stores.settings_book, stores.clock, settings.queue_settings_age_ms)
+        return PushSettingsCache(
+            stores.queue_settings, stores.clock, settings.queue_settings_age_ms
+        )
 
     @cached_property
     def backpressure(self) -> Backpressure:

@@ -52,10 +52,10 @@ class Stores:
     messages: MessageQueue
     queues: QueueRegistry
     workers: Callable[[], WorkerRegistry]
-    marks: Callable[[], Watermarks]
+    watermarks: Callable[[], Watermarks]
     events: Callable[[], EventLog]
     cron: Callable[[], CronEntries]
-    alarms: Callable[[], CronWakeUps]
+    wake_ups: Callable[[], CronWakeUps]
     schemas: Callable[[], Schemas]
     unique: Callable[[], UniqueJobs]
     workflows: Callable[[], Workflows]
@@ -63,7 +63,7 @@ class Stores:
     client_buckets: Callable[[], ClientBuckets]
     batches: Callable[[], Batches]
     bulk: Callable[[], BulkRequests]
-    settings_book: Callable[[], QueueSettingsStore]
+    queue_settings: Callable[[], QueueSettingsStore]
     depths: Callable[[], Depths]
     tallies: Callable[[], Tallies]
     failure_groups: Callable[[], FailureGroups]
@@ -84,7 +84,7 @@ class Stores:
         return replace(
             self,
             limits=cache(self.limits),
-            settings_book=cache(self.settings_book),
+            queue_settings=cache(self.queue_settings),
             depths=cache(self.depths),
             tallies=cache(self.tallies),
             failure_groups=cache(self.failure_groups),

@@ -62,7 +62,9 @@ class UpkeepServices:
 
         shared, queues = self._shared, self._queues
         stores = shared.stores
-        return TotalsRecount(stores.tallies, lambda: queues.statistics, shared.clock, stores.marks)
+        return TotalsRecount(
+            stores.tallies, lambda: queues.statistics, shared.clock, stores.watermarks
+        )
 
     @cached_property
     def list_repair(self) -> ListRepair:

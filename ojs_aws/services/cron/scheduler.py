@@ -33,7 +33,7 @@ MAX_CONFLICTS: Final = 10
 MAX_PER_TICK: Final = 1000
 
 MAX_FIRED: Final = 50
-"""Entries that a tick fires itself; the others it leaves to alarms, which run side by side."""
+"""Entries that a tick fires itself; the others it leaves to wake-ups, which run side by side."""
 
 GRACE_MS: Final = 5_000
 """A claim younger than this is being settled by whoever made it."""
@@ -68,7 +68,7 @@ class CronScheduler:
     """Fires what is due, and sets the alarms of what soon will be."""
 
     entries: CronEntries
-    alarms: CronWakeUps
+    wake_ups: CronWakeUps
     push: Push
     changer: JobChanger
     cancel: Cancel
@@ -164,7 +164,7 @@ class CronScheduler:
 
     def _alarm(self, name: str, at: Instant, now: Instant) -> None:
         try:
-            self.alarms.set(name, seconds_until(at, now))
+            self.wake_ups.set(name, seconds_until(at, now))
         except OjsError:
             _logger.warning("Could not set the alarm of cron job %s; the tick has to do", name)
 

@@ -56,7 +56,7 @@ class DeadLetterUpkeep:
     """Prunes and replays dead letters. Any round may be cut short; the next continues."""
 
     queues: QueueRegistry
-    marks: Callable[[], Watermarks]
+    watermarks: Callable[[], Watermarks]
     changer: JobChanger
     job_messages: JobMessages
     max_count: int
@@ -118,8 +118,8 @@ class DeadLetterUpkeep:
 
     def _replay(self, rule: ReplayRule, queue: str, now: Instant) -> int:
         """Replay what has become due for a rule since its last round."""
-        marks, name = self.marks(), f"replay#{rule.name}#{queue}"
-        since, until = marks.read(name) or Instant(0), Instant(now - rule.delay_ms)
+        watermarks, name = self.watermarks(), f"replay#{rule.name}#{queue}"
+        since, until = watermarks.read(name) or Instant(0), Instant(now - rule.delay_ms)
         if until < since:
             return 0
         replayed: list[JobRecord] = []
@@ -142,7 +142,7 @@ class DeadLetterUpkeep:
         reached = last if seen >= MAX_CHANGED else min(until, Instant(now - INDEX_LAG_MS))
         reached = min(reached, first_failed)
         if reached > since:
-            marks.move(name, reached)
+            watermarks.move(name, reached)
         if replayed:
             _logger.info("Rule %s replayed %d jobs of queue %s", rule.name, len(replayed), queue)
         return len(replayed)

@@ -52,7 +52,7 @@ class QueueConfigAdmin:
     :ivar bounding: is called if a queue's bound may have changed, before the change is answered.
     """
 
-    book: QueueSettingsStore
+    store: QueueSettingsStore
     limits: Callable[[], Limits]
     queues: Queues
     statistics: Callable[[], QueueStatistics]
@@ -66,7 +66,7 @@ class QueueConfigAdmin:
         :raises NotFoundError: it is neither declared nor was it ever used or created.
         """
         info = None if name == DEFAULT_POLICY else self._info(name)
-        found = self.book.load([name, DEFAULT_POLICY])
+        found = self.store.load([name, DEFAULT_POLICY])
         limit = {} if info is None else limit_members(self._limit(name))
         return config_view(name, info, found, limit, self.settings)
 
@@ -83,7 +83,7 @@ class QueueConfigAdmin:
             raise invalid("name", "the name of a queue", name, missing=name is None)
         self.queues.check(check_queue(name))
         own = changed_members({}, {} if config is None else config)
-        found = self.book.load([name, DEFAULT_POLICY])
+        found = self.store.load([name, DEFAULT_POLICY])
         before = found.get(name, QueueSettings(queue=name))
         is_there = self.queues.registry.load(name) is not None
         if is_there and before.state is not QueueState.DELETED:
@@ -116,7 +116,7 @@ class QueueConfigAdmin:
         if not is_policy:
             self.queues.check(name)
         for _ in range(TRIES):
-            found = self.book.load([name, DEFAULT_POLICY])
+            found = self.store.load([name, DEFAULT_POLICY])
             before = found.get(name, QueueSettings(queue=name))
             if before.state is QueueState.DELETED:
                 before = replace(before, members={})
@@ -153,7 +153,7 @@ class QueueConfigAdmin:
 
     def undrain(self, name: str, by: Actor | None = None) -> None:
         """Let a draining queue take jobs again."""
-        found = self.book.load([name]).get(name)
+        found = self.store.load([name]).get(name)
         if found is not None and found.state is QueueState.DRAINING:
             self._enter(name, QueueState.ACTIVE, by)
 
@@ -174,7 +174,7 @@ class QueueConfigAdmin:
                 hint="Take it out of OJS_QUEUES and deploy; its settings can be reset by null.",
             )
         self._check_empty(name)
-        before = self.book.load([name]).get(name, QueueSettings(queue=name))
+        before = self.store.load([name]).get(name, QueueSettings(queue=name))
         whose = stored_actor(by, before.revision + 1)
         base = replace(before, state=QueueState.DELETED, created_at=None, by=whose)
         try:
@@ -194,7 +194,7 @@ class QueueConfigAdmin:
 
     def states(self) -> dict[str, QueueSettings]:
         """Return what was set for each queue; one query."""
-        return {settings.queue: settings for settings in self.book.all()}
+        return {settings.queue: settings for settings in self.store.all()}
 
     # ------------------------------------------------------------------------------- parts
     def _info(self, name: str) -> QueueInfo:
@@ -203,14 +203,14 @@ class QueueConfigAdmin:
         A process that remembers its settings may push to a queue that another one has deleted.
         """
         info = self.queues.get(name)
-        found = self.book.load([name]).get(name)
+        found = self.store.load([name]).get(name)
         if found is None or found.state is not QueueState.DELETED:
             return info
         if not self.statistics().counts(name).depth:
             message = f"There is no queue '{name}': it was deleted."
             raise not_found("queue", name, message, queue=name)
         with suppress(StaleSettingsError):  # somebody else did
-            self.book.save(found, revived(found, self.clock.now()))
+            self.store.save(found, revived(found, self.clock.now()))
         return info
 
     def _changed(self, name: str) -> QueueConfigView:
@@ -227,7 +227,7 @@ class QueueConfigAdmin:
     def _enter(self, name: str, state: QueueState, by: Actor | None) -> QueueConfigView:
         self._info(name)
         for _ in range(TRIES):
-            before = self.book.load([name]).get(name, QueueSettings(queue=name))
+            before = self.store.load([name]).get(name, QueueSettings(queue=name))
             after = replace(
                 before,
                 state=state,
@@ -236,7 +236,7 @@ class QueueConfigAdmin:
                 by=stored_actor(by, before.revision + 1),
             )
             try:
-                self.book.save(before, after)
+                self.store.save(before, after)
             except StaleSettingsError:
                 continue
             return self.get(name)
@@ -279,7 +279,7 @@ class QueueConfigAdmin:
         after = replace(
             base, members=kept, revision=before.revision + 1, updated_at=self.clock.now()
         )
-        self.book.save(before, after, limit)
+        self.store.save(before, after, limit)
         if not is_policy:
             self.bounding(before.queue, push_settings_of(default, after).config.max_size)
 

@@ -62,7 +62,7 @@ class PushSettingsCache:
     :ivar age_ms: how old what is remembered may be; 0 for nothing.
     """
 
-    book: Callable[[], QueueSettingsStore]
+    store: Callable[[], QueueSettingsStore]
     clock: Clock
     age_ms: int
     _kept: dict[str, _KeptSettings] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class PushSettingsCache:
         if kept is not None and now < kept.until:
             return kept.terms
         try:
-            found = self.book().load([queue, DEFAULT_POLICY])
+            found = self.store().load([queue, DEFAULT_POLICY])
         except OjsError:
             if kept is None:
                 raise
@@ -133,14 +133,14 @@ class PushSettingsCache:
         after = replace(before, members=members, revision=1, updated_at=now)
         policy = None if limit is None else LimitChange(encode(limit.render()))
         try:
-            self.book().save(before, after, policy)
+            self.store().save(before, after, policy)
         except (OjsError, StaleSettingsError):
             _logger.warning("Could not give queue %s the default policy", queue, exc_info=True)
 
     def _revive(self, deleted: QueueSettings, now: Instant) -> None:
         """Let a deleted queue begin again with its next job."""
         try:
-            self.book().save(deleted, revived(deleted, now))
+            self.store().save(deleted, revived(deleted, now))
         except StaleSettingsError:
             return
 

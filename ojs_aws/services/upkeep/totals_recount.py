@@ -91,7 +91,7 @@ class TotalsRecount:
     tallies: Callable[[], Tallies]
     statistics: Callable[[], QueueStatistics]
     clock: Clock
-    marks: Callable[[], Watermarks]
+    watermarks: Callable[[], Watermarks]
     _next: dict[str, Instant] = field(default_factory=dict)
     _found: dict[str, Difference] = field(default_factory=dict)
 
@@ -136,7 +136,7 @@ class TotalsRecount:
         if not self._found:
             return Instant(0)
         try:
-            return self.marks().read(HANDLED_MARK) or Instant(0)
+            return self.watermarks().read(HANDLED_MARK) or Instant(0)
         except OjsError:
             _logger.warning("Could not read how far changes are counted", exc_info=True)
             return Instant(0)

@@ -121,7 +121,7 @@ class Consequences:
             if not time.has():
                 return
             try:
-                self.backend.stores.alarms().set(name, 0)
+                self.backend.stores.wake_ups().set(name, 0)
             except OjsError:
                 self.logger.warning("Could not wake a cron job", extra={"cron_name": name})
 
@@ -155,7 +155,7 @@ class Consequences:
         if not ticks:
             return
         try:
-            self.backend.stores.marks().move(HANDLED_MARK, max(ticks))
+            self.backend.stores.watermarks().move(HANDLED_MARK, max(ticks))
         except OjsError:  # the next tick's makes up for it
             self.logger.warning("Could not note how far events are", exc_info=True)
 

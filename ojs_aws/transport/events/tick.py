@@ -112,7 +112,7 @@ def _events_lag(backend: Backend, logger: Logger) -> int | None:
     None if there is no mark, or if it cannot be read: the alarm rings for missing values, too.
     """
     try:
-        handled = backend.stores.marks().read(HANDLED_MARK)
+        handled = backend.stores.watermarks().read(HANDLED_MARK)
     except OjsError:
         logger.warning("Could not read how far events are", exc_info=True)
         return None

@@ -202,7 +202,7 @@ def test_creating_a_queue_can_be_repeated_when_the_table_failed(
     def refuse(*_: object) -> None:
         raise BackendError("throttled")
 
-    for port, method in ((world.book, "save"), (world.registry, "note")):
+    for port, method in ((world.queue_settings, "save"), (world.registry, "note")):
         with monkeypatch.context() as patched:
             patched.setattr(port, method, refuse)
             with pytest.raises(BackendError):

@@ -162,7 +162,7 @@ def change(world: World, **members: Any) -> Callable[[], object]:
 def test_a_queue_that_is_created_twice_at_once_is_created_once(world: World) -> None:
     """The second may be repeated, and learns then that there is such a queue."""
     first: dict[str, Any] = {"max_size": 7}
-    before(world.book, "save", lambda: world.backend.queues.config.create("q", first))
+    before(world.queue_settings, "save", lambda: world.backend.queues.config.create("q", first))
     with pytest.raises(ConflictError):
         world.backend.queues.config.create("q", {"max_size": 8})
     assert world.backend.queues.config.get("q").own == first
@@ -170,7 +170,7 @@ def test_a_queue_that_is_created_twice_at_once_is_created_once(world: World) -> 
 
 def test_two_changes_of_a_queue_at_once_are_both_made(world: World) -> None:
     """Each names its own members."""
-    before(world.book, "save", change(world, max_size=7))
+    before(world.queue_settings, "save", change(world, max_size=7))
     change(world, warning_threshold=0.5)()
     members = world.backend.queues.config.get("q").own
     assert (members["max_size"], members["warning_threshold"]) == (7, 0.5)
@@ -179,7 +179,7 @@ def test_two_changes_of_a_queue_at_once_are_both_made(world: World) -> None:
 def test_a_queue_is_drained_although_its_settings_change_meanwhile(world: World) -> None:
     """And keeps the change."""
     change(world, max_size=7)()
-    before(world.book, "save", change(world, max_size=8))
+    before(world.queue_settings, "save", change(world, max_size=8))
     drained = world.backend.queues.config.drain("q")
     assert (drained.settings.state, drained.settings.members["max_size"]) == ("draining", 8)
 
@@ -187,7 +187,7 @@ def test_a_queue_is_drained_although_its_settings_change_meanwhile(world: World)
 def test_a_queue_whose_settings_change_meanwhile_is_not_deleted(world: World) -> None:
     """Whoever changes it wants to use it."""
     change(world, max_size=7)()
-    before(world.book, "save", change(world, max_size=8))
+    before(world.queue_settings, "save", change(world, max_size=8))
     with pytest.raises(ConflictError):
         world.backend.queues.config.delete("q", {"strategy": "reject"})
     assert world.backend.queues.config.get("q").own == {"max_size": 8}
@@ -199,7 +199,7 @@ def test_a_job_is_there_though_its_queue_cannot_take_over_the_default(
 ) -> None:
     """The next job of another process tries again, or somebody has done it."""
     world.backend.queues.config.change(DEFAULT_POLICY, {"visibility_timeout": "PT60S"})
-    before(world.book, "save", refuse(problem))
+    before(world.queue_settings, "save", refuse(problem))
     world.backend.jobs.push(Job("demo.echo", [], queue="q"))
     assert len(world.backend.jobs.fetch(FetchRequest(("q",)))) == 1
 
@@ -208,7 +208,7 @@ def test_a_deleted_queue_that_two_jobs_bring_back_takes_both(world: World) -> No
     """One of the two processes writes that it is there again."""
     change(world, max_size=7)()
     world.backend.queues.config.delete("q", {"strategy": "reject"})
-    before(world.book, "save", refuse(StaleSettingsError()))
+    before(world.queue_settings, "save", refuse(StaleSettingsError()))
     world.clock.advance(s=10)
     world.backend.jobs.push(Job("demo.echo", [], queue="q"))
     assert len(world.backend.jobs.fetch(FetchRequest(("q",)))) == 1

@@ -50,7 +50,7 @@ class Queue:
         rule = ReplayRule(name="r", wanted=self.wanted, delay_ms=self.delay_ms, max_replays=1)
         upkeep = DeadLetterUpkeep(
             queues=this,
-            marks=lambda: this,
+            watermarks=lambda: this,
             changer=JobChanger(this, FakeClock(NOW)),
             job_messages=this,
             max_count=9,

@@ -129,7 +129,7 @@ def test_a_write_of_which_nobody_knows_keeps_its_place(world: World) -> None:
     world.store.insert = insert  # type: ignore[method-assign]
     with pytest.raises(QueueFullError):
         push(world)
-    settings = world.book.all()
+    settings = world.queue_settings.all()
     assert world.backend.queues.depth_recount.tick(settings) == {}
     world.clock.advance(s=60)
     assert world.backend.queues.depth_recount.tick(settings) == {"small": 2}
@@ -138,7 +138,7 @@ def test_a_write_of_which_nobody_knows_keeps_its_place(world: World) -> None:
 
 def test_a_queue_that_is_busy_is_not_recounted(world: World) -> None:
     """What is on its way would be counted twice."""
-    settings = world.book.all()
+    settings = world.queue_settings.all()
     world.backend.queues.depth_recount.tick(settings)
     job = push(world).record
     assert job is not None
@@ -149,7 +149,7 @@ def test_a_queue_that_is_busy_is_not_recounted(world: World) -> None:
 
 def test_a_tick_that_comes_twice_recounts_nothing(world: World) -> None:
     """A push whose job is not there yet would lose its place."""
-    settings = world.book.all()
+    settings = world.queue_settings.all()
     world.depths.take("small", 1, 2)
     for _ in range(3):
         assert world.backend.queues.depth_recount.tick(settings) == {}
@@ -244,7 +244,7 @@ def test_the_counter_may_be_wrong_and_the_queue_still_takes_jobs(world: World) -
     for _ in range(2):
         publish(world, job, job.id)
     assert depth(world) == -1
-    settings = world.book.all()
+    settings = world.queue_settings.all()
     world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
     assert world.backend.queues.depth_recount.tick(settings) == {"small": -1}
@@ -257,7 +257,7 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
     assert job is not None
     push(world)
     world.backend.jobs.cancel(job.id)
-    settings = world.book.all()
+    settings = world.queue_settings.all()
     world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
     assert world.backend.queues.depth_recount.tick(settings) == {"small": 1}
@@ -276,7 +276,7 @@ def test_a_recount_ahead_of_the_stream_frees_a_place_twice(world: World) -> None
 def recount(world: World) -> dict[str, int]:
     """Let the tick look after the counters."""
     used = {job.queue for job in world.stored.jobs.values()}
-    return world.backend.queues.depth_recount.tick(world.book.all(), lambda: used)
+    return world.backend.queues.depth_recount.tick(world.queue_settings.all(), lambda: used)
 
 
 def test_a_bound_of_the_default_policy_counts_the_jobs_that_are_there(world: World) -> None:

@@ -87,7 +87,7 @@ def test_a_queue_that_cannot_be_recounted_does_not_stop_the_next(world: World) -
     """Whatever the error is."""
     world.backend.queues.config.change("also", {"max_size": 5})
     world.depths.add("small", 2)
-    settings = world.book.all()
+    settings = world.queue_settings.all()
     world.backend.queues.depth_recount.tick(settings)
     world.clock.advance(s=60)
     tried = refuse(world.depths, "load", ValueError("unreadable"), queue="also")

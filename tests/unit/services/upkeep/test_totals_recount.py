@@ -47,7 +47,7 @@ def tick(recount: TotalsRecount, queues: Iterable[str] = ("default",)) -> None:
 
 def handled(world: World) -> None:
     """The stream's consumer has counted what there was, and a second passes."""
-    world.marks.move(HANDLED_MARK, world.clock.now())
+    world.watermarks.move(HANDLED_MARK, world.clock.now())
     world.clock.advance(s=1)
 
 
@@ -147,13 +147,13 @@ def test_ticks_that_wait_for_the_stream_count_no_lists(
     tick(process)
     monkeypatch.setattr(world.store, "count", None)
     tick(process)
-    monkeypatch.setattr(world.marks, "read", None)
+    monkeypatch.setattr(world.watermarks, "read", None)
     tick(recount(world), ())
 
     def fail(_: str) -> None:
         raise BackendError("down")
 
-    monkeypatch.setattr(world.marks, "read", fail)
+    monkeypatch.setattr(world.watermarks, "read", fail)
     tick(process)
     assert "how far changes are counted" in caplog.text
 

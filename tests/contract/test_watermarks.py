@@ -18,7 +18,7 @@ NOW = Instant(1_760_000_000_000)
 def marks() -> Iterator[Watermarks]:
     """No mark yet."""
     with embedded() as aws:
-        yield build_backend(aws.settings, aws.clients).stores.marks()
+        yield build_backend(aws.settings, aws.clients).stores.watermarks()
 
 
 def test_a_mark_moves_on_and_never_back(marks: Watermarks) -> None:
