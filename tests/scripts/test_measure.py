@@ -69,6 +69,14 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circles(import_edges()) == []
 
 
+def test_the_adapters_are_thin() -> None:
+    """What frameworks need of us is small, or it belongs into the library."""
+    sizes = {file: code_lines(file, tree) for file, tree in parsed(["ojs_aws/contrib"]).items()}
+    assert sizes
+    assert [str(file) for file, size in sizes.items() if size > 300] == []
+    assert sum(sizes.values()) < 3000
+
+
 def test_lazy_imports_count() -> None:
     """The command line imports its parts inside of functions, so that it starts quickly."""
     edges = import_edges()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unittest
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -239,6 +240,25 @@ def test_the_relay_keeps_no_connection_of_a_pool(on_postgresql: str) -> None:
         database.close()
     assert "pool" not in made
     assert (made["connect_timeout"], made["tcp_user_timeout"]) == (3, "25000")
+
+
+def test_a_forked_process_does_not_share_the_connection_of_its_parent(on_postgresql: str) -> None:
+    from ojs_aws.contrib.django.relay_database import RelayDatabase
+
+    asked = "SELECT pg_backend_pid()"
+    database = RelayDatabase(on_postgresql)
+    [[of_parent]] = database.run(asked, {})
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(write, str(RelayDatabase(on_postgresql).run(asked, {})[0][0]).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert int(os.read(read, 100)) != of_parent
+    assert database.run(asked, {}) == [(of_parent,)]
+    os.close(read)
+    os.close(write)
+    database.close()
 
 
 def test_the_table_is_the_one_of_sqlalchemy(on_postgresql: str, postgres: Postgres) -> None:

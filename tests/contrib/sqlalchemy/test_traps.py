@@ -111,6 +111,27 @@ def test_a_forked_process_starts_a_relay_of_its_own(small_shop: Shop) -> None:
     made.stop(HUNG_S)
 
 
+def test_a_forked_process_does_not_share_the_connection_of_its_parent(postgres: Postgres) -> None:
+    """If it lets go of the pool first, as SQLAlchemy asks of whoever forks."""
+    engine = create_engine(postgres.url)
+    asked = "SELECT pg_backend_pid()"
+    database = EngineDatabase(engine)
+    [[of_parent]] = database.run(asked, {})
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        engine.dispose(close=False)
+        os.write(write, str(EngineDatabase(engine).run(asked, {})[0][0]).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert int(os.read(read, 100)) != of_parent
+    assert database.run(asked, {}) == [(of_parent,)]
+    os.close(read)
+    os.close(write)
+    database.close()
+    engine.dispose()
+
+
 def test_no_relay_starts_in_a_lambda_function(
     small_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
