@@ -148,11 +148,22 @@ class Evidence:
         with translated("GetFunctionConfiguration"):
             return self.clients.functions.get_function_configuration(FunctionName=function)
 
-    def allowed(self, role: str, actions: Sequence[str], resource: str) -> frozenset[str]:
-        """Return which of the actions a role may do on a resource."""
+    def allowed(
+        self, role: str, actions: Sequence[str], resource: str, partition: str = ""
+    ) -> frozenset[str]:
+        """Return which of the actions a role may do on a resource.
+
+        :param partition: of a table; IAM takes a condition about all partitions for true where
+            none is named.
+        """
+        named = {"ContextKeyName": "dynamodb:LeadingKeys", "ContextKeyType": "stringList"}
         with translated("SimulatePrincipalPolicy"):
             answer = self.clients.iam.simulate_principal_policy(
-                PolicySourceArn=role, ActionNames=[*actions], ResourceArns=[resource], MaxItems=1000
+                PolicySourceArn=role,
+                ActionNames=[*actions],
+                ResourceArns=[resource],
+                ContextEntries=[{**named, "ContextKeyValues": [partition]}] if partition else [],
+                MaxItems=1000,
             )
         results = answer["EvaluationResults"]
         return frozenset(

@@ -22,6 +22,10 @@ TAG: Final = "ojs-aws:verify"
 """Tag of all that a run makes; its value is the run's id."""
 
 WORKER_TIMEOUT_S: Final = 10
+_LOOKS: Final = 24
+_LOOK_S: Final = 5.0
+"""How often, and after how many seconds each, it is looked for what is left. Queues are listed for
+a minute after their deletion: it is enough that AWS took that."""
 _DATA: Final = frozenset({"AWS::DynamoDB::GlobalTable", "AWS::S3::Bucket", "AWS::SQS::Queue"})
 _FUNCTION: Final = "AWS::Lambda::Function"
 
@@ -177,7 +181,13 @@ class Deployments:
             if kind in acts:
                 attempt(f"the {kind} {name}", lambda kind=kind, name=name: acts[kind](name))  # type: ignore[misc]
         attempt("the queues", lambda: self.removal.queues(self.prefix))
-        return [*problems, *(f"{kind} {name}" for kind, name in self._left() if kind != "queue")]
+        rest = list[str]()
+        for _ in range(_LOOKS):  # a table is listed until it is gone
+            rest = [f"{kind} {name}" for kind, name in self._left() if kind != "queue"]
+            if not rest:
+                break
+            self.evidence.sleep(_LOOK_S)
+        return [*problems, *rest]
 
     def _delete(self, stack: str) -> None:
         if self.stacks.state(stack) is not None:

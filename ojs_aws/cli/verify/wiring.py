@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.adapters.evidence import Metric
 from ojs_aws.cdk import permissions as table
 from ojs_aws.cdk.permissions import Permissions
 from ojs_aws.cli.deployment.doctor import Verdict
+from ojs_aws.cli.verify.scales import POLLED_QUEUE
 from ojs_aws.cli.verify.site import Assertion, Site, demand
 from ojs_aws.topology import (
     DEAD_LETTERED_METRIC,
+    DOCUMENT_PREFIX,
+    KEY_PARTITION,
     LAG_METRIC,
     LEFT_METRIC,
     LOST_METRIC,
     SET_ASIDE_METRIC,
     TABLE,
     UNDECLARED_METRIC,
+    sqs_queue_name,
 )
 
 ROLES: Final[Mapping[str, Permissions]] = {
@@ -72,46 +76,60 @@ def alarms_see(site: Site) -> str:
     return f"{len(watched)} alarms have their metrics"
 
 
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Says what a role may do to one kind of resource.
+
+    :ivar partition: of the table; empty for other resources.
+    """
+
+    kind: str
+    resource: str
+    partition: str
+    actions: frozenset[str]
+
+
 def roles_fit(site: Site) -> str:
     """Compare what each role may do with the table of permissions, in both directions."""
-    wrong, count = [], 0
-    rights = {part: resources_of(site, each) for part, each in ROLES.items()}
-    known = {kind: set[str]() for kind in ("table", "index", "queue", "documents")}
-    for each in rights.values():
-        for kind, (_, actions) in each.items():
-            known[kind] |= actions
+    rights = {part: rights_of(site, each) for part, each in ROLES.items()}
+    known = {
+        service: sorted({action for each in rights.values() for right in each
+                         for action in right.actions if action.startswith(service)})
+        for service in ("dynamodb:", "s3:", "sqs:")
+    }  # fmt: skip
+    wrong, count = list[str](), 0
     for part, each in rights.items():
         role = site.evidence.role(site.function(part))
-        for kind, (resource, granted) in each.items():
-            asked = sorted(known[kind])
-            allowed = site.evidence.allowed(role, asked, resource)
+        for right in each:
+            service = right.resource.split(":")[2]
+            asked = known[f"{service}:"]
+            allowed = site.evidence.allowed(role, asked, right.resource, right.partition)
             count += len(asked)
-            wrong += [f"{part} may not {each}" for each in sorted(granted - allowed)]
-            wrong += [f"{part} may {each} on the {kind}" for each in sorted(allowed - granted)]
+            wrong += [f"{part} may not {name}" for name in sorted(right.actions - allowed)]
+            wrong += [
+                f"{part} may {name} on the {right.kind}" for name in sorted(allowed - right.actions)
+            ]
     demand(not wrong, "; ".join(wrong[:5]))
     return f"{count} decisions for {len(ROLES)} roles"
 
 
-def resources_of(site: Site, given: Permissions) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return ARN and permitted actions for each kind of resource.
-
-    What is bound to single partitions of the table is left out: the simulation names none.
-    """
+def rights_of(site: Site, given: Permissions) -> list[Right]:
+    """Return what a function may do to each kind of resource."""
     arn = site.evidence.table_arn(site.outputs["TableName"])
-    partition, _, _, region, account = arn.split(":")[:5]
-    queue = f"arn:{partition}:sqs:{region}:{account}:{site.outputs['QueuePrefix']}polled"
-    bucket = f"arn:{partition}:s3:::{site.outputs['BucketName']}/{'0' * 8}"
+    _, partition, _, region, account = arn.split(":")[:5]
+    prefix = site.outputs["QueuePrefix"]
+    queue = f"arn:{partition}:sqs:{region}:{account}:{sqs_queue_name(prefix, POLLED_QUEUE)}"
+    document = f"arn:{partition}:s3:::{site.outputs['BucketName']}/{DOCUMENT_PREFIX}a"
+    puts = (table.BATCH_WRITE,) if given.puts_documents else ()
     queues = (*given.queues, *(table.CREATE_QUEUE if given.creates_queues else ()))
     index = ("dynamodb:Query",) if given.has_index else ()
-    found: Iterator[tuple[str, str, tuple[str, ...]]] = iter(
-        (
-            ("table", arn, given.table),
-            ("index", f"{arn}/index/{TABLE.index.name}", index),
-            ("queue", queue, queues),
-            ("documents", bucket, given.documents),
-        )
-    )
-    return {kind: (resource, frozenset(actions)) for kind, resource, actions in found}
+    return [
+        Right("table", arn, "job#a", frozenset((*given.table, *puts))),
+        Right("API keys", arn, KEY_PARTITION, frozenset(given.keys)),
+        Right("index", f"{arn}/index/{TABLE.index.name}", "a|ready", frozenset(index)),
+        Right("queues", queue, "", frozenset(queues)),
+        Right("documents", document, "", frozenset(given.documents)),
+    ]
 
 
 WIRING: Final = (

@@ -101,6 +101,18 @@ def test_only_what_is_allowed_counts_as_a_right() -> None:
     assert found == {"sqs:SendMessage"}
 
 
+def test_a_partition_is_named_where_conditions_ask_for_it() -> None:
+    """A condition about all partitions of a request that names none would be true."""
+    iam = Scripted(simulate_principal_policy={"EvaluationResults": []})
+    evidence(iam=iam).allowed("role", ["dynamodb:DeleteItem"], "table", "job#a")
+    [(_, request)] = iam.asked
+    [named] = request["ContextEntries"]
+    assert (named["ContextKeyName"], named["ContextKeyValues"]) == (
+        "dynamodb:LeadingKeys",
+        ["job#a"],
+    )
+
+
 def test_closed_shards_of_a_stream_do_not_count() -> None:
     ends = {"StartingSequenceNumber": "1", "EndingSequenceNumber": "2"}
     shards = [{"SequenceNumberRange": ends}, {"SequenceNumberRange": {}}]

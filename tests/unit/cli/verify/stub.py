@@ -20,7 +20,7 @@ from ojs_aws.cli.verify.deploying import doors
 from ojs_aws.cli.verify.deployments import Deployed, Deployments
 from ojs_aws.cli.verify.scales import FULL, LAMBDA_QUEUE, POLLED_QUEUE, Loaded, Phase, Sent
 from ojs_aws.cli.verify.site import Door, Keys, Site
-from ojs_aws.cli.verify.wiring import ROLES, resources_of
+from ojs_aws.cli.verify.wiring import ROLES, rights_of
 from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
 from tests.simulation.account import BUCKET
 from tests.simulation.world import World
@@ -84,9 +84,12 @@ class StubEvidence(Evidence):
     def settings(self, function: str) -> Mapping[str, Any]:
         return {"MemorySize": 1024}
 
-    def allowed(self, role: str, actions: Sequence[str], resource: str) -> frozenset[str]:
-        granted = dict(resources_of(self.stub.site, ROLES[role]).values())
-        return (granted[resource] | self.stub.excess) & frozenset(actions)
+    def allowed(
+        self, role: str, actions: Sequence[str], resource: str, partition: str = ""
+    ) -> frozenset[str]:
+        rights = rights_of(self.stub.site, ROLES[role])
+        [right] = [it for it in rights if (it.resource, it.partition) == (resource, partition)]
+        return (right.actions | self.stub.excess) & frozenset(actions)
 
     def table_arn(self, table: str) -> str:
         return f"arn:aws:dynamodb:eu-west-1:123456789012:table/{table}"

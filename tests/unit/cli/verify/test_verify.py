@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,19 @@ from typing import Any
 import pytest
 import typer
 
+from ojs_aws.cli.deployment.deploy_plans import Wanted
 from ojs_aws.cli.deployment.deploy_policy import deploy_policy
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.cli.verify import command
 from ojs_aws.cli.verify.bill import compare, dollars
-from ojs_aws.cli.verify.deployments import stack_of, worker_template
+from ojs_aws.cli.verify.deployments import Deployments, stack_of, worker_template
 from ojs_aws.cli.verify.load_assertions import DOCUMENTED_MS
 from ojs_aws.cli.verify.opening import reached
 from ojs_aws.cli.verify.report import Result, masked, run_all
 from ojs_aws.cli.verify.scales import FULL, SMALL
 from ojs_aws.cli.verify.site import Assertion, Site, demand
+from ojs_aws.domain.errors import BackendError
 from tests.commands import run_command
 from tests.unit.cli.verify.stub import Stub, StubDeployments
 
@@ -201,3 +204,54 @@ def test_the_page_lists_all_assertions() -> None:
     rows = [line.strip("| ").split(" | ") for line in listed.splitlines()[2:]]
     told = [[each.section, each.name, each.proves] for each in command.assertions()]
     assert rows == told
+    jobs = sum(phase.jobs for phase in FULL.phases)
+    assert f"about ${dollars(FULL):.2f} in us-east-1" in page
+    assert f"sends {jobs:,} jobs within ten minutes" in page
+
+
+class Cloud:
+    """Stacks, evidence and removal of an account where the bucket cannot be removed at first."""
+
+    def __init__(self) -> None:
+        self.there = {("stack", "OjsVerify-1"), ("table", "OjsVerify-1-T"), ("bucket", "b")}
+        self.is_stuck, self.looks = True, 0
+
+    def state(self, name: str) -> object:
+        return ("stack", name) in self.there or None
+
+    def delete(self, name: str) -> None:
+        self.there.discard(("stack", name))
+
+    def left(self, _stack: str, _prefix: str) -> Iterator[tuple[str, str]]:
+        self.looks += 1
+        yield from sorted(each for each in self.there if each[0] != "stack")
+
+    def sleep(self, _seconds: float) -> None:
+        self.is_stuck = False
+
+    def table(self, name: str) -> None:
+        self.there.discard(("table", name))
+
+    def bucket(self, name: str) -> None:
+        if self.is_stuck:
+            raise BackendError("it is not empty")
+        self.there.discard(("bucket", name))
+
+    def remove_log_group(self, name: str) -> None:
+        """There is none."""
+
+    def queues(self, prefix: str) -> None:
+        assert prefix == "ojs-verify-1__"
+
+
+def test_a_teardown_goes_on_after_a_failure_and_says_what_is_left() -> None:
+    """Run again, it removes the rest."""
+    cloud: Any = Cloud()
+    deployments = Deployments(
+        run="1", stacks=cloud, evidence=cloud, removal=cloud, wanted=Wanted(stack="")
+    )
+    said: list[str] = []
+    left = deployments.remove(said.append)
+    assert left == ["the bucket b: it is not empty", "bucket b"]
+    assert "removing the table OjsVerify-1-T" in said
+    assert deployments.remove(said.append) == []
