@@ -49,7 +49,12 @@ html_title = "ojs-aws"
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["moved.js", "search-engine.js", "search-dialog.js"]
+html_js_files = [
+    "moved.js",
+    "search-engine.js",
+    "search-dialog.js",
+    ("code.js", {"defer": "defer"}),
+]
 html_sidebars = {"**": ["sidebars/localtoc.html", "sidebars/edit-this-page.html"]}
 html_additional_pages = {"search": "search.html"}
 html_use_index = False

@@ -38,7 +38,7 @@
     const { section } = hit;
     const heading = section && section.anchor ? [" › ", ...marked(section.heading, asked)] : [];
     const href = `${root}${hit.name}.html${section?.anchor ? `#${section.anchor}` : ""}`;
-    return element("a", { href, role: "option" },
+    return element("a", { href },
       element("strong", {}, ...marked(hit.title, asked), ...heading),
       element("p", {}, ...marked(excerpt(section?.text ?? "", asked), asked)));
   }
@@ -69,16 +69,16 @@
   }
 
   function choose(link) {
-    const old = dialog.querySelector('a[aria-selected="true"]');
-    if (old) old.removeAttribute("aria-selected");
+    const old = dialog.querySelector('a[data-chosen]');
+    if (old) old.removeAttribute("data-chosen");
     if (!link) return;
-    link.setAttribute("aria-selected", "true");
+    link.setAttribute("data-chosen", "");
     link.scrollIntoView({ block: "nearest" });
   }
 
   function press(event) {
     const links = [...dialog.querySelectorAll(".search-results a")];
-    const at = links.findIndex((link) => link.getAttribute("aria-selected") === "true");
+    const at = links.findIndex((link) => link.hasAttribute("data-chosen"));
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       choose(links[(at + (event.key === "ArrowDown" ? 1 : links.length - 1)) % links.length]);
@@ -91,7 +91,7 @@
   function build() {
     const input = element("input", { type: "search", placeholder: "Search", autocomplete: "off", spellcheck: false });
     input.setAttribute("aria-label", "Search these pages");
-    const results = element("div", { className: "search-results", role: "listbox" });
+    const results = element("div", { className: "search-results", role: "region" });
     results.setAttribute("aria-label", "Results");
     dialog = element("dialog", { className: "search-dialog" },
       element("form", { method: "dialog" }, input, element("kbd", {}, "Esc")), results,
