@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.bundle import Target as Target
     from ojs_aws.cdk.change_stream import ChangeStream as ChangeStream
     from ojs_aws.cdk.change_stream import ChangeStreamProps as ChangeStreamProps
-    from ojs_aws.cdk.ecs_worker_service import EcsWorkerService as EcsWorkerService
-    from ojs_aws.cdk.ecs_worker_service import EcsWorkerServiceProps as EcsWorkerServiceProps
     from ojs_aws.cdk.function_options import FunctionOptions as FunctionOptions
     from ojs_aws.cdk.job_backend import JobBackend as JobBackend
     from ojs_aws.cdk.job_backend_props import BackendExtensions as BackendExtensions
@@ -45,10 +43,6 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.job_export import ExportOptions as ExportOptions
     from ojs_aws.cdk.job_export import JobExport as JobExport
     from ojs_aws.cdk.job_export import JobExportProps as JobExportProps
-    from ojs_aws.cdk.lambda_worker_function import LambdaWorkerFunction as LambdaWorkerFunction
-    from ojs_aws.cdk.lambda_worker_function import (
-        LambdaWorkerFunctionProps as LambdaWorkerFunctionProps,
-    )
     from ojs_aws.cdk.monitoring.alarms import BackendAlarms as BackendAlarms
     from ojs_aws.cdk.monitoring.alarms import BackendAlarmsProps as BackendAlarmsProps
     from ojs_aws.cdk.monitoring.dashboard import BackendDashboard as BackendDashboard
@@ -67,7 +61,17 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.warm_start import Provisioned as Provisioned
     from ojs_aws.cdk.warm_start import SnapStart as SnapStart
     from ojs_aws.cdk.warm_start import WarmStart as WarmStart
-    from ojs_aws.cdk.worker_network import WorkerEndpoints as WorkerEndpoints
-    from ojs_aws.cdk.worker_network import WorkerEndpointsProps as WorkerEndpointsProps
+    from ojs_aws.cdk.workers.ecs_worker_service import EcsWorkerService as EcsWorkerService
+    from ojs_aws.cdk.workers.ecs_worker_service import (
+        EcsWorkerServiceProps as EcsWorkerServiceProps,
+    )
+    from ojs_aws.cdk.workers.lambda_worker_function import (
+        LambdaWorkerFunction as LambdaWorkerFunction,
+    )
+    from ojs_aws.cdk.workers.lambda_worker_function import (
+        LambdaWorkerFunctionProps as LambdaWorkerFunctionProps,
+    )
+    from ojs_aws.cdk.workers.worker_network import WorkerEndpoints as WorkerEndpoints
+    from ojs_aws.cdk.workers.worker_network import WorkerEndpointsProps as WorkerEndpointsProps
 else:
     __getattr__, __dir__ = lazy_exports(__name__, extra="cdk")

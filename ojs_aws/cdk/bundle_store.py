@@ -1,10 +1,11 @@
-"""Keeps bundles in folders: each is whole or not there, and old ones are removed."""
+"""Keeps bundles: folders that are whole or not there, and zip files of always the same bytes."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,9 @@ from typing import Final
 _KEPT_BUNDLES: Final = 4
 _KEPT_S: Final = 3600.0
 """The newest bundles are kept, and those of the last hour: another process may be reading them."""
+_SINCE: Final = (1980, 1, 1, 0, 0, 0)
+"""The time of each file: the oldest that a zip file can name."""
+_MODE: Final = 0o100644 << 16
 
 
 def stored_once(folder: Path, make: Callable[[Path], None]) -> Path:
@@ -54,3 +58,18 @@ def slim(folder: Path, services: tuple[str, ...] | None) -> None:
         for entry in data.iterdir():
             if entry.is_dir() and entry.name not in services:
                 shutil.rmtree(entry)
+
+
+def zip_name(machine: str, python: str) -> str:
+    """Return the name that the zip file of the backend's functions has in a folder of bundles."""
+    return f"ojs-aws-{machine}-python{python}.zip"
+
+
+def write_zip(folder: Path, path: Path) -> None:
+    """Write the files of a folder to a zip file, in order: the same files make the same bytes."""
+    files = sorted(each for each in folder.rglob("*") if each.is_file())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as written:
+        for each in files:
+            entry = zipfile.ZipInfo(each.relative_to(folder).as_posix(), _SINCE)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, _MODE
+            written.writestr(entry, each.read_bytes())

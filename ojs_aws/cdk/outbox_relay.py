@@ -19,7 +19,7 @@ from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import PRODUCER
-from ojs_aws.cdk.worker_network import warn_without_a_route
+from ojs_aws.cdk.workers.worker_network import warn_without_a_route
 from ojs_aws.topology import (
     OUTBOX_AGE_METRIC,
     OUTBOX_DATABASE,

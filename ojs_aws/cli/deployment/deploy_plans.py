@@ -173,9 +173,9 @@ def code_of(wanted: Wanted, target: Target, stacks: Stacks, bucket: str) -> tupl
 
     :raises BackendError: it cannot be made, read or uploaded.
     """
-    from ojs_aws.cdk.bundle_zip import zip_name
+    from ojs_aws.cdk.bundle_store import zip_name
 
-    name = zip_name(target)
+    name = zip_name(target.machine, target.python)
     if wanted.bundles.startswith(S3):
         place, _, folder = wanted.bundles.removeprefix(S3).partition("/")
         return place, "/".join(part for part in (folder.strip("/"), name) if part)
@@ -196,9 +196,9 @@ def made_bundle(target: Target, folder: Path = _STORE) -> Path:
     :raises BackendError: a package cannot be installed for the target.
     """
     from ojs_aws.cdk.bundle import backend_bundle
-    from ojs_aws.cdk.bundle_zip import zip_name
+    from ojs_aws.cdk.bundle_store import zip_name
 
-    return _made(backend_bundle(target), folder, zip_name(target))
+    return _made(backend_bundle(target), folder, zip_name(target.machine, target.python))
 
 
 def made_worker(code: Path, target: Target) -> Path:
@@ -213,7 +213,7 @@ def made_worker(code: Path, target: Target) -> Path:
 
 def _made(bundle: Bundle, folder: Path, name: str) -> Path:
     from ojs_aws.cdk.bundle import BundlingError, build
-    from ojs_aws.cdk.bundle_zip import write_zip
+    from ojs_aws.cdk.bundle_store import write_zip
 
     try:
         built = build(bundle, folder)

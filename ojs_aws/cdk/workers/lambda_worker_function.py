@@ -22,7 +22,7 @@ from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import LAMBDA_WORKER
 from ojs_aws.cdk.synthesis_checks import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.warm_start import WarmStart
-from ojs_aws.cdk.worker_network import warn_without_a_route
+from ojs_aws.cdk.workers.worker_network import warn_without_a_route
 from ojs_aws.topology import OWNER_TAG
 
 _EXECUTIONS_OF_A_POLLER: Final = 10
