@@ -75,7 +75,8 @@ def _finding(queues: Sequence[_Failing], cause: FailureGroup | None) -> Finding:
     if len(names) > 1:
         data["queues"] = [*names]
     if cause is not None:
-        text += f" The most frequent error: {cause.type}: {cause.message}".rstrip(" :")
+        example = (cause.example or cause.message).rstrip(".")
+        text += f" The most frequent error: {cause.type}: {example}".rstrip(" :") + "."
         data |= {"error_type": cause.type, "error": cause.message}
     only = f" -q {names[0]}" if len(names) == 1 else ""
     return Finding(

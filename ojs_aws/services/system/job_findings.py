@@ -23,6 +23,7 @@ LONG_MS: Final = 300_000
 MIN_GROWTH: Final = 60
 """Jobs by which it has grown in the last minute or two."""
 LONG_RUN_MS: Final = 60_000
+SECOND_MS: Final = 1_000
 LONG_TIMES: Final = 5
 """A job hangs after a minute, and after so many times the longest of the last runs of its type."""
 LAST: Final = 50
@@ -135,12 +136,13 @@ def _hung_finding(hung: list[JobRecord], longest_ms: int, now: Instant) -> Findi
         if len(hung) > 1
         else f"A job '{first.type}' of queue '{first.queue}' seems to hang: it has "
     )
+    longest = span_text(longest_ms) if longest_ms >= SECOND_MS else "a second"
     names: list[JsonValue] = [each.id for each in hung[:MAX_NAMED]]
     return Finding(
         code=FindingCode.JOBS_HANG,
         check="workers",
         message=f"{what}run for {span_text(_runs_ms(first, now))}, and the last ones of its type "
-        f"took {span_text(longest_ms)} at most. Its worker still sends heartbeats, so only its "
+        f"took {longest} at most. Its worker still sends heartbeats, so only its "
         "timeout would end it.",
         hint=f"See what it waits for, and cancel it: ojs-aws jobs cancel "
         f"{' '.join(map(str, names))}",

@@ -38,11 +38,11 @@ def test_queues_that_fail_for_one_cause_are_one_finding(world: World) -> None:
     outage, broken = found(world)
     assert outage.message == (
         "In queues 'payments' and 'refunds' 22 of 22 executions failed in the last 5 minutes. "
-        "The most frequent error: ConnectError: * refused the connection"
+        "The most frequent error: ConnectError: gateway-11 refused the connection."
     )
     assert outage.data["queues"] == ["payments", "refunds"]
     assert outage.hint.endswith(": ojs-aws errors")
-    assert broken.message.endswith("The most frequent error: KeyError: no total")
+    assert broken.message.endswith("The most frequent error: KeyError: no total.")
     assert broken.hint.endswith(": ojs-aws errors -q reports")
 
 
