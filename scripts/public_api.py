@@ -33,6 +33,7 @@ MODULES: Final = {
     "ojs_aws.contrib.django": "Jobs of Django projects",
     "ojs_aws.contrib.sqlalchemy": "Jobs in transactions of SQLAlchemy",
     "ojs_aws.contrib.fastapi": "Jobs in FastAPI",
+    "ojs_aws.contrib.celery": "Tasks of Celery",
 }
 """The modules whose exported names are public; the constructs have a page of their own."""
 
