@@ -97,9 +97,10 @@ def test_a_backend_is_deployed_used_changed_and_destroyed(
 def test_the_same_sources_make_the_same_bytes(
     command: tuple[Command, Emulator], tmp_path: Path
 ) -> None:
-    """Built twice, each time from nothing but the lock file and pip's downloads."""
-    from ojs_aws.cdk.bundle import Target
+    """Those of the deployment, and once more from nothing but the lock file and pip's downloads."""
     from ojs_aws.cli.deployment.deploy_plans import made_bundle
 
-    one, two = (made_bundle(Target.HOST, tmp_path / name) for name in ("one", "two"))
-    assert one.read_bytes() == two.read_bytes()
+    run, emulator = command
+    changes(run("bundle", str(tmp_path), *of_emulator(emulator)))
+    [deployed] = tmp_path.glob("*.zip")
+    assert made_bundle(emulator.target(), tmp_path / "again").read_bytes() == deployed.read_bytes()

@@ -1,6 +1,8 @@
 """The wheel alone, without a checkout or Node: from `ojs-aws init` to `ojs-aws destroy`.
 
-The stack that it upgrades was deployed by version 0.1.0, with a thousand jobs in it.
+The stack that it upgrades has the functions of version 0.1.0, and a thousand jobs of theirs. (That
+version deployed by the CDK only. The emulator takes each text that became a parameter for a change,
+so it would replace the queues of its stack; CloudFormation compares the values.)
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +19,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from infra.deployment import cdk_environment, find_cdk
-from infra.emulator import ACCOUNT, REGION, Emulator, start_emulator
+from infra.emulator import Emulator, start_emulator
+from ojs_aws.cdk.bundle_zip import write_zip, zip_name
 from tests.e2e.steps import eventually
 from tests.load import HUNG_S
 from tests.upgrade.test_versions import CHECKOUT, VERSIONS
@@ -27,7 +30,12 @@ pytestmark = pytest.mark.e2e
 
 OLD: Final = "0.1.0"
 JOBS: Final = 1000
-STACK: Final = "OjsBackend"
+BUNDLE: Final = """
+import sys
+from ojs_aws.cdk.bundle import Target, backend_bundle, build
+
+print(build(backend_bundle(Target(*sys.argv[1:]))))
+"""
 PAGES: Final = """
 from ojs_aws import Jobs, Worker
 
@@ -96,7 +104,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 @pytest.fixture(scope="module")
 def old(shop: Shop) -> str:
-    """The URL of a stack that version 0.1.0 has deployed, by its own code and the CDK."""
+    """The URL of a stack whose functions are those of version 0.1.0."""
     checkout = shop.folder.parent / OLD
     checkout.mkdir()
     archive = subprocess.run(
@@ -105,36 +113,30 @@ def old(shop: Shop) -> str:
     if archive.returncode:
         pytest.skip(f"no checkout with the commit of {OLD}")
     subprocess.run(["tar", "-x"], input=archive.stdout, cwd=checkout, check=True)
-    # The packages of the functions are the same: they are installed once.
     (shop.folder / "build").mkdir(exist_ok=True)
-    (checkout / "build").symlink_to(shop.folder / "build")
+    (checkout / "build").symlink_to(shop.folder / "build")  # their packages are installed once
     target = shop.emulator.target()
-    context = {
-        "auth": "none",
-        "demo": "false",
-        "queues": "default,email",
-        "architecture": target.machine,
-        "python": target.python,
-    }
+    built = subprocess.run(
+        [sys.executable, "-c", BUNDLE, target.machine, target.python],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    write_zip(Path(built.stdout.strip()), checkout / zip_name(target))
+    outputs = shop.command(
+        *("deploy", "--auth", "none", "--queues", "default,email", "--bundles", str(checkout)),
+        *options(shop),
+    )["outputs"]
+    return shop.emulator.api_url(outputs["ApiUrl"])
 
-    def cdk(*arguments: str) -> None:
-        done = subprocess.run(
-            [find_cdk(os.environ), *arguments, "--no-notices", "--no-color"],
-            cwd=checkout,
-            env=cdk_environment(shop.emulator),
-            capture_output=True,
-            text=True,
-            timeout=2 * HUNG_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
 
-    cdk("synth", STACK, "--quiet", *(f"-c={name}={value}" for name, value in context.items()))
-    cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", "--app=cdk.out")
-    outputs = checkout / "outputs.json"
-    cdk("deploy", STACK, "--app=cdk.out", f"--outputs-file={outputs}", "--require-approval=never")
-    said: str = json.loads(outputs.read_text())[STACK]["ApiUrl"]
-    return shop.emulator.api_url(said)
+def options(shop: Shop) -> tuple[str, ...]:
+    """What the emulator runs functions on."""
+    target = shop.emulator.target()
+    return ("--architecture", target.machine, "--python", target.python)
 
 
 def completed(http: httpx.Client) -> int:
@@ -150,8 +152,6 @@ def test_a_project_s_own_tests_pass(shop: Shop) -> None:
 
 def test_an_upgrade_loses_no_job_and_both_kinds_of_worker_run_them(shop: Shop, old: str) -> None:
     """A thousand jobs of the old version: one is delayed, one runs while the stack is upgraded."""
-    target = shop.emulator.target()
-    options = ("--architecture", target.machine, "--python", target.python)
     headers = {"Content-Type": "application/openjobspec+json"}
     with httpx.Client(
         base_url=f"{old}/ojs/v1/", headers=headers, timeout=HUNG_S, trust_env=False
@@ -167,9 +167,9 @@ def test_an_upgrade_loses_no_job_and_both_kinds_of_worker_run_them(shop: Shop, o
             send("jobs/batch", {"jobs": [first, *[job] * (JOBS // 10 - 1)]})
         held = send("workers/fetch", {"queues": ["email"], "worker_id": "old"})["jobs"][0]["id"]
 
-        plan = shop.run("ojs-aws", "upgrade", "--check", *options)
+        plan = shop.run("ojs-aws", "upgrade", "--check", *options(shop))
         assert "AWS::Lambda::Function" in plan
-        upgraded = shop.command("upgrade", *options)
+        upgraded = shop.command("upgrade", *options(shop))
         assert upgraded["outputs"]["ApiUrl"] in old
         send("workers/ack", {"job_id": held, "worker_id": "old", "result": {}})
 
@@ -181,7 +181,7 @@ def test_an_upgrade_loses_no_job_and_both_kinds_of_worker_run_them(shop: Shop, o
             process.terminate()
             process.communicate(timeout=HUNG_S)
 
-        shop.command("deploy", "--worker", "worker", *options)
+        shop.command("deploy", "--worker", "worker", *options(shop))
         eventually(lambda: completed(http) == JOBS, "a thousand jobs completed")
 
     table, bucket = upgraded["outputs"]["TableName"], upgraded["outputs"]["BucketName"]
