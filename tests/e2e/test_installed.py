@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from infra.emulator import Emulator, start_emulator
-from ojs_aws.cdk.bundle_zip import write_zip, zip_name
+from ojs_aws.cdk.bundle_store import write_zip, zip_name
 from tests.e2e.steps import eventually
 from tests.load import HUNG_S
 from tests.upgrade.test_versions import CHECKOUT, VERSIONS
@@ -125,7 +125,7 @@ def old(shop: Shop) -> str:
         check=False,
     )
     assert built.returncode == 0, built.stderr
-    write_zip(Path(built.stdout.strip()), checkout / zip_name(target))
+    write_zip(Path(built.stdout.strip()), checkout / zip_name(target.machine, target.python))
     outputs = shop.command(
         *("deploy", "--auth", "none", "--queues", "default,email", "--bundles", str(checkout)),
         *options(shop),
