@@ -46,8 +46,15 @@ INTERNAL = {
 }
 """What parts of the backend raise for each other; no handler or caller meets it."""
 
-ELSEWHERE = {"BundleError", "ResetError", "StartError"}
-"""What only the constructs and the local server raise, when they start."""
+ELSEWHERE = {
+    "AppPathError",
+    "BundleError",
+    "NotSoError",
+    "ResetError",
+    "SkippedError",
+    "StartError",
+}
+"""What only the constructs, the local server and commands raise, and show."""
 
 APART = ("ojs_aws.cdk", "ojs_aws.contrib", "ojs_aws.testing")
 """Packages that export their own errors."""
