@@ -148,8 +148,9 @@ def measured(site: Site, loaded: Loaded) -> Counter[str]:
         add(unit, amount)
     for function, megabytes in loaded.functions.items():
         add("Lambda request", total("AWS/Lambda", "Invocations", FunctionName=function))
-        run_ms = total("AWS/Lambda", "Duration", FunctionName=function)
-        add("Lambda GB-second", run_ms / 1000 * megabytes / 1024)
+        if function != site.worker:  # the calculator leaves out what handlers take
+            run_ms = total("AWS/Lambda", "Duration", FunctionName=function)
+            add("Lambda GB-second", run_ms / 1000 * megabytes / 1024)
     [api] = site.of_kind("ApiGatewayV2::Api").values()
     add("HTTP API request", total("AWS/ApiGateway", "Count", ApiId=api))
     for group in loaded.log_groups:

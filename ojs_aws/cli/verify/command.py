@@ -178,7 +178,7 @@ def _verify(out: Output, site: Site, path: Path, estimated: float) -> None:
     """
     from ojs_aws._version import __version__
     from ojs_aws.cli.verify.bill import RUN_S
-    from ojs_aws.cli.verify.report import Report, run_all, unable
+    from ojs_aws.cli.verify.report import Report, masked, run_all, unable
 
     results: list[Result] = []
 
@@ -205,7 +205,7 @@ def _verify(out: Output, site: Site, path: Path, estimated: float) -> None:
         started_at=started_at,
         estimated_dollars=round(estimated, 2),
         results=results,
-        left=left,
+        left=[masked(each) for each in left],
     )
     done.write(path)
     done.show(out)

@@ -128,7 +128,6 @@ class Report:
     def write(self, path: Path) -> None:
         """Write it as JSON."""
         document = {"ok": self.is_well, **asdict(self)}
-        document["left"] = [masked(each) for each in self.left]
         path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
     def show(self, out: Output) -> None:
@@ -138,7 +137,7 @@ class Report:
             (each.section, each.name, str(each.outcome), f"{each.seconds:.0f} s", each.seen)
             for each in self.results
         ]
-        rows += [("teardown", "left", "failed", "", masked(each)) for each in self.left]
+        rows += [("teardown", "left", "failed", "", each) for each in self.left]
         if not self.left:
             rows.append(("teardown", "nothing is left", "passed", "", ""))
         out.table(document, ("Section", "Assertion", "", "Took", "Seen"), rows, is_whole=True)
