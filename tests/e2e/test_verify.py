@@ -50,7 +50,7 @@ def test_a_run_passes_and_leaves_nothing(tmp_path: Path) -> None:
             env=environ,
             capture_output=True,
             text=True,
-            timeout=2 * HUNG_S,
+            timeout=4 * HUNG_S,
             check=False,
         )
         there = what_is_there(emulator)
