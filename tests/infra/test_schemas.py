@@ -12,6 +12,7 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
+from ojs_aws.cdk.published_template import rendered
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.variants import VARIANTS, stack_as_deployed
 
@@ -39,6 +40,13 @@ def test_cloudformation_takes_the_template(make: Callable[[App], Stack]) -> None
     """Types, limits, combinations of properties, references: of each resource."""
     template = Template.from_stack(make(App(context=NO_BUNDLING))).to_json()
     assert findings(json.dumps(template)) == []
+
+
+@pytest.mark.slow
+def test_cloudformation_takes_the_published_template() -> None:
+    """With a Lambda worker. CloudFormation ignores a dependency whose condition is false."""
+    template = json.dumps(rendered(["default", "email"], worker=True))
+    assert [each for each in findings(template) if not each.startswith("E3005 ")] == []
 
 
 def test_what_aws_would_refuse_is_found() -> None:
