@@ -11,7 +11,7 @@ from ojs_aws.cdk import permissions as table
 from ojs_aws.cdk.permissions import Permissions
 from ojs_aws.cli.deployment.doctor import Verdict
 from ojs_aws.cli.verify.scales import POLLED_QUEUE
-from ojs_aws.cli.verify.site import Assertion, Site, demand
+from ojs_aws.cli.verify.site import Assertion, NotSoError, Site, demand
 from ojs_aws.topology import (
     DEAD_LETTERED_METRIC,
     DOCUMENT_PREFIX,
@@ -38,6 +38,10 @@ ROLES: Final[Mapping[str, Permissions]] = {
 }
 """What each function's role may do, by the name of the function."""
 
+LOOKS: Final = 4
+LOOK_S: Final = 10.0
+"""How often the doctor is asked until it finds nothing bad, and after how many seconds each."""
+
 RARE: Final[Mapping[str, str]] = {
     "WriteThrottleEvents": "ConsumedWriteCapacityUnits",
     LEFT_METRIC: LAG_METRIC,
@@ -50,12 +54,16 @@ always are."""
 
 
 def is_well(site: Site) -> str:
-    """Run the checks of ``ojs-aws doctor --probe``."""
-    findings = site.doctor(site.gateway)
-    bad = [f"{each.check}: {each.text}" for each in findings if each.verdict is Verdict.BAD]
-    demand(findings, "no check found anything")
-    demand(not bad, "; ".join(bad))
-    return "; ".join(each.text for each in findings if each.check == "stream")
+    """Run the checks of ``ojs-aws doctor --probe``; functions may start for the first time."""
+    bad: list[str] = []
+    for _ in range(LOOKS):
+        findings = site.doctor(site.gateway)
+        demand(findings, "no check found anything")
+        bad = [f"{each.check}: {each.text}" for each in findings if each.verdict is Verdict.BAD]
+        if not bad:
+            return "; ".join(each.text for each in findings if each.check == "stream")
+        site.sleep(LOOK_S)
+    raise NotSoError("; ".join(bad))
 
 
 def alarms_see(site: Site) -> str:
