@@ -42,8 +42,10 @@ def test_queues_that_fail_for_one_cause_are_one_finding(world: World) -> None:
     )
     assert outage.data["queues"] == ["payments", "refunds"]
     assert outage.hint.endswith(": ojs-aws errors")
+    assert broken.message.startswith("In queue 'reports' 10 of 10 executions failed")
     assert broken.message.endswith("The most frequent error: KeyError: no total.")
     assert broken.hint.endswith(": ojs-aws errors -q reports")
+    assert "queues" not in broken.data
 
 
 def test_who_sees_only_some_queues_reads_no_error(world: World) -> None:
