@@ -33,11 +33,11 @@ def trusted(emulator: Emulator) -> Iterator[None]:
         yield
 
 
-def eventually(look: Callable[[], Any], what: str) -> Any:
+def eventually(look: Callable[[], Any], what: str, within_s: float = HUNG_S) -> Any:
     """Look until there is something true to see."""
-    give_up_at = time.monotonic() + HUNG_S
+    give_up_at = time.monotonic() + within_s
     while not (seen := look()):
-        assert time.monotonic() < give_up_at, f"not within {HUNG_S:.0f} s: {what}"
+        assert time.monotonic() < give_up_at, f"not within {within_s:.0f} s: {what}"
         time.sleep(0.1)
     return seen
 
