@@ -174,14 +174,14 @@ async def test_a_type_that_two_declare_needs_a_sender_or_a_choice(ojs: Ojs) -> N
 async def test_a_job_that_is_always_snoozed_ends_the_drain(ojs: Ojs) -> None:
     await wait_for_ever.enqueue()
     with pytest.raises(DrainError, match="executed 100 times in one drain: it is snoozed"):
-        await ojs.drain(with_scheduled=True)
+        await ojs.drain(with_scheduled=True, timeout="1h")
 
 
 async def test_a_job_that_enqueues_itself_ends_the_drain(ojs: Ojs) -> None:
     """Soon, and its message differs from that of a job that hangs."""
     await enqueue_itself.enqueue()
     with pytest.raises(DrainError, match=r"'orders.again' was executed 1,000 times: it enqueues"):
-        await ojs.drain()
+        await ojs.drain(timeout="1h")
 
 
 async def test_a_slow_job_that_enqueues_itself_is_named(
