@@ -215,17 +215,17 @@ def test_a_dry_run_prints_and_writes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("no_such_module:app", "no module 'no_such_module'"),
         ("tests.contrib.celery.legacy.app:nothing", "leads nowhere"),
         ("tests.contrib.celery.legacy.app:TASKS", "no Celery app"),
     ],
 )
-def test_a_wrong_path_is_said_with_what_to_write(path: str, told: str) -> None:
+def test_a_wrong_path_is_said_with_what_to_write(path: str, message: str) -> None:
     ran = run_command("migrate", "celery", path)
     assert ran.exit_code == ExitCode.USAGE
-    assert told in ran.stderr.replace("\n", " ")
+    assert message in ran.stderr.replace("\n", " ")
 
 
 def test_a_task_without_oddities_is_not_in_the_list() -> None:

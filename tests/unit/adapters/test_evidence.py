@@ -14,7 +14,7 @@ QUEUE_METRIC = Metric(namespace="OJS", name="Age", dimensions={"service": "tick"
 
 
 class Scripted:
-    """A client that answers each operation as it is told, and keeps the requests."""
+    """A client that answers each operation as a test says, and keeps the requests."""
 
     def __init__(self, **answers: Any) -> None:
         self.answers, self.asked = answers, list[tuple[str, dict[str, Any]]]()

@@ -25,11 +25,11 @@ TABLE = Change("Replace", "AWS::DynamoDB::GlobalTable", "BackendJobsTable")
 def setting(**values: Any) -> Break:
     """Breaks attributes of the stub."""
 
-    def spoil(stub: Stub) -> None:
+    def break_it(stub: Stub) -> None:
         for name, value in values.items():
             setattr(stub, name, value)
 
-    return spoil
+    return break_it
 
 
 def answered(host: str, path: str, status: int, **body: object) -> Break:
@@ -54,10 +54,10 @@ def without_ids(_: httpx.Request, answer: httpx.Response) -> httpx.Response:
 def loaded(change: Callable[[Any], object]) -> Break:
     """Breaks what the load did."""
 
-    def spoil(stub: Stub) -> None:
+    def break_it(stub: Stub) -> None:
         change(stub.loaded)
 
-    return spoil
+    return break_it
 
 
 def end_twice(load: Any) -> None:

@@ -202,8 +202,8 @@ def test_the_page_lists_all_assertions() -> None:
     page = (DOCS / "verify.md").read_text("utf-8")
     listed = page.partition("<!-- assertions -->\n")[2].partition("<!-- /assertions -->")[0]
     rows = [line.strip("| ").split(" | ") for line in listed.splitlines()[2:]]
-    told = [[each.section, each.name, each.proves] for each in command.assertions()]
-    assert rows == told
+    listed = [[each.section, each.name, each.proves] for each in command.assertions()]
+    assert rows == listed
     jobs = sum(phase.jobs for phase in FULL.phases)
     assert f"about ${dollars(FULL):.2f} in us-east-1" in page
     assert f"sends {jobs:,} jobs within ten minutes" in page
