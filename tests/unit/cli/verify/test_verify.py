@@ -200,8 +200,8 @@ def test_metrics_of_the_whole_account_are_shown_and_not_judged() -> None:
 
 def test_the_page_lists_all_assertions() -> None:
     page = (DOCS / "verify.md").read_text("utf-8")
-    listed = page.partition("<!-- assertions -->\n")[2].partition("<!-- /assertions -->")[0]
-    rows = [line.strip("| ").split(" | ") for line in listed.splitlines()[2:]]
+    table = page.partition("<!-- assertions -->\n")[2].partition("<!-- /assertions -->")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
     listed = [[each.section, each.name, each.proves] for each in command.assertions()]
     assert rows == listed
     jobs = sum(phase.jobs for phase in FULL.phases)
