@@ -136,6 +136,12 @@ QUEUE_DIMENSION: Final = "queue"
 
 SECRETS: Final = "OJS_SECRETS"
 """The variable that names the ARNs of a worker's secrets, as a JSON object by their names."""
+DELIVERY: Final = "OJS_DELIVERY"
+"""The variable that says, as a JSON object, what a function delivers, and to which endpoint."""
+DELIVERY_START_S: Final = 10
+"""What an endpoint that may have to start gets beside its timeout, in seconds."""
+SIGNING_SECRET: Final = "OJS_SIGNING_SECRET"  # noqa: S105 - a name
+"""The secret that signs delivered jobs, where nobody names another one."""
 TASK_PROTECTION: Final = "OJS_TASK_PROTECTION"
 """The variable by which a worker on ECS protects its task while it runs jobs."""
 

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.warm_start import Provisioned as Provisioned
     from ojs_aws.cdk.warm_start import SnapStart as SnapStart
     from ojs_aws.cdk.warm_start import WarmStart as WarmStart
+    from ojs_aws.cdk.workers.delivery_function import DeliveryFunction as DeliveryFunction
+    from ojs_aws.cdk.workers.delivery_function import DeliveryFunctionProps as DeliveryFunctionProps
     from ojs_aws.cdk.workers.ecs_worker_service import EcsWorkerService as EcsWorkerService
     from ojs_aws.cdk.workers.ecs_worker_service import (
         EcsWorkerServiceProps as EcsWorkerServiceProps,

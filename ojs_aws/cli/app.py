@@ -16,6 +16,7 @@ from ojs_aws.cli import (
     cron,
     dashboard,
     dead_letters,
+    deliver,
     enqueue,
     erase,
     events,
@@ -78,6 +79,7 @@ verify.register(app)
 init.register(app)
 cost.register(app)
 run.register(app)
+deliver.register(app)
 
 
 def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -108,9 +108,9 @@ def _run(
         path, tuple(named), concurrency, grace_s, log_level.upper(), log_format.lower()
     )
     if options.log_level not in LEVELS:
-        _refuse(f"--log-level is one of {', '.join(LEVELS)}, not {log_level!r}.")
+        refuse("run", f"--log-level is one of {', '.join(LEVELS)}, not {log_level!r}.")
     if options.log_format not in FORMATS:
-        _refuse(f"--log-format is one of {', '.join(FORMATS)}, not {log_format!r}.")
+        refuse("run", f"--log-format is one of {', '.join(FORMATS)}, not {log_format!r}.")
     if reload or reload_dir:
         from ojs_aws.cli.reload import Reloader, folders_of_ours
 
@@ -126,26 +126,46 @@ def run_worker(options: RunOptions) -> None:
     :raises typer.Exit: it cannot be run; the reason is printed.
     """
     from ojs_aws.middleware.extensions import search_here
-    from ojs_aws.worker.console import quiet_http, speaking
 
     search_here()
     worker = _loaded(options.path)
+    run_loaded(
+        worker,
+        "run",
+        options,
+        level=logging.getLevelNamesMapping()[options.log_level],
+        is_json=options.log_format == "json",
+    )
+
+
+def run_loaded(
+    worker: Worker,
+    command: str,
+    options: RunOptions | None = None,
+    *,
+    level: int,
+    is_json: bool = False,
+) -> None:
+    """Run a worker, and show what it does.
+
+    :param command: the name of the command, for its messages.
+    :param options: what the command line says instead of the worker.
+    :raises typer.Exit: it cannot be run; the reason is printed.
+    """
+    from ojs_aws.worker.console import quiet_http, speaking
+
     try:
-        worker.override(queues=options.queues, concurrency=options.concurrency)
-        worker.grace_s = worker.grace_s if options.grace_s is None else options.grace_s
+        if options is not None:
+            worker.override(queues=options.queues, concurrency=options.concurrency)
+            worker.grace_s = worker.grace_s if options.grace_s is None else options.grace_s
         quiet_http()
-        with speaking(
-            worker,
-            level=logging.getLevelNamesMapping()[options.log_level],
-            has_application=True,
-            is_json=options.log_format == "json",
-        ):
+        with speaking(worker, level=level, has_application=True, is_json=is_json):
             worker.run()
     except Exception as problem:  # noqa: BLE001 - whatever the application raises
         if _is_ours(problem):
-            _refuse(str(problem))
+            refuse(command, str(problem))
         _show(problem)
-        _refuse("the worker could not run: the error is above.", ExitCode.FAILED)
+        refuse(command, "the worker could not run: the error is above.", ExitCode.FAILED)
 
 
 def child_command(options: RunOptions) -> list[str]:
@@ -170,12 +190,12 @@ def _loaded(path: str) -> Worker:
     try:
         return load_process_worker(path)
     except WorkerPathError as problem:
-        _refuse(str(problem))
+        refuse("run", str(problem))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the application raises
         if place := place_of_mistake(problem):
-            _refuse(f"{place}: {problem}")
+            refuse("run", f"{place}: {problem}")
         _show(problem)
-        _refuse(f"{path.partition(':')[0]} cannot be imported: the error is above.")
+        refuse("run", f"{path.partition(':')[0]} cannot be imported: the error is above.")
 
 
 def place_of_mistake(problem: BaseException) -> str:
@@ -207,7 +227,7 @@ def _show(problem: BaseException) -> None:
     traceback.print_exception(type(problem), problem, own_traceback(problem))
 
 
-def _refuse(reason: str, code: ExitCode = ExitCode.USAGE) -> Never:
-    """End the command with a line that says why."""
-    typer.echo(f"ojs-aws run: {reason}", err=True)
+def refuse(command: str, reason: str, code: ExitCode = ExitCode.USAGE) -> Never:
+    """End a command with a line that says why."""
+    typer.echo(f"ojs-aws {command}: {reason}", err=True)
     raise typer.Exit(code)

@@ -11,7 +11,7 @@ from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.members import given_or_made
-from ojs_aws.topology import DEFAULT_QUEUE, SECRETS
+from ojs_aws.topology import DEFAULT_QUEUE, SECRETS, SIGNING_SECRET
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.senders import Sender
@@ -117,6 +117,32 @@ class BaseWorker:
         :raises RegistrationError: the type is taken or invalid, or the worker has started.
         """
         return self.registry.handler(job_type, versions=versions)
+
+    def deliver(
+        self,
+        url: str,
+        *,
+        types: Sequence[str] = ("*",),
+        timeout_s: float | None = None,
+        signing_secret: str = SIGNING_SECRET,
+    ) -> None:
+        """Deliver jobs to an HTTPS endpoint, which runs them in any language.
+
+        The endpoint gets each job by a signed POST, and its answer is the outcome (ojs-serverless,
+        section 2). Jobs with a handler of their own stay here.
+
+        :param url: of the endpoint; plain HTTP is accepted for this machine only.
+        :param types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
+        :param timeout_s: seconds that the endpoint has for a job; by default 30.
+        :param signing_secret: the name of the secret, or variable, that signs requests; it may
+            hold two keys, separated by a comma, while one replaces the other.
+        :raises ValueError: no usable URL, or no positive timeout.
+        :raises RegistrationError: a pattern that has a handler, or the worker has started.
+        """
+        from ojs_aws.worker.delivery.endpoint import deliver_to  # most workers run jobs themselves
+
+        for handler in deliver_to(url, types, timeout_s, signing_secret):
+            self.registry.add_pattern(handler)
 
     def freeze(self) -> Executor:
         """Freeze handlers and middleware, read secrets, and return the executor of jobs.

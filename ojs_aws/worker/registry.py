@@ -90,6 +90,7 @@ class HandlerRegistry:
     def __init__(self) -> None:
         """Start empty."""
         self._handlers: dict[str, list[Handler]] = {}
+        self._patterns: dict[str, Handler] = {}
         self._is_frozen = False
 
     def handler(self, job_type: str, *, versions: str = ANY) -> Callable[[H], H]:
@@ -138,6 +139,26 @@ class HandlerRegistry:
                 )
         self._handlers[handler.type] = [*registered, handler]
 
+    def add_pattern(self, handler: Handler) -> None:
+        """Register a handler for all types that begin alike, and have none of their own.
+
+        :param handler: its type is such as ``email.*``, or ``*``; the longest that fits counts.
+        :raises RegistrationError: a ``*`` elsewhere than at the end, a second handler for the
+            pattern, or the worker has started.
+        """
+        pattern = handler.type
+        if "*" in pattern[:-1]:
+            raise RegistrationError(f"a pattern of job types has one * at its end, not {pattern!r}")
+        if not pattern.endswith("*"):
+            versions_of(pattern, ANY)
+            self.add_handler(handler)
+            return
+        if self._is_frozen:
+            raise RegistrationError(f"{pattern!r} was registered after the worker had started")
+        if pattern in self._patterns:
+            raise RegistrationError(f"{pattern!r} has a handler already")
+        self._patterns[pattern] = handler
+
     def find(self, job_type: str, version: JsonValue = None) -> Handler:
         """Return the handler of a type, or of a version of it.
 
@@ -149,8 +170,11 @@ class HandlerRegistry:
         registered = self._handlers.get(job_type)
         if registered is not None:
             return _of_version(registered, job_type, read_version(version))
+        fitting = [each for each in self._patterns if job_type.startswith(each[:-1])]
+        if fitting:
+            return self._patterns[max(fitting, key=len)]
         near = difflib.get_close_matches(job_type, self._handlers, n=1)
-        known = sorted(self._handlers)
+        known = sorted([*self._handlers, *self._patterns])
         shown = ", ".join(known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
         raise NoHandlerError(
             f"No handler is registered for {job_type!r}."
@@ -161,26 +185,27 @@ class HandlerRegistry:
     def freeze(self) -> None:
         """Refuse further handlers; the worker starts now.
 
-        :raises RegistrationError: the types of a typed job cannot be resolved.
+        :raises RegistrationError: the types of a typed job cannot be resolved, or the secret that
+            signs deliveries cannot be read.
         """
         if self._is_frozen:
             return
-        for handlers in self._handlers.values():
+        for handlers in [*self._handlers.values(), [*self._patterns.values()]]:
             for handler in handlers:
                 handler.prepare()
         self._is_frozen = True
 
     def __contains__(self, job_type: object) -> bool:
-        """Return whether the type has a handler."""
+        """Return whether the type has a handler of its own."""
         return job_type in self._handlers
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the types that have a handler, in the order of registration."""
-        return iter(self._handlers)
+        """Yield the types that have a handler, in the order of registration, then patterns."""
+        return iter([*self._handlers, *self._patterns])
 
     def __len__(self) -> int:
-        """Return how many types have a handler."""
-        return len(self._handlers)
+        """Return how many types and patterns have a handler."""
+        return len(self._handlers) + len(self._patterns)
 
 
 def versions_of(job_type: str, versions: str) -> VersionRange:

@@ -35,11 +35,13 @@ Start = Callable[..., "Running"]
 class Running:
     """The command as a process, with what it has said so far."""
 
-    def __init__(self, folder: Path, *options: str, env: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, *options: str, env: dict[str, str], command: str = "run"
+    ) -> None:
         self.said = folder / "said.log"
         self.file: IO[bytes] = self.said.open("wb")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ojs_aws.cli", "run", *options],
+            [sys.executable, "-m", "ojs_aws.cli", command, *options],
             stdout=self.file,
             stderr=subprocess.STDOUT,
             cwd=folder,
@@ -65,9 +67,10 @@ class Running:
 def start(tmp_path: Path) -> Iterator[Start]:
     started: list[tuple[Running, Server]] = []
 
-    def launch(*options: str, seconds: float = 0.0) -> Running:
+    def launch(*options: str, seconds: float = 0.0, command: str = "run") -> Running:
         server = Server(seconds)
-        running = Running(tmp_path, *options, env={"OJS_URL": server.url})
+        environ = {"OJS_URL": server.url, "OJS_SIGNING_SECRET": ""}
+        running = Running(tmp_path, *options, env=environ, command=command)
         started.append((running, server))
         return running
 
@@ -264,3 +267,31 @@ def test_the_child_gets_the_same_options() -> None:
         ),
     ]
     assert "--reload" not in rest
+
+
+def test_deliver_makes_a_key_where_there_is_none(start: Start) -> None:
+    """An application that checks signatures has something to check, before there are secrets."""
+    running = start("http://127.0.0.1:1/", "--queue", "email", command="deliver")
+    running.waits_for("serves as worker_")
+    assert running.ends() == 0
+    assert "OJS_SIGNING_SECRET is not set: requests are signed with whsec_" in running.text()
+    assert "jobs         *\n" in running.text()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["http://app.example.com/"], "Jobs go to app.example.com by HTTPS only"),
+        (["https://app.example.com/", "--type", "a*b"], "a pattern of job types has one *"),
+        (["https://app.example.com/", "--log-level", "loud"], "--log-level is one of DEBUG"),
+    ],
+)
+def test_deliver_refuses_what_it_cannot_do(
+    options: list[str], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a line that says why."""
+    monkeypatch.setenv("OJS_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("OJS_SIGNING_SECRET", "key")
+    done = run_command("deliver", *options)
+    assert (done.exit_code, done.stderr.startswith("ojs-aws deliver: ")) == (2, True)
+    assert problem in done.stderr

@@ -1,0 +1,100 @@
+"""Defines the function that delivers the jobs of queues to an HTTPS endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Final
+
+from constructs import Construct
+
+from ojs_aws.cdk.function_options import FunctionOptions
+from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.synthesis_checks import DEFAULT_MAX_CONCURRENCY
+from ojs_aws.cdk.workers.lambda_worker_function import (
+    LambdaWorkerFunction,
+    LambdaWorkerFunctionProps,
+)
+from ojs_aws.topology import DELIVERY, DELIVERY_START_S, SIGNING_SECRET
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_ecs as ecs  # takes seconds to import
+
+HANDLER: Final = "ojs_aws.worker.delivery.function.handler"
+SPARE_S: Final = 10
+"""What the function has beside the time of its endpoint: to claim jobs, and to report."""
+LONGEST_S: Final = 900 - SPARE_S - DELIVERY_START_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFunctionProps(FunctionOptions):
+    """Say which jobs are delivered where, beside the options of the function.
+
+    :ivar backend: whose jobs are delivered.
+    :ivar queues: the OJS queues; each must be declared by the backend.
+    :ivar url: of the endpoint, by HTTPS.
+    :ivar signing_secret: what signs each request, as ``ecs.Secret.from_secrets_manager(secret)``.
+        It may hold two keys, separated by a comma, while one replaces the other.
+    :ivar types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
+    :ivar endpoint_timeout_s: seconds that the endpoint has for a job, 880 at most.
+    :ivar batch_size: jobs of one invocation at most, which are delivered at the same time.
+    :ivar max_concurrency: invocations at a time for each queue at most (2 to 1000). So the
+        endpoint gets at most ``batch_size`` times as many requests at a time.
+    :ivar memory_mb: memory of the function.
+    """
+
+    backend: JobBackend
+    queues: Sequence[str]
+    url: str
+    signing_secret: ecs.Secret
+    types: Sequence[str] = ("*",)
+    endpoint_timeout_s: int = 30
+    batch_size: int = 10
+    max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
+    memory_mb: int = 256
+
+
+class DeliveryFunction(Construct):
+    """Define a function that delivers jobs to an endpoint, and reports how they end.
+
+    The endpoint may be a function URL, a container behind a load balancer, or a web application:
+    whatever answers HTTPS requests, in any language.
+
+    :ivar worker: the Lambda worker that delivers them.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: DeliveryFunctionProps) -> None:
+        """Define the function and its triggers.
+
+        :raises ValueError: a queue that the backend does not declare, no usable URL, or more time
+            than a function has.
+        """
+        super().__init__(scope, id_)
+        if not 1 <= props.endpoint_timeout_s <= LONGEST_S:
+            raise ValueError(f"endpoint_timeout_s is between 1 and {LONGEST_S}.")
+        if not props.url.startswith("https://"):
+            raise ValueError(f"The endpoint is reached by HTTPS: https://..., not {props.url!r}.")
+        said = {
+            "queues": [*props.queues],
+            "url": props.url,
+            "types": [*props.types],
+            "timeout_s": props.endpoint_timeout_s,
+        }
+        options = replace(props, secrets={**props.secrets, SIGNING_SECRET: props.signing_secret})
+        self.worker = LambdaWorkerFunction(
+            self,
+            "Worker",
+            LambdaWorkerFunctionProps(
+                **{each.name: getattr(options, each.name) for each in fields(FunctionOptions)},
+                backend=props.backend,
+                handler=HANDLER,
+                queues=props.queues,
+                aws_services=(),
+                environment={DELIVERY: json.dumps(said)},
+                batch_size=props.batch_size,
+                max_concurrency=props.max_concurrency,
+                timeout_s=props.endpoint_timeout_s + DELIVERY_START_S + SPARE_S,
+                memory_mb=props.memory_mb,
+            ),
+        )

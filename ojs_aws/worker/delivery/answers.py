@@ -1,0 +1,106 @@
+"""Reads what an endpoint answers to a delivered job (ojs-serverless, 2.3 and 7.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.json_text import decode
+from ojs_aws.worker.failure import JobError, SnoozeError
+
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+
+_MISCONFIGURED: Final = {
+    401: "does not accept the request's authentication",
+    403: "refuses the request",
+    404: "is not there",
+}
+"""What an answer says of the endpoint, and nothing of the job."""
+
+
+class DeliveryError(JobError):
+    """Fails a job whose delivery failed, in a way that may pass: it is retried by its policy."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        """Say what happened; the details name the class that ojs-serverless 7.2 gives it."""
+        details: dict[str, JsonValue] = {"error_class": "delivery_error"}
+        super().__init__(message, type=kind, details=details)
+
+
+class UndeliveredError(SnoozeError):
+    """Gives a job back that the endpoint did not take; the attempt does not count."""
+
+
+class EndpointError(JobError):
+    """Fails a job as its endpoint said."""
+
+
+def what_is_wrong(status: int) -> str:
+    """Return what an answer says of the endpoint; empty if it says something of the job."""
+    if status // 100 == HTTPStatus.MULTIPLE_CHOICES // 100:
+        return f"answers with a redirect, which is not followed ({status})"
+    wrong = _MISCONFIGURED.get(status)
+    return f"{wrong} ({status})" if wrong else ""
+
+
+def result_of(url: str, status: int, answer: bytes) -> object:
+    """Return the result that an answer holds.
+
+    :raises EndpointError: it says that the job failed.
+    :raises DeliveryError: it says neither.
+    """
+    if status >= HTTPStatus.BAD_REQUEST:
+        raise _refusal(url, status, answer)
+    said = _object(answer)
+    if said.get("status") == "completed":
+        return said.get("result")
+    error = said.get("error")
+    if said.get("status") == "failed" and isinstance(error, dict):
+        raise _failure(error, retryable=error.get("retryable") is not False)
+    raise DeliveryError(
+        f"{url} answered {status} with neither status: completed nor status: failed and an "
+        'error. It must answer a JSON object: {"status": "completed", "result": ...}.',
+        "InvalidAnswer",
+    )
+
+
+def _refusal(url: str, status: int, answer: bytes) -> EndpointError:
+    """Return the error of a job that an endpoint refuses by a 4xx."""
+    error = _object(answer).get("error")
+    if isinstance(error, dict):
+        return _failure(error, retryable=False)
+    return EndpointError(f"{url} answered {status}.", type="EndpointError", retryable=False)
+
+
+def _failure(error: Mapping[str, JsonValue], *, retryable: bool) -> EndpointError:
+    """Return the error that an endpoint describes."""
+    named = error.get("type") or error.get("code")
+    details = error.get("details")
+    found = dict(details) if isinstance(details, dict) else {}
+    if isinstance(stack := error.get("stack") or error.get("backtrace"), (str, list)):
+        found["stack"] = stack
+    return EndpointError(
+        str(error.get("message") or "The endpoint says no more."),
+        type=named if isinstance(named, str) else "EndpointError",
+        details=found,
+        retryable=None if retryable else False,
+    )
+
+
+def _object(answer: bytes) -> dict[str, JsonValue]:
+    """Return the JSON object that an answer is; an empty one for anything else."""
+    if len(answer) > MAX_ANSWER_BYTES:
+        return {}
+    try:
+        value = decode(answer.decode())
+    except (OjsError, UnicodeDecodeError, json.JSONDecodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def seconds_of(retry_after: str) -> int | None:
+    """Return the seconds of a ``Retry-After``; None where it says none."""
+    return int(retry_after) if retry_after.isascii() and retry_after.isdigit() else None

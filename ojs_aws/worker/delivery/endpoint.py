@@ -1,0 +1,266 @@
+"""Delivers jobs to an HTTPS endpoint, whose answer is their outcome (ojs-serverless, 2 and 7).
+
+The handler of a job may be written in any language: it is a web handler that takes the job and
+answers its result. A worker of this package claims the job, keeps its reservation, and reports.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.envelope import Job, uncounted_attempts
+from ojs_aws.domain.json_text import RawJson, assemble, encode
+from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.results import RegistrationError
+from ojs_aws.topology import DELIVERY_START_S
+from ojs_aws.worker.delivery.answers import (
+    MAX_ANSWER_BYTES,
+    DeliveryError,
+    UndeliveredError,
+    result_of,
+    seconds_of,
+    what_is_wrong,
+)
+from ojs_aws.worker.delivery.circuit import Circuit
+from ojs_aws.worker.delivery.request import (
+    checked_url,
+    idempotency_window_s,
+    signature,
+    signing_keys,
+)
+from ojs_aws.worker.registry import Handler
+from ojs_aws.worker.secrets import secret
+
+if TYPE_CHECKING:
+    import urllib3
+
+TIMEOUT_S: Final = 30.0
+IDLE_S: Final = 300.0
+"""A delivery gets more time while no answer has come for so long: the endpoint may have to start
+(3.4)."""
+
+LONGEST_WAIT_S: Final = 300
+"""The longest that a job waits which was given back, in seconds."""
+BUSY_WAIT_S: Final = 60
+"""The same while the endpoint says that it is busy (7.2)."""
+MAX_RETRY_AFTER_S: Final = 3600
+"""The longest wait that an endpoint may ask for."""
+
+_OF_THE_HANDLER: Final = frozenset({2, 4})
+"""The first digits of answers that come from a handler, and not from what is before it."""
+
+
+class HttpDelivery:
+    """Delivers each job by a signed POST, and makes its outcome of the answer.
+
+    ============================== ===============================================================
+    answer                         outcome
+    ============================== ===============================================================
+    200, ``status: completed``     the job is completed with ``result``
+    200, ``status: failed``        it failed with ``error``, which says whether it is retried
+    other 4xx                      it failed, and is not retried
+    5xx, timeout, no connection    the delivery failed, and is retried by the job's policy
+    401, 403, 404, a redirect      the endpoint is wrong: the job is given back, uncounted
+    429                            the job is given back, uncounted, for ``Retry-After``
+    ============================== ===============================================================
+
+    After five failed deliveries in a row, or one that says that the endpoint is wrong, jobs are
+    given back without a request for a minute; then one is tried.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        signing_keys: Callable[[], Sequence[str]],
+        timeout_s: float = TIMEOUT_S,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Connect to nothing yet.
+
+        :param url: of the endpoint; plain HTTP is accepted for this machine only.
+        :param signing_keys: returns the secrets that sign a request; two while one is replaced.
+        :param timeout_s: seconds that the endpoint has for a job.
+        :param monotonic: seconds on a clock that never goes back.
+        :param wall_clock: seconds since 1970.
+        :raises ValueError: no usable URL, or no positive timeout.
+        """
+        self.url = checked_url(url)
+        if timeout_s <= 0:
+            raise ValueError("timeout_s must be positive")
+        self.timeout_s = timeout_s
+        self.worker_id = f"push_worker_{uuid.uuid4()}"
+        self._signing_keys = signing_keys
+        self._monotonic = monotonic
+        self._wall_clock = wall_clock
+        self._circuit = Circuit(monotonic)
+        self._answered_at: float | None = None
+        self._pool: urllib3.PoolManager | None = None
+
+    def __call__(self, ctx: JobContext) -> object:
+        """Deliver a job, and return its result.
+
+        :raises EndpointError: the endpoint says that the job failed.
+        :raises DeliveryError: the delivery failed; another attempt may succeed.
+        :raises UndeliveredError: the endpoint takes no jobs now.
+        """
+        if reason := self._circuit.refuses():
+            raise self._given_back(ctx.job, reason)
+        timeout_s = self._timeout_s()
+        delivery_id = f"del_{uuid.uuid4()}"
+        body = self._body(ctx.job, delivery_id, timeout_s)
+        headers = self._headers(ctx.job, delivery_id, body)
+        try:
+            status, retry_after, answer = self._post(body, headers, timeout_s)
+        except _no_answer() as problem:
+            reason = _reason(problem, timeout_s)
+            self._circuit.note_failure(reason)
+            raise DeliveryError(f"{self.url} did not answer: {reason}.", "NoAnswer") from None
+        return self._outcome(ctx.job, status, retry_after, answer)
+
+    def _outcome(self, job: Job, status: int, retry_after: str, answer: bytes) -> object:
+        """Return the result of a job that is completed; raise what became of another one."""
+        if wrong := what_is_wrong(status):
+            self._circuit.note_failure(wrong, is_certain=True)
+            raise self._given_back(job, wrong)
+        if status // 100 not in _OF_THE_HANDLER:
+            self._circuit.note_failure(f"answers {status}")
+            raise DeliveryError(f"{self.url} answered {status}.", "EndpointCrashed")
+        self._answered_at = self._monotonic()
+        self._circuit.close()
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            busy = "takes no more jobs now (429)"
+            raise self._given_back(job, busy, seconds_of(retry_after), BUSY_WAIT_S)
+        return result_of(self.url, status, answer)
+
+    def _given_back(
+        self, job: Job, reason: str, delay_s: int | None = None, longest_s: int = LONGEST_WAIT_S
+    ) -> UndeliveredError:
+        """Return the error that gives a job back.
+
+        :param delay_s: how long it waits; by default each time twice as long, up to ``longest_s``.
+        """
+        if delay_s is None:
+            delay_s = min(2 ** min(uncounted_attempts(job), 16), longest_s)
+        delay_s = min(max(delay_s, 1), MAX_RETRY_AFTER_S)
+        error = UndeliveredError(delay_s, f"The job was not delivered: {self.url} {reason}.")
+        error.type = "UndeliveredError"
+        return error
+
+    def _timeout_s(self) -> float:
+        """Return the seconds for an answer; more where the endpoint may have to start."""
+        answered_at = self._answered_at
+        is_warm = answered_at is not None and self._monotonic() < answered_at + IDLE_S
+        return self.timeout_s if is_warm else self.timeout_s + DELIVERY_START_S
+
+    def _body(self, job: Job, delivery_id: str, timeout_s: float) -> bytes:
+        deadline = Instant(round((self._wall_clock() + timeout_s) * 1000))
+        members: dict[str, RawJson] = {
+            "job": job.to_json(),
+            "worker_id": encode(self.worker_id),
+            "delivery_id": encode(delivery_id),
+            "deadline": encode(format_instant(deadline)),
+        }
+        return assemble(members).encode()
+
+    def _headers(self, job: Job, delivery_id: str, body: bytes) -> dict[str, str]:
+        timestamp = str(int(self._wall_clock()))
+        headers = {
+            "Content-Type": "application/json",
+            "X-OJS-Delivery-ID": delivery_id,
+            "X-OJS-Job-ID": job.id,
+            "X-OJS-Timestamp": timestamp,
+            "X-OJS-Idempotency-Window": str(idempotency_window_s(job, self.timeout_s)),
+        }
+        signatures = (signature(key, timestamp, body) for key in self._signing_keys())
+        return headers | {"X-OJS-Signature": ",".join(signatures)}
+
+    def _post(
+        self, body: bytes, headers: Mapping[str, str], timeout_s: float
+    ) -> tuple[int, str, bytes]:
+        """Return status, ``Retry-After`` and body of the answer."""
+        import urllib3
+
+        if self._pool is None:
+            self._pool = urllib3.PoolManager(maxsize=50, retries=False)
+        answer = self._pool.request(
+            "POST",
+            self.url,
+            body=body,
+            headers=headers,
+            timeout=urllib3.Timeout(total=timeout_s, connect=min(timeout_s, 10.0)),
+            redirect=False,
+            preload_content=False,
+        )
+        try:
+            content = answer.read(MAX_ANSWER_BYTES + 1)
+        finally:
+            answer.release_conn()
+        return answer.status, answer.headers.get("Retry-After", ""), content
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveringHandler(Handler):
+    """Delivers all jobs whose type fits a pattern, with their arguments unread."""
+
+    keys: Callable[[], object] = list
+
+    def bound_to(self, ctx: JobContext) -> Callable[[], object]:
+        """Return the delivery of a job."""
+        return functools.partial(self.function, ctx)
+
+    def prepare(self) -> None:
+        """Read the keys, so that a worker which cannot sign does not start.
+
+        :raises RegistrationError: there are none.
+        """
+        try:
+            self.keys()
+        except (KeyError, ValueError) as problem:
+            raise RegistrationError(f"jobs cannot be delivered: {problem.args[0]}") from None
+
+
+def deliver_to(
+    url: str, types: Sequence[str], timeout_s: float | None, signing_secret: str
+) -> list[DeliveringHandler]:
+    """Return a handler for each pattern of job types; they share one circuit.
+
+    :raises ValueError: no usable URL, no type, or no positive timeout.
+    """
+    if isinstance(types, str) or not types:
+        raise ValueError('name the job types as a list: types=["email.*"]')
+
+    def keys() -> list[str]:
+        return signing_keys(secret(signing_secret))
+
+    seconds = TIMEOUT_S if timeout_s is None else timeout_s
+    delivery = HttpDelivery(url, signing_keys=keys, timeout_s=seconds)
+    return [
+        DeliveringHandler(pattern, delivery, is_async=False, signature=None, keys=keys)
+        for pattern in types
+    ]
+
+
+def _no_answer() -> tuple[type[Exception], ...]:
+    """Return the errors of a request that got no answer."""
+    import urllib3.exceptions as errors
+
+    return (errors.HTTPError, OSError)
+
+
+def _reason(problem: BaseException, timeout_s: float) -> str:
+    """Say why no answer came, without the address once more."""
+    import urllib3.exceptions as errors
+
+    is_refused = isinstance(problem, errors.NewConnectionError)  # of urllib3, also a timeout
+    if isinstance(problem, errors.TimeoutError) and not is_refused:
+        return f"no answer within {timeout_s:g} s"
+    return f"no connection ({type(problem).__name__})"
