@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, actor_of
 from ojs_aws.domain.errors import OjsError
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.job import JobRecord
 
 
 class UnauthenticatedError(
@@ -109,13 +112,27 @@ class View:
 
     :ivar queues: names, or beginnings that end in ``*``; empty: all.
     :ivar types: the same for job types.
+    :ivar tenant: the only tenant whose jobs they are; empty: of all tenants.
     """
 
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    tenant: str = ""
 
-    def shows(self, queue: str, job_type: str | None = None) -> bool:
-        """Return whether it includes a queue, and the job type if one is given."""
+    def shows(self, queue: str, job_type: str | None = None, tenant: str = "") -> bool:
+        """Return whether it includes a queue, and the job type if one is given.
+
+        :param tenant: whose job it is. A view of one tenant includes nothing of which it is not
+            known whose it is.
+        """
+        return self.tenant in ("", tenant) and self.shows_row(queue, job_type)
+
+    def shows_job(self, job: JobRecord) -> bool:
+        """Return whether it includes a job."""
+        return self.shows(job.queue, job.type, job.tenant)
+
+    def shows_row(self, queue: str, job_type: str | None = None) -> bool:
+        """Return whether it may include a job of which the tenant is not known yet."""
         return _matches(self.queues, queue) and (job_type is None or self.shows_type(job_type))
 
     def shows_type(self, job_type: str) -> bool:
@@ -136,6 +153,8 @@ class Caller:
     :ivar permissions: what it may do.
     :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
     :ivar types: the same for job types.
+    :ivar tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
+    :ivar is_of_tenant: whether the credential itself says so, and not a header of the request.
     """
 
     id: str = ""
@@ -143,6 +162,8 @@ class Caller:
     permissions: frozenset[Permission] = _ALL
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    tenant: str = ""
+    is_of_tenant: bool = False
 
     @property
     def principal(self) -> str:
@@ -156,8 +177,8 @@ class Caller:
 
     @property
     def is_bound(self) -> bool:
-        """Return whether it may use only some queues or job types."""
-        return bool(self.queues or self.types)
+        """Return whether it may use only some queues or job types, or jobs of one tenant."""
+        return bool(self.queues or self.types or self.tenant)
 
     @property
     def actor(self) -> Actor:
@@ -167,15 +188,15 @@ class Caller:
     @property
     def view(self) -> View:
         """Return what its bounds include."""
-        return View(self.queues, self.types)
+        return View(self.queues, self.types, self.tenant)
 
     def may(self, permission: Permission) -> bool:
         """Return whether the scopes allow an operation that needs this permission."""
         return permission in _FREE or permission in self.permissions
 
-    def may_touch(self, queue: str, job_type: str | None = None) -> bool:
-        """Return whether its bounds include a queue, and the job type if one is given."""
-        return self.view.shows(queue, job_type)
+    def may_touch(self, queue: str, job_type: str | None = None, tenant: str = "") -> bool:
+        """Return whether its bounds include a queue, and the job type and tenant if given."""
+        return self.view.shows(queue, job_type, tenant)
 
     def check(self, permission: Permission, operation: str) -> None:
         """Refuse an operation that its scopes do not allow.
@@ -215,8 +236,14 @@ class Caller:
     def check_unbound(self, operation: str) -> None:
         """Refuse a bound caller an operation that concerns more than single queues.
 
-        :raises PermissionDeniedError: the credentials are bound to queues or job types.
+        :raises PermissionDeniedError: it is bound to queues or job types, or to a tenant.
         """
+        if self.tenant:
+            raise PermissionDeniedError(
+                f"This request is for the tenant '{self.tenant}'; '{operation}' is about more.",
+                details={"operation": operation, "tenant_id": self.tenant},
+                hint="Leave out X-OJS-Tenant, and use credentials that are bound to no tenant.",
+            )
         if self.is_bound:
             raise PermissionDeniedError(
                 f"These credentials are bound to queues or job types; '{operation}' is about more.",

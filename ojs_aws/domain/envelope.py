@@ -25,6 +25,9 @@ DEFAULT_QUEUE: Final = "default"
 VALIDATE: Final = "ojs_validate"
 """The member of ``meta`` by which a producer insists that the arguments are validated."""
 
+TENANT_ID: Final = "tenant_id"
+"""The member of ``meta`` that names a job's tenant (ojs-multi-tenancy, section 5.1)."""
+
 OWN_ATTRIBUTES: Final = frozenset({"x_aws_past_errors", "x_aws_uncounted_attempts"})
 """Attributes of this system's own, which only it sets; a client's values are refused."""
 
@@ -273,6 +276,14 @@ class Job(JsonMembers):
     def error(self) -> dict[str, JsonValue] | None:
         """Return the latest failure."""
         return self._mapping("error")
+
+
+def names_tenant(job: Job) -> bool:
+    """Return whether the metadata name a tenant; decoded only where their text may do so."""
+    if not (job.mentions("meta", TENANT_ID) or job.mentions("meta", "\\u")):
+        return False
+    meta = job.view(("meta",)).get("meta")
+    return isinstance(meta, dict) and TENANT_ID in meta
 
 
 def uncounted_attempts(job: Job) -> int:

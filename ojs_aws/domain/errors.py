@@ -197,8 +197,8 @@ class ConflictError(OjsError, code="conflict", status=409, type="conflict"):
 class DuplicateError(ConflictError, code="duplicate", type="duplicate"):
     """Reports that another job has the id, or that a unique policy rejects this job.
 
-    :ivar existing: queue and type of the job that is there already, which decide who may learn of
-        it; None where they are not known.
+    :ivar existing: queue, type and tenant of the job that is there already, which decide who may
+        learn of it; None where they are not known.
     """
 
     usual_hint = "Use the job that is there already, or another id or uniqueness key."
@@ -209,7 +209,7 @@ class DuplicateError(ConflictError, code="duplicate", type="duplicate"):
         *,
         details: Mapping[str, JsonValue] | None = None,
         hint: str = "",
-        existing: tuple[str, str] | None = None,
+        existing: tuple[str, str, str] | None = None,
     ) -> None:
         """Keep the existing job beside what every error has."""
         super().__init__(message, details=details, hint=hint)

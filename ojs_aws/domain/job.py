@@ -196,6 +196,7 @@ class JobRecord:
     :ivar checkpoint: the latest one, until the job is over; ``checkpoints`` counts those saved.
     :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
     :ivar changed_by: who made which version by hand, the latest of them (see ``actor.py``).
+    :ivar tenant: whose it is; empty for the default tenant.
     """
 
     id: str
@@ -246,6 +247,7 @@ class JobRecord:
     is_message_left: bool = False
     is_listing_left: bool = False
     changed_by: str = ""
+    tenant: str = ""
     token: str = field(default="", compare=False)
 
     def next_version(self, **changes: object) -> JobRecord:

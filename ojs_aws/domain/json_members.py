@@ -129,6 +129,13 @@ class JsonMembers:
         self._values[name] = value
         self._sets += 1
 
+    def put_member(self, name: str, member: Member) -> None:
+        """Set a member to a JSON text, whose value nobody changes."""
+        self._raw[name] = member.raw
+        self._values.pop(name, None)
+        self._parsed = {**self._parsed, name: member}
+        self._sets += 1
+
     def __delitem__(self, name: str) -> None:
         """Remove a member."""
         del self._raw[name]

@@ -76,6 +76,8 @@ KEPT_DISCARDED: Final = "kd"
 KEPT_DEAD: Final = "kl"
 BY: Final = "by"
 """Who made the last change that an operator makes."""
+TENANT: Final = "tn"
+"""Whose job it is, where it is not the default tenant's."""
 
 HOLDER: Final = "j"
 """On the lock of a uniqueness key: the job that holds it."""
@@ -94,7 +96,7 @@ KEPT_SPANS: Final = {
 }
 """Seconds that an ended job stays, by the members of a retention."""
 
-OPTIONAL_TEXTS: Final = {BY: "changed_by"}
+OPTIONAL_TEXTS: Final = {BY: "changed_by", TENANT: "tenant"}
 """Texts of a job record that are stored where they are not empty."""
 
 TEXTS: Final = {TYPE: "type", QUEUE: "queue"}

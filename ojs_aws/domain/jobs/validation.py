@@ -18,7 +18,7 @@ from ojs_aws.domain.attributes import (
     invalid,
     is_integer,
 )
-from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job
+from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job, names_tenant
 from ojs_aws.domain.errors import (
     JsonValue,
     PayloadTooLargeError,
@@ -85,6 +85,7 @@ class Envelope:
     :ivar id: empty when the client gave none.
     :ivar timeout_ms: None when the client gave none (or 0, which means the default).
     :ivar is_retry_queues: the retry policy is the queue's, put in where the client gave none.
+    :ivar tenant: whose job it is; empty for the default tenant.
     """
 
     id: str
@@ -102,6 +103,7 @@ class Envelope:
     limit: Limit | None
     result_ttl_s: int | None
     result_limit_bytes: int | None
+    tenant: str = ""
     document: Mapping[str, RawJson]
 
 
@@ -138,8 +140,18 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         limit=_limit(job, queue) if values.get("rate_limit") is not None else None,
         result_ttl_s=_check_result_ttl(values["result_ttl"]) if "result_ttl" in values else None,
         result_limit_bytes=_check_result_limit(values.get("result_size_limit")),
+        tenant=_tenant(job),
         document=_document(values, members, scheduled, expires),
     )
+
+
+def _tenant(job: Job) -> str:
+    """Return the tenant that the metadata name, or an empty text."""
+    if not names_tenant(job):
+        return ""
+    from ojs_aws.domain.tenants import tenant_of  # few deployments have tenants
+
+    return tenant_of(job)
 
 
 def _limit(job: Job, queue: str) -> Limit | None:

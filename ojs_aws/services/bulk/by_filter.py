@@ -99,7 +99,7 @@ class BulkByFilter:
         """
         ids = checked_ids(job_ids, MAX_BULK)
         found = self.engine.changer.find_many(ids)
-        jobs = {each: job for each, job in found.items() if view.shows(job.queue, job.type)}
+        jobs = {each: job for each, job in found.items() if view.shows_job(job)}
         outcomes = self.engine.change(action, STATES[action], jobs, ids, by=by)
         return BulkReport(outcomes, examined=len(ids))
 

@@ -106,7 +106,7 @@ class BulkChanges:
     def _seen(self, ids: Sequence[str], view: View) -> dict[str, JobRecord]:
         """Read jobs; those beyond the view are left out."""
         jobs = self.engine.changer.find_many(ids)
-        return {each: job for each, job in jobs.items() if view.shows(job.queue, job.type)}
+        return {each: job for each, job in jobs.items() if view.shows_job(job)}
 
     def _together(
         self, action: BulkAction, ids: Sequence[str], view: View, by: Actor | None

@@ -173,10 +173,12 @@ def _rolled_back(index: int) -> OjsError:
 
 
 def _same_id(job: Job, index: int) -> OjsError:
+    from ojs_aws.domain.tenants import tenant_of  # few requests have this fault
+
     return DuplicateError(
         f"The job at index {index} has the same id.",
         details={"existing_job_id": job.id},
-        existing=(job.queue, job.type),
+        existing=(job.queue, job.type, tenant_of(job)),
     )
 
 

@@ -144,6 +144,9 @@ class EnvelopeOverride:
             is_merged = isinstance(old, dict) and isinstance(value, dict)
             given[name] = encode({**old, **value} if is_merged else value)  # type: ignore[dict-item]
         envelope = read_envelope(Job.from_members(given), now)
+        if envelope.tenant != job.tenant:
+            message = "The 'override.meta.tenant_id' attribute must be the tenant of the job."
+            raise field_error("override.meta.tenant_id", message)
         self.rules.admit(envelope.queue)
         changed = replace(
             job,

@@ -71,11 +71,11 @@ class DeadLetterFilter:
     @property
     def is_by_row(self) -> bool:
         """Return whether the index alone decides what matches, so that rows count as jobs."""
-        return not self.type and not self.error_type and not self.view.types
+        return not (self.type or self.error_type or self.view.types or self.view.tenant)
 
     def accepts_row(self, queue: str, job_type: str) -> bool:
         """Return whether jobs of a queue and a type may match."""
-        return self.view.shows(queue, job_type) and self.type in ("", job_type)
+        return self.view.shows_row(queue, job_type) and self.type in ("", job_type)
 
     def accepts(self, job: JobRecord) -> bool:
         """Return whether a job matches, apart from its queue and its time."""
@@ -83,7 +83,8 @@ class DeadLetterFilter:
         names = {failure.type, failure.code, failure.error_class} if failure else set()
         return (
             job.is_dead_letter
-            and self.accepts_row(job.queue, job.type)
+            and self.view.shows_job(job)
+            and self.type in ("", job.type)
             and (not self.error_type or self.error_type in names)
             and (self.as_of is None or deadlines.last_change(job) <= self.as_of)
         )
@@ -124,7 +125,7 @@ class DeadLetterSearch:
     def names(self, wanted: DeadLetterFilter) -> list[str]:
         """Return the queues to search."""
         names = [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
-        return [name for name in names if wanted.view.shows(name)]
+        return [name for name in names if wanted.view.shows_row(name)]
 
     def find(self, wanted: DeadLetterFilter, limit: int, cursor: str) -> FoundJobs:
         """Return up to ``limit`` matching dead letters.
@@ -172,7 +173,8 @@ class DeadLetterSearch:
             stops=[ListStop(name, JobList.DEAD_LETTER, wanted.between) for name in names],
             matcher=DeadLetterMatcher(self.store, wanted),
             queue=wanted.queue,
-            shows=wanted.view.shows if wanted.view.types else None,
+            shows=wanted.view.shows_row if wanted.view.types else None,
+            is_by_job=bool(wanted.view.tenant),
             max_bytes=MAX_BYTES,
         )
         return walk.find(limit, cursor, skip=skip, first=PAGE if wanted.error_type else None)

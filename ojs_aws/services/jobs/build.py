@@ -128,7 +128,7 @@ class JobBuilder:
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now
         )
         envelope = _with_defaults(envelope, config)
-        return self._new(envelope, document, state, now, _unique_key(job), config)
+        return self._new(envelope, document, state, now, _unique_key(job, envelope), config)
 
     def _new(
         self,
@@ -163,6 +163,7 @@ class JobBuilder:
             result_ttl_s=envelope.result_ttl_s,
             result_limit_bytes=envelope.result_limit_bytes,
             kept=config.retention,
+            tenant=envelope.tenant,
         )
 
 
@@ -180,10 +181,15 @@ def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
     return envelope if is_own else replace(envelope, timeout_ms=timeout_ms)
 
 
-def _unique_key(job: Job) -> str:
-    """Return the uniqueness key; empty for a job without a unique policy."""
+def _unique_key(job: Job, envelope: Envelope) -> str:
+    """Return the uniqueness key, of its tenant's own; empty for a job without a unique policy."""
     if job.get("unique") is None:
         return ""
     from ojs_aws.domain.unique.keys import parse_unique_policy, unique_key
 
-    return unique_key(job, parse_unique_policy(job.get("unique")))
+    key = unique_key(job, parse_unique_policy(job.get("unique")))
+    if not envelope.tenant:
+        return key
+    from ojs_aws.domain.tenants import key_of_tenant
+
+    return key_of_tenant(envelope.tenant, key)

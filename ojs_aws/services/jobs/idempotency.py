@@ -18,7 +18,7 @@ def id_taken(existing: JobRecord) -> DuplicateError:
         f"A job with the id '{existing.id}' already exists.",
         details={"existing_job_id": existing.id},
         hint="Give each job an id of its own, or leave the id out.",
-        existing=(existing.queue, existing.type),
+        existing=(existing.queue, existing.type, existing.tenant),
     )
 
 

@@ -101,7 +101,7 @@ class JobFilter:
         """Return whether the lists alone decide what matches, so that rows count as jobs."""
         return (
             not (self.type or self.tag or self.error)
-            and not self.view.types
+            and not (self.view.types or self.view.tenant)
             and (self.since, self.until, self.as_of) == (None, None, None)
         )
 
@@ -135,7 +135,7 @@ class JobFilter:
 
     def accepts_row(self, queue: str, job_type: str) -> bool:
         """Return whether jobs of a queue and a type may match."""
-        return self.view.shows(queue, job_type) and self.accepts_type(job_type)
+        return self.view.shows_row(queue, job_type) and self.accepts_type(job_type)
 
     def accepts_type(self, job_type: str) -> bool:
         """Return whether jobs of a type match."""
@@ -171,7 +171,8 @@ class JobFilter:
         return (
             self.wants(job.state)
             and (not self.queue or job.queue == self.queue)
-            and self.accepts_row(job.queue, job.type)
+            and self.view.shows_job(job)
+            and self.accepts_type(job.type)
             and self.accepts_failure(job.error)
             and (self.since is None or job.created_at >= self.since)
             and (self.until is None or job.created_at <= self.until)

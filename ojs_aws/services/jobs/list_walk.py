@@ -80,6 +80,8 @@ class ListWalk:
     :ivar max_bytes: a page ends where its documents grow beyond so many.
     :ivar shows: says of a queue and a type whether the caller may see such jobs, where the lists
         have others: a cursor may then name only a job that the caller may see.
+    :ivar is_by_job: whether only a job itself says if the caller may see it: then a cursor names
+        jobs that were found, and no others.
     :ivar scope: says in the error of a wrong cursor what it was given out for.
     """
 
@@ -90,6 +92,7 @@ class ListWalk:
     newest_first: bool = True
     max_bytes: float = float("inf")
     shows: Callable[[str, str], bool] | None = None
+    is_by_job: bool = False
     scope: str = ""
 
     def find(
@@ -203,12 +206,13 @@ class _Search:
             is_last = row is page.jobs[-1]
             here = page.cursor if is_last else self._place_of(row, position)
             self.passed += 1
-            if self.walk.shows is None or self.walk.shows(row.queue, row.type):
+            if self._is_seen(row, jobs):
                 self.examined += 1
                 self.behind = _mark(self.stops, position, here)
             if jobs is not None and self._has_new(row, jobs):
                 self._take(jobs[row.id])
-            if self.examined >= MAX_EXAMINED or self.passed >= MAX_SIFTED:
+            most = MAX_EXAMINED if self.walk.is_by_job else MAX_SIFTED
+            if self.examined >= MAX_EXAMINED or self.passed >= most:
                 return self._end(position, here)
         if not page.cursor:
             self.behind = _mark(self.stops, position, "")
@@ -223,6 +227,12 @@ class _Search:
             jobs = None if self.is_full else self.walk.matcher(part)
             for row in part:
                 yield row, jobs
+
+    def _is_seen(self, row: ListedJob, jobs: Jobs | None) -> bool:
+        """Return whether the caller may see the job of a row."""
+        if self.walk.is_by_job:
+            return jobs is not None and row.id in jobs
+        return self.walk.shows is None or self.walk.shows(row.queue, row.type)
 
     def _has_new(self, row: ListedJob, jobs: Jobs) -> bool:
         """Return whether a row's job is wanted; two rows may list one completed job."""
@@ -251,10 +261,10 @@ class _Search:
 
         :raises InvalidRequestError: only behind a job that the caller may not see.
         """
-        if self.walk.shows is None:
+        if self.walk.shows is None and not self.walk.is_by_job:
             return _mark(self.stops, position, here)
         if not self.behind:
-            message = "None of the jobs that one request looks at are of the caller's job types."
+            message = "None of the jobs that one request looks at may be seen by the caller."
             raise InvalidRequestError(
                 message,
                 details={"field": "queue", "max_examined": MAX_SIFTED},

@@ -175,8 +175,10 @@ class PushMany:
 
 
 def _same_id(job: Job, first: int, second: int) -> DuplicateError:
+    from ojs_aws.domain.tenants import tenant_of  # few requests have this fault
+
     return DuplicateError(
         f"Jobs at index {first} and {second} have the same id.",
         details={"index": second, "existing_job_id": job.id},
-        existing=(job.queue, job.type),
+        existing=(job.queue, job.type, tenant_of(job)),
     )

@@ -181,7 +181,8 @@ class JobSearch:
             ],
             matcher=JobMatcher(self.store, wanted, now),
             queue=wanted.queue,
-            shows=wanted.view.shows if wanted.view.types else None,
+            shows=wanted.view.shows_row if wanted.view.types else None,
+            is_by_job=bool(wanted.view.tenant),
             newest_first=newest_first,
             scope=" for this filter",
         )
@@ -194,4 +195,4 @@ class JobSearch:
 
     def _names(self, wanted: JobFilter) -> list[str]:
         names = [wanted.queue] if wanted.queue else [info.name for info in self.queues.all()]
-        return [name for name in names if wanted.view.shows(name)]
+        return [name for name in names if wanted.view.shows_row(name)]

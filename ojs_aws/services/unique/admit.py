@@ -288,5 +288,5 @@ def _rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:
             "uniqueness_key": record.unique_key,
         },
         hint="Wait until that job has left the policy's states, or choose another 'on_conflict'.",
-        existing=(existing.queue, existing.type),
+        existing=(existing.queue, existing.type, existing.tenant),
     )

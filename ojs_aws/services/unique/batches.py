@@ -75,7 +75,7 @@ class BatchPlan:
                         ],
                     },
                     hint="The other jobs of the batch are stored; give this one another id.",
-                    existing=(there.record.queue, there.record.type),
+                    existing=(there.record.queue, there.record.type, there.record.tenant),
                 )
             elif entry.admission is not None:
                 entry.let = Admitted(record=entry.wanted.record, is_new=True)

@@ -85,7 +85,7 @@ def entries_of(wanted: Sequence[WantedJob]) -> list[UniqueEntry]:
                 f"Jobs at index {holder} and {at} have the same uniqueness key.",
                 details={"index": at, "existing_job_id": first_of.id},
                 hint="Enqueue them one after the other, or let duplicates be ignored.",
-                existing=(first_of.queue, first_of.type),
+                existing=(first_of.queue, first_of.type, first_of.tenant),
             )
         entry.follows = holder
     return entries

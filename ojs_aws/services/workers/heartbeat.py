@@ -158,7 +158,7 @@ class Heartbeat:
             jobs = self._refused(worker, job_ids, visibility_timeout_ms, attempts, result)
         for job_id, job in jobs.items():
             holder = Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
-            is_seen = job is not None and caller.may_touch(job.queue, job.type)
+            is_seen = job is not None and caller.view.shows_job(job)
             extend = _Extend(self.visibility.default_ms, holder, worker, visibility_timeout_ms)
             self._extend(job if is_seen else None, job_id, extend, result)
         self._hide(result.extended, now)

@@ -34,11 +34,13 @@ MAX_JOBS: Final = 20_000
 """Jobs of their plans that it looks at, but for those of the last part."""
 
 
-def jobs_of(plan: WorkflowPlan) -> Iterator[tuple[str, str]]:
-    """Yield the queue and the type of each job of a plan."""
+def jobs_of(plan: WorkflowPlan) -> Iterator[tuple[str, str, str]]:
+    """Yield the queue, the type and the tenant of each job of a plan."""
+    from ojs_aws.domain.tenants import tenant_of  # callers with bounds alone need it
+
     for text in plan.envelopes.values():
         job = Job.from_members(stored_texts(text))
-        yield job.queue, job.type
+        yield job.queue, job.type, tenant_of(job)
 
 
 @dataclass(slots=True)
@@ -119,7 +121,7 @@ class WorkflowWalk:
                 seen.add(workflow_id)
         return seen
 
-    def _shows(self, job: tuple[str, str]) -> bool:
+    def _shows(self, job: tuple[str, str, str]) -> bool:
         self.jobs += 1
         return self.view.shows(*job)
 

@@ -168,8 +168,8 @@ class WorkflowService:
         results = self.workflows.results(workflow_id)
         return WorkflowView(workflow, graph, jobs, results, envelopes=plan.envelopes)
 
-    def jobs_of(self, workflow_id: str) -> list[tuple[str, str]]:
-        """Return the queue and the type of each job that a workflow has; none if there is none."""
+    def jobs_of(self, workflow_id: str) -> list[tuple[str, str, str]]:
+        """Return queue, type and tenant of each job that a workflow has; none if there is none."""
         plan = self.workflows.plan(workflow_id) if _ID.fullmatch(workflow_id) else None
         return [] if plan is None else [*jobs_of(plan)]
 

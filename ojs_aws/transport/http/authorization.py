@@ -7,9 +7,10 @@ checked by the handlers, with the functions here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.access import Caller, PermissionDeniedError
+from ojs_aws.domain.access import Caller, PermissionDeniedError, View
 from ojs_aws.domain.attributes import check_job_id, unknown_cron, unknown_workflow
 from ojs_aws.domain.errors import JsonValue, NotFoundError
 from ojs_aws.services.jobs.change import found
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _WHOLE: Final = frozenset({Bounds.WHOLE_QUEUE, Bounds.QUEUES})
 """Where all jobs of queues are meant, also those of other types."""
+
+TENANT_HEADER: Final = "x-ojs-tenant"
 
 CALLER: Final = "caller"
 """Where the middleware of a request keep its caller."""
@@ -59,7 +62,8 @@ def authorizing(server: Server, route: Route) -> Middleware:
         return caller_of(server.authorized(event), settings, server.backend.clock.now())
 
     def authorize(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
-        caller = find(app.current_event.raw_event)
+        event = app.current_event.raw_event
+        caller = _for_tenant(find(event), event)
         app.context[CALLER] = caller
         caller.check(access.permission, route.operation)
         if access.bounds is Bounds.REFUSED:
@@ -67,6 +71,16 @@ def authorizing(server: Server, route: Route) -> Middleware:
         return next_middleware(app)
 
     return authorize
+
+
+def _for_tenant(caller: Caller, event: Mapping[str, Any]) -> Caller:
+    """Return the caller of a request that may name a tenant."""
+    named = (event.get("headers") or {}).get(TENANT_HEADER)
+    if named is None:
+        return caller
+    from ojs_aws.transport.http.tenants.isolation import caller_for  # few deployments have tenants
+
+    return caller_for(caller, named)
 
 
 def check_bounds(call: Call, route: Route) -> None:
@@ -79,6 +93,10 @@ def check_bounds(call: Call, route: Route) -> None:
     if not caller.is_bound:
         return
     bounds = route.access.bounds
+    if caller.tenant:
+        from ojs_aws.transport.http.tenants.isolation import check_operation
+
+        check_operation(caller, route)
     if bounds is Bounds.TYPES and not caller.types:
         caller.check_unbound(route.operation)  # schemas of which types are whose nobody knows
     if bounds in _WHOLE:
@@ -135,7 +153,14 @@ def bind_jobs(call: Call, jobs: Iterable[tuple[str, Job]]) -> None:
     caller = call.request.caller
     if not caller.is_bound:
         return
-    for place, job in jobs:
+    listed = [*jobs]
+    if caller.tenant:
+        from ojs_aws.transport.http.tenants.isolation import bind_tenant
+
+        bind_tenant(caller, listed)
+    if not (caller.queues or caller.types):
+        return  # a tenant's own uniqueness keys are apart from those of others anyway
+    for place, job in listed:
         caller.check_queue(job.queue, job.type, f"{place}queue")
         _check_limit(caller, job, place)
         if job.get("unique") is not None:
@@ -157,7 +182,7 @@ def check_replaced(call: Call, cron_name: object) -> None:
 def check_cron_bounds(call: Call, known: CronDefinition) -> None:
     """Refuse to change a cron job outside the caller's bounds."""
     caller = call.request.caller
-    if caller.is_bound and not caller.may_touch(known.queue, known.type):
+    if not may_see_cron(caller.view, known):
         raise PermissionDeniedError(
             "These credentials are not for the cron job of this name.",
             details={"field": "name"},
@@ -181,9 +206,18 @@ def found_cron(call: Call) -> CronEntry:
     """
     name = call.named("name")
     entry = call.backend.cron.service.get(name)
-    if not call.request.caller.may_touch(entry.definition.queue, entry.definition.type):
+    if not may_see_cron(call.request.caller.view, entry.definition):
         raise unknown_cron(name)
     return entry
+
+
+def may_see_cron(view: View, known: CronDefinition) -> bool:
+    """Return whether a view includes the jobs that a cron job enqueues."""
+    if not view.tenant:
+        return view.shows(known.queue, known.type)
+    from ojs_aws.transport.http.tenants.isolation import tenant_of_cron
+
+    return view.shows(known.queue, known.type, tenant_of_cron(known))
 
 
 def check_workflow(call: Call, workflow_id: str) -> None:
@@ -231,9 +265,10 @@ def _check_limit(caller: Caller, job: Job, place: str) -> None:
     scope = scope_of(limit.key) if limit else None
     if scope is None:
         return
-    is_outside = scope.queue and not caller.may_touch(scope.queue)
+    view = replace(caller.view, tenant="")  # what is limited are queues and types
+    is_outside = scope.queue and not view.shows(scope.queue)
     is_wider = caller.queues and not scope.queue  # the type in all queues
-    if is_outside or is_wider or (scope.type and not caller.may_touch(job.queue, scope.type)):
+    if is_outside or is_wider or (scope.type and not view.shows(job.queue, scope.type)):
         raise PermissionDeniedError(
             "These credentials are bound: a limit of theirs cannot be that of other jobs.",
             details={"field": f"{place}rate_limit.key"},
@@ -260,4 +295,4 @@ def _bind_unique(caller: Caller, job: Job, place: str) -> None:
 
 
 def _may_touch(caller: Caller, job: JobRecord) -> bool:
-    return caller.may_touch(job.queue, job.type)
+    return caller.view.shows_job(job)

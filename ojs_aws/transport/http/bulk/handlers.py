@@ -200,7 +200,9 @@ def _once(call: Call, operation: str, values: Values, size: int | None, work: Wo
     elif not isinstance(key, str):
         raise invalid("idempotency_key", "a text", key)
     else:
-        scope = f"{operation}\0{call.request.caller.id}"
+        caller = call.request.caller
+        of_tenant = f"\0{caller.tenant}" if caller.tenant else ""
+        scope = f"{operation}\0{caller.id}{of_tenant}"
         answered = call.backend.bulk.idempotency(scope, key, call.request.body, work)
     headers = {} if size is None else {"X-OJS-Batch-Size": str(size)}
     text = (

@@ -21,6 +21,7 @@ from ojs_aws.transport.http.authorization import (
     check_cron_bounds,
     check_replaced,
     found_cron,
+    may_see_cron,
 )
 from ojs_aws.transport.http.calls import CREATED, Answer, Call
 from ojs_aws.transport.http.cron import serializers as shapes
@@ -138,7 +139,7 @@ def list_crons(call: Call) -> Answer[models.CronsAnswer]:
     wanted = requested_page(query)
     there = call.backend.cron.service.list(is_enabled=boolean_of(query, "enabled"))
     view = call.request.caller.view
-    entries = [each for each in there if view.shows(each.definition.queue, each.definition.type)]
+    entries = [each for each in there if may_see_cron(view, each.definition)]
     after = read_mark(_MARK, wanted.cursor)
     rest = [entry for entry in entries if entry.name > after][wanted.offset :]
     items: list[JsonOf[models.Cron]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from ojs_aws.domain.envelope import names_tenant
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.transport.http.authorization import bind_jobs, check_workflow
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
@@ -21,8 +22,12 @@ def create_workflow(call: Call) -> Answer[WorkflowAnswer]:
     """Create and start a workflow: 201, or 200 if the same request made it before."""
     max_depth = call.backend.settings.max_depth
     definition = read_definition(call.members(), lambda members: read_job(members, max_depth))
-    steps = definition.jobs.items()
-    bind_jobs(call, ((f"{definition.paths[at]}.", job) for at, job in steps))
+    steps = [(f"{definition.paths[at]}.", job) for at, job in definition.jobs.items()]
+    bind_jobs(call, steps)
+    if any(names_tenant(job) for _, job in steps):
+        from ojs_aws.transport.http.tenants.isolation import join_tenants  # few workflows have one
+
+        join_tenants(steps)
     created = call.backend.workflows.service.create(definition)
     location = f"{BASE}/workflows/{quote(created.view.workflow.id)}"
     status = CREATED if created.is_new else OK

@@ -109,7 +109,7 @@ def test_jobs_are_shown_with_the_types_that_the_middleware_gave_them(world: Worl
     assert [step.type for step in made.view.graph.steps if step.type] == types
     service = world.backend.workflows.service
     assert [step.type for step in service.get("w").graph.steps if step.type] == types
-    assert [type_ for _, type_ in service.jobs_of("w")] == types
+    assert [type_ for _, type_, _ in service.jobs_of("w")] == types
 
 
 def test_a_repeated_request_passes_no_middleware_again(world: World) -> None:

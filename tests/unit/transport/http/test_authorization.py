@@ -45,10 +45,14 @@ def as_caller(caller: Caller) -> dict[str, Any]:
     return {"lambda": verdict_context(Verdict(caller))}
 
 
-def scoped(*scopes: Scope, **bounds: tuple[str, ...]) -> dict[str, Any]:
+def scoped(
+    *scopes: Scope, queues: tuple[str, ...] = (), types: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """The same, by scopes."""
-    caller = Caller(id="key:1", name="test", permissions=permissions_of(scopes), **bounds)
-    return as_caller(caller)
+    granted = permissions_of(scopes)
+    return as_caller(
+        Caller(id="key:1", name="test", permissions=granted, queues=queues, types=types)
+    )
 
 
 @pytest.fixture(scope="module")

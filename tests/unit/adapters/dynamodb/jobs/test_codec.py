@@ -93,6 +93,7 @@ FULL: Final = JobRecord(
     is_message_left=True,
     is_listing_left=True,
     changed_by="3 key:k\tAda",
+    tenant="acme",
 )
 """A job with more than any job has at one time: each of its members differs from the usual."""
 

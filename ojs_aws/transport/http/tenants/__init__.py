@@ -1,0 +1,1 @@
+"""Serves tenants: isolation of requests, and their administration."""
