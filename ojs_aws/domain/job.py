@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention
 from ojs_aws.domain.jobs.progress import Progress
-from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_place
+from ojs_aws.domain.jobs.ready_keys import ready_key, ready_place
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
@@ -270,10 +270,11 @@ class JobRecord:
     def ready_key(self) -> str:
         """Return the place in the queue's ready list: by priority (higher first), then order.
 
-        A job with a limit names its bucket behind that, so that FETCH can pass it by unread.
+        A job with a limit names its bucket behind that, and one of a tenant that tenant, so that
+        FETCH can pass it by unread.
         """
         place = ready_place(self.priority, self.order)
-        return place if self.limit is None else f"{place}{LIMIT_MARK}{self.limit.key}"
+        return ready_key(place, "" if self.limit is None else self.limit.key, self.tenant)
 
     @property
     def allowed_attempts(self) -> int:

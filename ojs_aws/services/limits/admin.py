@@ -14,7 +14,7 @@ from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK
+from ojs_aws.domain.jobs.ready_keys import limit_of
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.limits.policies import (
     Override,
@@ -226,7 +226,7 @@ class _Waiting:
         if queue not in self.known:
             page = self.store.listed(queue, JobList.READY, MAX_ROWS, newest_first=False)
             counter = Counter(_of_type(row.type) for row in page.jobs)
-            counter.update(_of_key(row.sort_key.partition(LIMIT_MARK)[2]) for row in page.jobs)
+            counter.update(_of_key(limit_of(row.sort_key)) for row in page.jobs)
             self.known[queue] = counter, not page.cursor
         return self.known[queue]
 

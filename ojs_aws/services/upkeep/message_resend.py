@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.jobs.lists import Head, ListedJob
-from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_since
+from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since
 from ojs_aws.domain.limits.rules import type_key
 from ojs_aws.domain.queues.messages import Backlog
 from ojs_aws.domain.timestamps import Instant
@@ -96,7 +96,7 @@ class MessageResend:
 
         Limits of job types cost a read; it is not needed where a message is visible.
         """
-        if head.limit or any(LIMIT_MARK in row.sort_key for row in late):
+        if head.limit or any(limit_of(row.sort_key) for row in late):
             return True
         if there.visible or not there.total:
             return False

@@ -8,7 +8,7 @@ from typing import Final
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
-from ojs_aws.domain.jobs.ready_keys import LIMIT_MARK, ready_since
+from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since
 from ojs_aws.domain.queues.messages import Message
 from ojs_aws.domain.timestamps import Instant
 
@@ -43,7 +43,7 @@ class Candidate:
     @property
     def limit_key(self) -> str:
         """Return the bucket that its place names, or empty."""
-        return self.sort_key.partition(LIMIT_MARK)[2]
+        return limit_of(self.sort_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class FetchRequest:
     :ivar visibility_timeout_ms: reservation length for jobs that have none of their own.
     :ivar heartbeat_interval_ms: how often the worker promises to beat; None for no promise, and
         then its reservations end by their visibility timeout alone until it beats.
+    :ivar tenant: whose jobs alone it may get; empty for those of all tenants.
     """
 
     queues: tuple[str, ...]
@@ -31,6 +32,7 @@ class FetchRequest:
     worker_id: str = ""
     visibility_timeout_ms: int | None = None
     heartbeat_interval_ms: int | None = None
+    tenant: str = ""
 
     @property
     def silence_ms(self) -> int | None:

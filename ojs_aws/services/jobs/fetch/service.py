@@ -42,6 +42,9 @@ PAGE = 25
 MARKS = 3
 """Rows of a page that may say something of the queue itself, and stand for no job."""
 
+TENANT_HEAD = 95
+"""Rows of the head that a FETCH of one tenant reads first, less the spare ones."""
+
 PAUSED_FOR_S = 900
 """How long a message that invoked a worker of a paused queue is set aside, in seconds."""
 
@@ -82,7 +85,7 @@ class Fetch:
         if self.draining.holds(request.worker_id, self.changer.clock.now()):
             return []
         claimed = self._once(request, wait_s=0)
-        if not claimed and self.wait_ms > 0:
+        if not claimed and self.wait_ms > 0 and not request.tenant:
             claimed = self._once(request, wait_s=max(1, self.wait_ms // 1000))
         return self._filled(claimed)
 
@@ -160,6 +163,9 @@ class Fetch:
         return claimed
 
     def _from(self, queue: str, request: FetchRequest, need: int, wait_s: int) -> list[JobRecord]:
+        if request.tenant:
+            return self._from_tenant(queue, request, need)
+
         def look() -> QueueSnapshot:
             return self._look(queue, need)
 
@@ -176,6 +182,16 @@ class Fetch:
         claimed = turn.run(first, need, lambda room: self._look(queue, room))
         turn.release()
         return claimed
+
+    def _from_tenant(self, queue: str, request: FetchRequest, need: int) -> list[JobRecord]:
+        """Claim jobs of one tenant; without a message, as that may be of any tenant."""
+        from ojs_aws.services.jobs.fetch.tenant_round import TenantRound  # few workers are of one
+
+        first = self._look(queue, TENANT_HEAD)
+        if first.head.is_paused:
+            return []
+        claims = self._round(queue, request, [], first.head).claims
+        return TenantRound(claims, request.tenant).run(first, need)
 
     def _look(self, queue: str, need: int) -> QueueSnapshot:
         """Return the first jobs in fetch order: ready ones, and those that became due.

@@ -51,6 +51,7 @@ def fetch(call: Call) -> Answer[models.FetchAnswer]:
             worker_id=body.worker_id or "",
             visibility_timeout_ms=body.visibility_timeout_ms,
             heartbeat_interval_ms=body.heartbeat_interval_ms,
+            tenant=call.request.caller.tenant,
         )
     )
     call.note({"worker_id": body.worker_id or ""})

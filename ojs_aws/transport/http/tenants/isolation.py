@@ -28,7 +28,7 @@ _OPEN: Final = frozenset({Bounds.JOB, Bounds.NONE})
 OPERATIONS: Final = frozenset(
     {
         *("push", "push_batch", "bulk_enqueue"),
-        *("ack", "ack_job", "fail", "fail_job", "heartbeat", "get_worker_health"),
+        *("fetch", "ack", "ack_job", "fail", "fail_job", "heartbeat", "get_worker_health"),
         *("report_progress", "post_progress", "report_progress_of", "get_results"),
         *("list_jobs", "bulk_retry_jobs", "bulk_reprioritise_jobs", "bulk_cancel_jobs"),
         *("bulk_delete_jobs", "bulk_cancel", "bulk_retry", "bulk_delete"),
