@@ -4,7 +4,7 @@
 
 writes ``written/<version>.json``: the items and objects, the instant, and the answers to some
 requests. Do so when a version is released, and never again for it; the files are what later
-versions must read. (``0.1.0-early`` is what 0.1.0 wrote while it was made.)
+versions must read. (``0.1.0-early`` and ``0.1.0-middle`` are what 0.1.0 wrote while it was made.)
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ from tests.aws import EmbeddedAws, changes_here, embedded
 WRITTEN: Final = Path(__file__).parent / "written"
 ERROR: Final = {"type": "Broken", "message": "it broke", "backtrace": ["a", "b"]}
 BUCKET: Final = "documents"
-SETTINGS: Final = Settings(s3_threshold_bytes=8000)
-"""So that objects are small enough for the file."""
+SETTINGS: Final = Settings(
+    s3_threshold_bytes=8000, stream_deletes_messages=True, stream_lists_completed=True
+)
+"""As the constructs have it, with objects that are small enough for the file."""
 
 ALIVE: Final = {"worker_id": "w1", "state": "running", "active_jobs": []}
 
@@ -113,6 +115,21 @@ def fill(api: Api, clock: FakeClock) -> dict[str, str]:
     }
 
 
+def fill_an_earlier_minute(api: Api, follow: Following, clock: FakeClock) -> dict[str, str]:
+    """Complete a job a minute before others of its queue: lists and counts get items then."""
+    job = {"type": "t.earlier", "args": [], "options": {"queue": "earlier"}}
+    for _ in range(2):
+        assert api.post("/jobs", job).status == 201
+    reply = api.post("/workers/fetch", {"queues": ["earlier"], "worker_id": "w1"})
+    job_id = reply.json["jobs"][0]["id"]
+    assert api.post("/workers/ack", {"job_id": job_id, "worker_id": "w1"}).status == 200
+    follow()
+    clock.advance(s=60)
+    assert api.post("/jobs", job).status == 201
+    follow()
+    return {"completed earlier": f"/jobs/{job_id}", "earlier": "/queues/earlier/stats"}
+
+
 def unpackable(size: int) -> str:
     """Text that stays as large as it is, the same in every run."""
     text, number = "", 1
@@ -122,9 +139,11 @@ def unpackable(size: int) -> str:
     return text[:size]
 
 
-def extend(aws: EmbeddedAws, backend: Backend, clock: FakeClock) -> dict[str, str]:
+def extend(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock, follow: Following
+) -> dict[str, str]:
     """Put into the table what the first scenario has not; paths of what can be read again."""
-    api, follow = Api(backend), Following(aws, backend)
+    api = Api(backend)
     jobs: dict[str, str] = {}
 
     def done(path: str, body: object, method: str = "POST") -> Any:
@@ -257,9 +276,14 @@ def committed(aws: EmbeddedAws, api: Api) -> dict[str, str]:
 
 def items_of(aws: EmbeddedAws) -> list[dict[str, Any]]:
     """Everything in the table, as DynamoDB's JSON; binaries are Base64."""
-    pages = aws.clients.dynamodb.get_paginator("scan").paginate(TableName=aws.settings.table)
-    found: list[dict[str, Any]] = _text([item for page in pages for item in page["Items"]])
-    return found
+    found: list[dict[str, Any]] = []
+    more: dict[str, Any] = {}
+    while True:
+        page = aws.clients.dynamodb.scan(TableName=aws.settings.table, **more)
+        found += _text(page["Items"])
+        if "LastEvaluatedKey" not in page:
+            return found
+        more = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
 def _text(value: Any) -> Any:
@@ -299,13 +323,15 @@ def objects_of(aws: EmbeddedAws) -> dict[str, str]:
     return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode() for key in keys}
 
 
-def main() -> None:
-    """Write the file of this version."""
+def left_by_this_version() -> dict[str, Any]:
+    """Return what the file of this version is to hold."""
     clock = FakeClock()
     with deployment() as aws:
         backend = backend_on(aws, clock, CountingIds())
         api = Api(backend)
-        paths = fill(api, clock) | extend(aws, backend, clock)
+        follow = Following(aws, backend)
+        paths = fill_an_earlier_minute(api, follow, clock)
+        paths |= fill(api, clock) | extend(aws, backend, clock, follow)
         keys = build_key_issuer(aws.settings, aws.clients.dynamodb, clock)
         key = keys.create("shop", [Scope.PRODUCER], queues=["shop"]).text
         found: dict[str, Any] = {"now": clock.at, "paths": paths, "key": key}
@@ -313,8 +339,12 @@ def main() -> None:
         replies = {path: api.get(path) for path in paths.values()}
         assert {reply.status for reply in replies.values()} == {200}
         found["answers"] = {path: reply.json for path, reply in replies.items()}
-    WRITTEN.mkdir(exist_ok=True)
-    text = json.dumps(found, indent=1, ensure_ascii=False)
+    return found
+
+
+def main() -> None:
+    """Write the file of this version."""
+    text = json.dumps(left_by_this_version(), indent=1, ensure_ascii=False)
     (WRITTEN / f"{__version__}.json").write_text(text + "\n", encoding="utf-8")
 
 

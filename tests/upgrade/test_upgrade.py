@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,17 @@ from tests.upgrade.scenario import (
     api_on,
     backend_on,
     deployment,
+    left_by_this_version,
     restored,
 )
 
 FILES = sorted(WRITTEN.glob("*.json"))
+
+
+def read_newest() -> dict[str, Any]:
+    """Return what the newest version left."""
+    found: dict[str, Any] = json.loads(FILES[-1].read_text(encoding="utf-8"))
+    return found
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)
@@ -60,16 +67,17 @@ def differing(was: Any, now: Any, path: str = "") -> list[str]:
 
 
 KINDS = (
-    *("apikeys", "batch", "batches", "bulk", "cron", "depths", "events", "job", "limits"),
-    *("pressure", "queues", "schema", "schemas", "settings", "tally", "tick", "uniq"),
-    *("workers", "workflow"),
+    *("apikeys", "batch", "batches", "bulk", "completed", "cron", "depths", "events", "failures"),
+    *("job", "limits", "marks", "operations", "pressure", "queues", "schema", "schemas"),
+    *("settings", "tally", "tick", "totals", "uniq", "workers", "workflow"),
 )
 """What the partition keys of items begin with. Others are notes that may be lost at any time."""
 
 
-def test_there_is_something_of_every_kind_to_read() -> None:
-    """In what the newest version wrote; a kind that is new belongs into the scenario."""
-    newest = json.loads(FILES[-1].read_text(encoding="utf-8"))
+@pytest.mark.parametrize("find", [read_newest, left_by_this_version])
+def test_there_is_something_of_every_kind_to_read(find: Callable[[], dict[str, Any]]) -> None:
+    """In what the newest version wrote, and today's does; a new kind belongs into the scenario."""
+    newest = find()
     found = {item["pk"]["S"].partition("#")[0] for item in newest["items"]}
     assert sorted(found) == [*KINDS]
     assert newest["objects"]
@@ -170,12 +178,13 @@ def test_a_unique_job_still_keeps_others_out(
 def test_totals_are_right_after_the_first_ticks(
     written: Any, upgraded: tuple[Api, EmbeddedAws]
 ) -> None:
-    """Nobody kept them before: the jobs of each queue are counted, five queues a minute."""
+    """Versions before 0.1.0 kept none: the jobs of each queue are counted, five queues a minute."""
     _, aws = upgraded
     clock = FakeClock(at=written["now"])
     backend = backend_on(aws, clock, None)
     api, follow = Api(backend), Following(aws, backend)
-    assert not any(api.get("/admin/stats").json["jobs"].values())
+    are_kept = any(item["pk"]["S"].startswith("totals#") for item in written["items"])
+    assert any(api.get("/admin/stats").json["jobs"].values()) == are_kept
     for _ in range(20):
         backend.upkeep.sweep.tick()
         follow()

@@ -121,7 +121,7 @@ def has_job_endpoint(access: Access, *, wanted: bool | None, concurrency: int | 
 def warn_of_removal(backend: Construct, access: Access, *, throttles: bool) -> None:
     """Warn of a job endpoint that the upgrade to 0.2 removes, where nobody chose.
 
-    Versions between 0.1 and 0.2 made one by default where a gateway was not needed.
+    Checkouts before 0.1.0 made one by default where a gateway was not needed.
 
     :param throttles: the gateway does; then those versions made none by default.
     """

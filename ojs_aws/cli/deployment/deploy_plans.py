@@ -141,8 +141,8 @@ def _as_by_cdk(deployed: StackState, template: Mapping[str, Any]) -> dict[str, s
     prefix, auth = str(variables.get("OJS_QUEUE_PREFIX", "")), str(variables.get("OJS_AUTH", ""))
     if not prefix.endswith(QUEUE_SEPARATOR):
         raise InvalidRequestError(
-            f"The queues of {deployed.name} have names of version 0.1 (queue_separator '-'), which "
-            "this template does not know: go on with `cdk deploy`."
+            f"The queues of {deployed.name} have names from before 0.1.0 (queue_separator '-'), "
+            "which this template does not know: go on with `cdk deploy`."
         )
     types = {each.get("Type") for each in deployed.template["Resources"].values()}
     return {
