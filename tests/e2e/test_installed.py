@@ -33,6 +33,8 @@ OLD: Final = "0.1.0"
 JOBS: Final = int(os.environ.get("OJS_UPGRADE_JOBS", "100"))
 """How many jobs are live during the upgrade; a multiple of ten."""
 LOOK_S: Final = 3.0
+BUSY_S: Final = 30.0
+"""How long a look may wait behind the jobs."""
 JOB_S: Final = 1.0
 """What the emulator may take for a job, in seconds."""
 BUNDLE: Final = """
@@ -147,8 +149,11 @@ def options(shop: Shop) -> tuple[str, ...]:
 def all_completed(http: httpx.Client) -> bool:
     """Whether all jobs of the queue `email` have completed; asked seldom, since each look costs."""
     time.sleep(LOOK_S)
-    answer = http.get("queues/email/stats")
-    if answer.is_server_error:  # the emulator is busy with the jobs
+    try:
+        answer = http.get("queues/email/stats", timeout=BUSY_S)
+    except httpx.TimeoutException:  # the emulator is busy with the jobs
+        return False
+    if answer.is_server_error:  # likewise
         return False
     return bool(answer.raise_for_status().json()["stats"]["completed"] == JOBS)
 
