@@ -15,8 +15,8 @@ from ojs_aws.domain.errors import (
     InvalidRequestError,
     JsonValue,
     OjsError,
+    TransactAction,
 )
-from ojs_aws.domain.unique.locks import TransactAction
 from ojs_aws.middleware.results import BatchRejectedError, EnqueueResult, EnqueueStatus, Stored
 
 if TYPE_CHECKING:

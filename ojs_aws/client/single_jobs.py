@@ -10,7 +10,6 @@ from ojs_aws.client.areas.attributes import Areas
 from ojs_aws.client.timer import wait_s
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue
-from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.attributes import Duration
 from ojs_aws.middleware.results import EnqueueResult
 
@@ -39,6 +38,8 @@ class SingleJobs(Areas):
         try:
             return await self._transport.cancel(job_id)
         except ConflictError as conflict:
+            from ojs_aws.domain.job import JobState  # many producers do not cancel
+
             if conflict.details.get("current_state") != JobState.CANCELLED:
                 raise
         return await self.get(job_id)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
-from ojs_aws.client.areas.attributes import Admin
+from ojs_aws.client.areas.admin import Admin
 from ojs_aws.client.areas.cron import CronJobs
 from ojs_aws.client.areas.dead_letters import DeadLetterJobs
 from ojs_aws.client.areas.events import Events

@@ -9,9 +9,12 @@ record on error codes says why this vocabulary and not the screaming one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+TransactAction: TypeAlias = dict[str, Any]
+"""One entry of ``TransactItems`` of DynamoDB's TransactWriteItems, as the low-level client takes
+it."""
 
 DOCS: Final = "https://openjobspec.org/spec/v1/errors"
 _SERVER_ERROR: Final = 500

@@ -7,7 +7,6 @@ one day breaks nothing that exists.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable
@@ -203,6 +202,8 @@ def _near_misses(member: object) -> list[str]:
     """Return a sentence for each method whose name is almost that of an interface."""
     if inspect.isroutine(member) or hook_name_of(member):
         return []
+    from difflib import get_close_matches
+
     known = {interface.name: interface for interface in (*MIDDLEWARE, *HOOKS)}
     plain = {name.replace("_", ""): name for name in known}
     found = []
@@ -210,7 +211,7 @@ def _near_misses(member: object) -> list[str]:
         if name.startswith("_") or name in known or not callable(getattr(member, name, None)):
             continue
         squeezed = name.replace("_", "").lower().removeprefix("on")
-        close = difflib.get_close_matches(squeezed, plain, n=1, cutoff=_CLOSE)
+        close = get_close_matches(squeezed, plain, n=1, cutoff=_CLOSE)
         meant = _OTHER_NAMES.get(squeezed) or (plain[close[0]] if close else None)
         if meant is not None and not callable(getattr(member, meant, None)):
             found.append(f"{name}() is never called; was {known[meant].shown} meant?")

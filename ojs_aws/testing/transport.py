@@ -21,7 +21,7 @@ from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 
 if TYPE_CHECKING:
     from ojs_aws.client.transports.requests import Answer, RouteRequest
-    from ojs_aws.domain.unique.locks import TransactAction
+    from ojs_aws.domain.errors import TransactAction
     from ojs_aws.testing.executions import Execution, JobRunner
 
 PATIENCE_S: Final = 0.2

@@ -28,9 +28,9 @@ from ojs_aws.adapters.dynamodb.table import (
     update_part,
 )
 from ojs_aws.domain.conflicts import NotAdmittedError
-from ojs_aws.domain.errors import PayloadTooLargeError
+from ojs_aws.domain.errors import PayloadTooLargeError, TransactAction
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission, TransactAction, UniqueLock
+from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission, UniqueLock
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

@@ -1,4 +1,4 @@
-"""Give the client its areas: one attribute for each, those of operators apart.
+"""Give the client its areas: one attribute for each.
 
 Producers use none of them. So each is imported when it is first used.
 """
@@ -9,21 +9,17 @@ import importlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from ojs_aws.client.areas.area import Area
-from ojs_aws.client.areas.dead_letters import DeadLetterJobs
-from ojs_aws.client.areas.queues import Queues
-from ojs_aws.client.results import DeadLetters
 from ojs_aws.client.timer import Timer
-from ojs_aws.client.transports.requests import RouteRequest, Transport, ask_to_change
-from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job import JobState
+from ojs_aws.client.transports.requests import Transport
 
 if TYPE_CHECKING:
+    from ojs_aws.client.areas.admin import Admin
     from ojs_aws.client.areas.cron import CronJobs
+    from ojs_aws.client.areas.dead_letters import DeadLetterJobs
     from ojs_aws.client.areas.events import Events
     from ojs_aws.client.areas.jobs import Jobs
     from ojs_aws.client.areas.limits import RateLimits
+    from ojs_aws.client.areas.queues import Queues
     from ojs_aws.client.areas.schemas import Schemas
     from ojs_aws.client.areas.system import System
     from ojs_aws.client.areas.workers import Workers
@@ -92,49 +88,3 @@ for _name, _kind in Areas.__annotations__.items():
     _area = _made_late(_kind)
     _area.__set_name__(Areas, _name)
     setattr(Areas, _name, _area)
-
-
-class Admin(Area):
-    """Reads and retries dead letters, lists and pauses queues, and reads health."""
-
-    async def dead_letters(
-        self, queue: str | None = None, *, limit: int = 50, cursor: str = ""
-    ) -> DeadLetters:
-        """List a page of discarded jobs that their retry policy kept.
-
-        :param cursor: from the page before.
-        """
-        letters = DeadLetterJobs(self._transport, self._timer)
-        return await letters.list(queue=queue or "", limit=limit, cursor=cursor)
-
-    async def retry_dead_letter(self, job_id: str) -> Job:
-        """Make a discarded job available again: attempt 0, its errors cleared.
-
-        :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not discarded.
-        """
-        request = RouteRequest(
-            operation="retry_dead_letter", path={"job_id": job_id}, repeatable=True
-        )
-        return await ask_to_change(self._transport, request, JobState.DISCARDED)
-
-    async def delete_dead_letter(self, job_id: str) -> None:
-        """Remove a discarded job for good.
-
-        :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not discarded.
-        """
-        await DeadLetterJobs(self._transport, self._timer).delete(job_id)
-
-    async def queues(self) -> list[dict[str, JsonValue]]:
-        """List the queues with all that the backend says of each; ``name`` is always there."""
-        return [{**each.described} for each in await Queues(self._transport, self._timer).list()]
-
-    async def health(self) -> dict[str, JsonValue]:
-        """Return the health of the backend; ``status`` is always there.
-
-        :raises BackendError: it could not be reached.
-        """
-        # What is asked for is how the server is now: it is not asked again.
-        answer = await self._transport.ask(RouteRequest(operation="health", repeatable=False))
-        return answer.values if "status" in answer.members else answer.or_raise().values

@@ -17,10 +17,9 @@ from ojs_aws.client.results import Stored, error_in
 from ojs_aws.client.transports.requests import Answer, RouteRequest
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import OjsError, TransactAction
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import ANY_DEPTH, parse_object
-from ojs_aws.domain.unique.locks import TransactAction
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.change import JobChange

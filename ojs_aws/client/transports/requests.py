@@ -10,9 +10,8 @@ from urllib.parse import quote
 
 from ojs_aws.client.results import Stored
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
+from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError, TransactAction
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, encode, parse_object, parse_objects
-from ojs_aws.domain.unique.locks import TransactAction
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.routes import Route

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
@@ -11,9 +11,6 @@ from ojs_aws.domain.timestamps import Instant
 MAX_ACTIONS: Final = 100
 """What one transaction can do: each job counts once, and once more for its lock, and for the job
 that it replaces."""
-TransactAction: TypeAlias = dict[str, Any]
-"""One entry of ``TransactItems`` of DynamoDB's TransactWriteItems, as the low-level client takes
-it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

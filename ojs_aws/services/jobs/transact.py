@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import TransactAction
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.unique.locks import Admission, TransactAction
+from ojs_aws.domain.unique.locks import Admission
 from ojs_aws.services.jobs.push import Push
 from ojs_aws.services.jobs.push_result import PushResult, push_result_of
 from ojs_aws.services.unique.admit import Uniqueness
