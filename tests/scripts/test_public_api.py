@@ -7,7 +7,9 @@ from typing import Final
 
 import pytest
 
+from ojs_aws import __version__
 from scripts.public_api import CHECKOUT, PAGE, RELEASED, changes, names, page, parameters
+from tests.upgrade.test_versions import VERSIONS
 
 CHANGELOG: Final = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
 
@@ -18,9 +20,10 @@ def test_the_page_lists_the_public_names() -> None:
 
 
 def test_each_changed_name_is_in_the_changelog() -> None:
-    """Under [Unreleased], since the API that `public_api.py --release` recorded last."""
-    unreleased = CHANGELOG.partition("## [Unreleased]")[2].partition("\n## [")[0]
-    known = set(re.findall(r"\w+", unreleased))
+    """Since the API that `public_api.py --release` recorded last, when a version was named."""
+    sections = ["Unreleased"] if __version__ in VERSIONS else ["Unreleased", __version__]
+    texts = [CHANGELOG.partition(f"## [{each}]")[2].partition("\n## [")[0] for each in sections]
+    known = set(re.findall(r"\w+", " ".join(texts)))
     released = RELEASED.read_text(encoding="utf-8").splitlines()
     assert changes(released, names()) - known == set()
 
