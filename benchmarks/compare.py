@@ -1,9 +1,9 @@
 """What others cost for the same jobs: dollars a month by jobs a month, and where curves cross.
 
-    python -m benchmarks.compare [--docs]
+    python -m benchmarks.compare [--jobs 5000000] [--job-ms 250] [--docs]
 
-By the estimate of ``ojs-aws cost --compare``, which names what it assumes. With ``--docs`` the
-tables and the plot of the page about costs are made again.
+By the estimate of ``ojs-aws cost``. ``--jobs`` compares a month with so many jobs of ``--job-ms``,
+and draws nothing. With ``--docs`` the tables and the plot of the page about costs are made again.
 """
 
 from __future__ import annotations
@@ -14,18 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
+from benchmarks.alternatives import ALTERNATIVES, COMPARED, OURS, Alternative, break_even
 from benchmarks.pages import PLOTS, PageTable
 from benchmarks.plots import logarithmic, reproducible
 from benchmarks.results import FOLDER, draw, show_table
 from ojs_aws.pricing import (
-    ALTERNATIVES,
-    COMPARED,
-    OURS,
     PRICED_ON,
     REGION,
-    Alternative,
     Workload,
-    break_even,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +46,20 @@ def row(each: Alternative) -> tuple[str, ...]:
     dollars = (f"{each.dollars(workload(jobs)):,.2f}" for jobs in MONTHLY)
     cheaper = "" if each is OURS else str(break_even(workload(0), each))
     return each.name, *dollars, cheaper
+
+
+def month(given: Workload) -> PageTable:
+    """Return what a month costs with each system, and when each is cheaper than ours."""
+    rows = [
+        (
+            each.name,
+            f"{each.dollars(given):,.2f}",
+            "" if each is OURS else str(break_even(given, each)),
+            each.lacks,
+        )
+        for each in ALTERNATIVES
+    ]
+    return PageTable("month", ("system", "$ a month", "cheaper", "what it lacks"), rows)
 
 
 def figure() -> Figure:
@@ -92,8 +102,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table and draw the curves."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true", help="write into docs")
-    is_for_docs = parser.parse_args(arguments).docs
-    console = Console()
+    parser.add_argument("--jobs", type=float, help="jobs a month")
+    parser.add_argument("--job-ms", type=float, default=JOB_MS, help="duration of a job")
+    options = parser.parse_args(arguments)
+    console, is_for_docs = Console(), options.docs
+    if options.jobs is not None:
+        mine = month(Workload(jobs=options.jobs, job_ms=options.job_ms))
+        title = f"{options.jobs:,.0f} jobs of 0.5 KB and {options.job_ms:g} ms"
+        show_table(mine.name, title, mine.columns, mine.rows, console)
+        return
     title = f"Dollars a month, jobs of 0.5 KB and 100 ms ({REGION}, {PRICED_ON})"
     for table in tables():
         show_table(table.name, title, table.columns, table.rows, console)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-MONTH_S: Final = 30 * 24 * 3600
+MONTH_HOURS: Final = 30 * 24
+MONTH_S: Final = 3600 * MONTH_HOURS
 BUSY_RATE: Final = 200.0
 """Jobs a second at which the tables of the docs call a backend busy: full batches of the stream."""
 

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from benchmarks.alternatives import OURS
 from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.pricing import OURS, Workload
+from ojs_aws.pricing import Workload
 from ojs_aws.pricing.orchestration import place_units
 from ojs_aws.pricing.units import life_units
 from ojs_aws.services.jobs.fetch.queue_line import MAX_PAGES_BEYOND, PAGE_BEYOND

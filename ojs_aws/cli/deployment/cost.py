@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
@@ -10,12 +9,8 @@ import typer
 from ojs_aws.cli.terminal.options import with_groups
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.pricing import (
-    ALTERNATIVES,
     ASSUMPTIONS,
-    COMPARED,
-    OURS,
     Workload,
-    break_even,
     estimate,
     million,
     standing,
@@ -84,20 +79,13 @@ def register(app: typer.Typer) -> None:
 
 def cost(
     workload: Workload,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Compare with what others cost for the same jobs.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Estimate what a workload costs in a month, line by line, with the assumptions.
 
     Standing costs are those of a month without a job. The benchmarks have measured the units of
-    each operation; the command needs no AWS account. With --compare, it prints one line for each
-    system instead, what executes the jobs included.
+    each operation; the command needs no AWS account.
     """
-    if compare:
-        _compare(workload, Output(as_json=as_json))
-        return
     lines = estimate(workload)
     total = sum(line.dollars for line in lines)
     data = {
@@ -128,41 +116,6 @@ def cost(
             f"${standing(workload):,.2f}."
         )
     out.hint("Assumed: " + "; ".join(ASSUMPTIONS) + ".")
-
-
-def _compare(workload: Workload, out: Output) -> None:
-    """Print what each system costs, and where it becomes cheaper than this one."""
-    rows = []
-    for each in ALTERNATIVES:
-        found = None if each is OURS else break_even(workload, each)
-        rows.append(
-            {
-                "name": each.name,
-                "dollars_per_month": round(each.dollars(workload), 4),
-                "idle_dollars_per_month": round(each.dollars(replace(workload, jobs=0)), 4),
-                "break_even_jobs": None if found is None else found.jobs,
-                "is_cheaper_above": None if found is None else found.is_cheaper_above,
-                "is_cheaper": "" if found is None else str(found),
-                "counted": each.counted,
-                "lacks": each.lacks,
-            }
-        )
-    assumed = [*COMPARED, *ASSUMPTIONS]
-    out.table(
-        {"systems": rows, "assumptions": assumed},
-        ("System", "$ a month", "$ idle", "Cheaper", "Lacks"),
-        [
-            (
-                str(row["name"]),
-                f"{row['dollars_per_month']:,.2f}",
-                f"{row['idle_dollars_per_month']:,.2f}",
-                str(row["is_cheaper"]),
-                str(row["lacks"]),
-            )
-            for row in rows
-        ],
-    )
-    out.hint("Assumed: " + "; ".join(assumed) + ".")
 
 
 def _amount(number: float) -> str:

@@ -11,17 +11,14 @@ from typing import Any, Final
 import pytest
 
 from benchmarks import compare, paths
+from benchmarks.alternatives import ALTERNATIVES, OURS, Alternative, break_even
 from benchmarks.pages import PageTable
 from ojs_aws.pricing import (
-    ALTERNATIVES,
     BUSY_RATE,
     ORDINARY_JSON,
-    OURS,
     PRICES,
     RANDOM_TOKENS,
-    Alternative,
     Workload,
-    break_even,
     estimate,
     million,
 )

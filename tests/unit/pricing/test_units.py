@@ -1,4 +1,4 @@
-"""Units by hand: where documents are kept, what machines cost, what batches of the stream hold."""
+"""Units by hand: where documents are kept, what batches of the stream hold."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.pricing import Workload, estimate, units
-from ojs_aws.pricing.alternatives import ALTERNATIVES, OURS, break_even
-from ojs_aws.pricing.fleet import (
-    LEAST,
-    MONTH_HOURS,
-    SERVER_JOBS,
-    SMALL_NODE_JOBS,
-    cache_lines,
-    server_lines,
-)
-from ojs_aws.pricing.workload import MONTH_S
 
 
 @pytest.mark.parametrize(
@@ -68,35 +58,6 @@ def test_each_job_is_acknowledged_once_however_often_it_failed() -> None:
     move, again = (units.move_units(size, 2.0, has_failed=failed) for failed in (False, True))
     moves = 1000 * move + 2000 * (again + move)
     assert lines["FETCH, ACK and FAIL, written"] == moves + 1000 * ack(size, has_failed=True)
-
-
-@pytest.mark.parametrize(
-    ("rate", "tasks"), [(0.1, LEAST), (LEAST * SERVER_JOBS, LEAST), (10 * SERVER_JOBS + 1, 11)]
-)
-def test_servers_are_as_many_as_the_rate_needs(rate: float, tasks: int) -> None:
-    lines = {line.what: line.amount for line in server_lines(Workload(rate=rate))}
-    assert lines["server, addresses"] == tasks * MONTH_HOURS
-
-
-@pytest.mark.parametrize(
-    ("rate", "unit"),
-    [(SMALL_NODE_JOBS, "small node-hour"), (SMALL_NODE_JOBS + 1, "large node-hour")],
-)
-def test_a_cache_has_small_nodes_as_long_as_they_serve(rate: float, unit: str) -> None:
-    assert [line.unit for line in cache_lines(Workload(rate=rate))] == [unit]
-
-
-@pytest.mark.parametrize(("jobs", "waits"), [(1000.0, True), (1e9, False)])
-def test_a_busy_worker_never_waits_for_a_message(jobs: float, waits: bool) -> None:
-    (celery,) = (each for each in ALTERNATIVES if each.name.startswith("Celery"))
-    (polls,) = (x for x in celery.lines(Workload(jobs=jobs)) if x.what == "polls that wait")
-    assert (polls.amount > 0) == waits
-    assert polls.amount >= 0
-
-
-def test_nothing_is_cheaper_than_itself() -> None:
-    assert str(break_even(Workload(), OURS, OURS)) == "never"
-    assert MONTH_S == MONTH_HOURS * 3600
 
 
 def test_a_workload_at_its_least_is_accepted() -> None:

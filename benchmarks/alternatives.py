@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.pricing.estimate import IDLE_POLLS, estimate
-from ojs_aws.pricing.fleet import (
+from benchmarks.fleet import (
     LEAST,
-    MONTH_HOURS,
     SMALL_NODE_JOBS,
     TASK_GB,
     TASK_HANDLERS,
@@ -25,9 +23,10 @@ from ojs_aws.pricing.fleet import (
     task_lines,
     worker_tasks,
 )
+from ojs_aws.pricing.estimate import IDLE_POLLS, estimate
 from ojs_aws.pricing.prices import Line
 from ojs_aws.pricing.units import KILOBYTE, life_units
-from ojs_aws.pricing.workload import MONTH_S, Workload
+from ojs_aws.pricing.workload import MONTH_HOURS, MONTH_S, Workload
 
 POLLS: Final = 1_700_000
 """Polls of an idle HTTP worker of this package in a month."""

@@ -9,20 +9,25 @@ from typing import Final
 import pytest
 
 from benchmarks import compare
+from benchmarks.alternatives import ALTERNATIVES, OURS, Alternative, break_even
+from benchmarks.fleet import (
+    LEAST,
+    SERVER_JOBS,
+    SMALL_NODE_JOBS,
+    cache_lines,
+    server_lines,
+    worker_tasks,
+)
 from benchmarks.pages import PLOTS
 from ojs_aws.pricing import (
-    ALTERNATIVES,
-    OURS,
     PRICES,
-    Alternative,
     Workload,
-    break_even,
     estimate,
     million,
 )
-from ojs_aws.pricing.fleet import worker_tasks
+from ojs_aws.pricing.workload import MONTH_HOURS
 
-DOCS: Final = Path(__file__).resolve().parents[3] / "docs"
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = (DOCS / "costs-compared.md").read_text("utf-8")
 NAMED: Final = {each.name: each for each in ALTERNATIVES}
 
@@ -121,3 +126,31 @@ def test_pushing_directly_is_the_cheapest_way_of_ours() -> None:
     for uses_gateway, saved in ((False, 0.83), (True, 2)):
         given = Workload(jobs=1e6, rate=200, uses_gateway=uses_gateway)
         assert million(given) - direct == pytest.approx(saved, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("rate", "tasks"), [(0.1, LEAST), (LEAST * SERVER_JOBS, LEAST), (10 * SERVER_JOBS + 1, 11)]
+)
+def test_servers_are_as_many_as_the_rate_needs(rate: float, tasks: int) -> None:
+    lines = {line.what: line.amount for line in server_lines(Workload(rate=rate))}
+    assert lines["server, addresses"] == tasks * MONTH_HOURS
+
+
+@pytest.mark.parametrize(
+    ("rate", "unit"),
+    [(SMALL_NODE_JOBS, "small node-hour"), (SMALL_NODE_JOBS + 1, "large node-hour")],
+)
+def test_a_cache_has_small_nodes_as_long_as_they_serve(rate: float, unit: str) -> None:
+    assert [line.unit for line in cache_lines(Workload(rate=rate))] == [unit]
+
+
+@pytest.mark.parametrize(("jobs", "waits"), [(1000.0, True), (1e9, False)])
+def test_a_busy_worker_never_waits_for_a_message(jobs: float, waits: bool) -> None:
+    (celery,) = (each for each in ALTERNATIVES if each.name.startswith("Celery"))
+    (polls,) = (x for x in celery.lines(Workload(jobs=jobs)) if x.what == "polls that wait")
+    assert (polls.amount > 0) == waits
+    assert polls.amount >= 0
+
+
+def test_nothing_is_cheaper_than_itself() -> None:
+    assert str(break_even(Workload(), OURS, OURS)) == "never"

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ojs_aws.pricing.prices import Line
-from ojs_aws.pricing.workload import MONTH_S, Workload
+from ojs_aws.pricing.workload import MONTH_HOURS, Workload
 
-MONTH_HOURS: Final = MONTH_S / 3600
 TASK_VCPU: Final = 0.25
 TASK_GB: Final = 0.5
 LEAST: Final = 2
