@@ -23,7 +23,7 @@ from benchmarks.laboratory import ERROR, Bench, Cost, benches
 from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
-from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.local.aws import EmbeddedStream
 from ojs_aws.pricing import PRICED_ON, PRICES, REGION
 from ojs_aws.transport.events.stream import build_stream
 

@@ -18,9 +18,8 @@ from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.local.aws import ACCOUNT, REGION, embedded_aws
+from ojs_aws.local.aws import ACCOUNT, REGION, EmbeddedStream, embedded_aws
 from ojs_aws.local.patches import fast_queues
-from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.topology import TABLE
 from ojs_aws.transport.events.stream import build_stream

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from benchmarks.latency_figures import FIGURES, code_ms
 from benchmarks.results import show_table
-from ojs_aws.worker.polls import Polls
+from ojs_aws.worker.lifecycle import Polls
 
 if TYPE_CHECKING:
     from ojs_aws.client.timer import Timer

@@ -27,8 +27,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.messages import Message, ReceivedMessage
-from ojs_aws.local.aws import ACCOUNT, REGION
-from ojs_aws.local.streams import EmbeddedStream
+from ojs_aws.local.aws import ACCOUNT, REGION, EmbeddedStream
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
 from ojs_aws.pricing.units import changes_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest

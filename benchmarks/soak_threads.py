@@ -35,8 +35,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.bootstrap import AwsClients, aws_clients, build_backend
 from ojs_aws.config import Settings
-from ojs_aws.local.aws import REGION, create_queues, create_table
-from ojs_aws.local.streams import RemoteStream
+from ojs_aws.local.aws import REGION, RemoteStream, create_queues, create_table
 from ojs_aws.memory_aws.calls import Calls
 from ojs_aws.memory_aws.sqs import MemorySqs
 from ojs_aws.services.backend import Backend

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from ojs_aws.setting_values import boolean, integer, names, scopes_by_arn, seconds_by_name
+from ojs_aws.environment import boolean, integer, names, scopes_by_arn, seconds_by_name
 
 MAX_BATCH_JOBS: Final = 10_000
 """The largest batch that the settings can allow."""

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.results import SuppressedErrorWarning as SuppressedErrorWarning
     from ojs_aws.middleware.results import UnknownMiddlewareError as UnknownMiddlewareError
     from ojs_aws.typed_jobs.handles import JobNotSentError as JobNotSentError
-    from ojs_aws.typed_jobs.plain_values import WrongValueError as WrongValueError
+    from ojs_aws.typed_jobs.values import WrongValueError as WrongValueError
     from ojs_aws.worker.executor import ResultError as ResultError
     from ojs_aws.worker.failure import DeadLetterError as DeadLetterError
     from ojs_aws.worker.failure import DiscardError as DiscardError

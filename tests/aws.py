@@ -21,8 +21,15 @@ from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.adapters.errors import watch_attempts
 from ojs_aws.bootstrap import AwsClients
 from ojs_aws.config import Settings
-from ojs_aws.local.aws import create_bucket, create_queues, create_table, embedded_aws
-from ojs_aws.local.streams import BATCH, EmbeddedStream, RemoteStream
+from ojs_aws.local.aws import (
+    BATCH,
+    EmbeddedStream,
+    RemoteStream,
+    create_bucket,
+    create_queues,
+    create_table,
+    embedded_aws,
+)
 from ojs_aws.local.triggers import ReadStream
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.table import Stream

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.api.job_endpoint import JobEndpoint as JobEndpoint
     from ojs_aws.cdk.api.job_endpoint import JobEndpointProps as JobEndpointProps
     from ojs_aws.cdk.bundle import Target as Target
-    from ojs_aws.cdk.change_stream import ChangeStream as ChangeStream
-    from ojs_aws.cdk.change_stream import ChangeStreamProps as ChangeStreamProps
     from ojs_aws.cdk.function_options import FunctionOptions as FunctionOptions
+    from ojs_aws.cdk.function_options import Provisioned as Provisioned
+    from ojs_aws.cdk.function_options import SnapStart as SnapStart
+    from ojs_aws.cdk.function_options import WarmStart as WarmStart
     from ojs_aws.cdk.job_backend import JobBackend as JobBackend
     from ojs_aws.cdk.job_backend_props import BackendExtensions as BackendExtensions
     from ojs_aws.cdk.job_backend_props import JobBackendProps as JobBackendProps
@@ -56,11 +57,10 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.resources.job_table import JobTable as JobTable
     from ojs_aws.cdk.resources.job_table import JobTableProps as JobTableProps
     from ojs_aws.cdk.resources.job_table import RestoredTable as RestoredTable
-    from ojs_aws.cdk.tick_schedule import TickSchedule as TickSchedule
-    from ojs_aws.cdk.tick_schedule import TickScheduleProps as TickScheduleProps
-    from ojs_aws.cdk.warm_start import Provisioned as Provisioned
-    from ojs_aws.cdk.warm_start import SnapStart as SnapStart
-    from ojs_aws.cdk.warm_start import WarmStart as WarmStart
+    from ojs_aws.cdk.triggers import ChangeStream as ChangeStream
+    from ojs_aws.cdk.triggers import ChangeStreamProps as ChangeStreamProps
+    from ojs_aws.cdk.triggers import TickSchedule as TickSchedule
+    from ojs_aws.cdk.triggers import TickScheduleProps as TickScheduleProps
     from ojs_aws.cdk.workers.delivery_function import DeliveryFunction as DeliveryFunction
     from ojs_aws.cdk.workers.delivery_function import DeliveryFunctionProps as DeliveryFunctionProps
     from ojs_aws.cdk.workers.ecs_worker_service import EcsWorkerService as EcsWorkerService

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
 from ojs_aws.cdk.bundle import backend_bundle
+from ojs_aws.cdk.function_options import WarmStart
 from ojs_aws.cdk.job_backend_props import JobBackendProps
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
@@ -29,7 +30,6 @@ from ojs_aws.cdk.permissions import (
     WORKER_API,
     Permissions,
 )
-from ojs_aws.cdk.warm_start import WarmStart
 from ojs_aws.transport.http.routes import Group
 
 TICK_TIMEOUT_S: Final = 55

@@ -19,7 +19,13 @@ from ojs_aws.cdk.api.job_endpoint import (
     warn_of_removal,
 )
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
-from ojs_aws.cdk.change_stream import ChangeStream, ChangeStreamProps
+from ojs_aws.cdk.backend_stack import (
+    OutputSources,
+    StackSize,
+    WorkerConcurrency,
+    add_outputs,
+    warn_of_other_target,
+)
 from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
     JobBackendProps,
@@ -32,10 +38,15 @@ from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardP
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.resources.storage import documents_bucket
-from ojs_aws.cdk.stack_outputs import OutputSources, add_outputs
 from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
-from ojs_aws.cdk.synthesis_checks import StackSize, WorkerConcurrency, warn_of_other_target
-from ojs_aws.cdk.tick_schedule import CronWakeUps, CronWakeUpsProps, TickSchedule, TickScheduleProps
+from ojs_aws.cdk.triggers import (
+    ChangeStream,
+    ChangeStreamProps,
+    CronWakeUps,
+    CronWakeUpsProps,
+    TickSchedule,
+    TickScheduleProps,
+)
 from ojs_aws.transport.http.routes import Group
 
 

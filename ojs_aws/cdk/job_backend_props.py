@@ -17,9 +17,9 @@ from aws_cdk import aws_sns as sns
 from ojs_aws.cdk.api.access import Access, ApiKeys
 from ojs_aws.cdk.api.dashboard_page import OidcSignIn
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, default_target
+from ojs_aws.cdk.function_options import WarmStart
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.resources.job_table import RestoredTable
-from ojs_aws.cdk.warm_start import WarmStart
 from ojs_aws.config import Settings, describe_settings
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 

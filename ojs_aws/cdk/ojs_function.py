@@ -13,9 +13,16 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from ojs_aws.cdk.bundle import Bundle, Target, build
-from ojs_aws.cdk.function_options import FunctionOptions, allow_network, check_options
+from ojs_aws.cdk.function_options import (
+    FunctionOptions,
+    SnapStart,
+    WarmStart,
+    allow_network,
+    check_options,
+    check_start,
+    live_of,
+)
 from ojs_aws.cdk.resources.storage import accept
-from ojs_aws.cdk.warm_start import SnapStart, WarmStart, check_start, live_of
 from ojs_aws.topology import EXPORT_PREFIX
 
 _PATTERNS: Final = (

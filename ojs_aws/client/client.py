@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Self, Unpack
 
-from ojs_aws.client.bound import using
 from ojs_aws.client.insertion import AsJob, Insertion
 from ojs_aws.client.keywords import checks_keywords
 from ojs_aws.client.results import (
@@ -27,6 +26,7 @@ from ojs_aws.client.transports.substitute import (
     ReplaceableTransport,
     current_substitute,
     target_of,
+    using,
 )
 from ojs_aws.domain.clock import IdGenerator
 from ojs_aws.domain.envelope import Job

@@ -22,10 +22,10 @@ from ojs_aws.client.areas.schemas import Schemas
 from ojs_aws.client.areas.system import System
 from ojs_aws.client.areas.workers import Workers
 from ojs_aws.client.areas.workflows import WorkflowOperations
-from ojs_aws.client.bound import using
 from ojs_aws.client.client import Client
 from ojs_aws.client.loop_thread import LoopThread, Synchronous
 from ojs_aws.client.single_jobs import JobHandle
+from ojs_aws.client.transports.substitute import using
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .files import FileAnswer, answer_file, wants_page
-from .sign_in import SignIn
+
+from ojs_aws.dashboard.files import SignIn
 
 SIGN_IN: Final = "DASHBOARD_SIGN_IN"
 """The variable with the issuer that the page leads to; without it the page asks for a token."""

@@ -152,7 +152,7 @@ class Parser:
         return True
 
     def expect(self, word: str) -> None:
-        """Go on behind this word.
+        """Continue after this word.
 
         :raises InvalidExpressionError: the next one is another.
         """

@@ -21,8 +21,7 @@ from ojs_aws.domain.workflows.plans import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import MARKS
-from ojs_aws.testing.changes import Changes
-from ojs_aws.testing.deployment import FakeClock, deploy
+from ojs_aws.testing.deployment import Changes, FakeClock, deploy
 
 P = ParamSpec("P")
 R = TypeVar("R")

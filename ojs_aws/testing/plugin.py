@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from ojs_aws.testing.ojs import Ojs
     from ojs_aws.testing.server import OjsServer
-    from ojs_aws.testing.server.worker_thread import Handlers
+    from ojs_aws.testing.server.processes import Handlers
 
 WORKER_INI: Final = "ojs_worker"
 GUARD_INI: Final = "ojs_guard"

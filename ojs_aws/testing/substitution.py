@@ -13,7 +13,7 @@ from ojs_aws.client.sync import SyncClient
 from ojs_aws.client.transports.substitute import activate
 from ojs_aws.middleware.extensions import find, search_here
 from ojs_aws.testing.jobs import CallPattern, has_any
-from ojs_aws.testing.server.worker_thread import Handlers
+from ojs_aws.testing.server.processes import Handlers
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import BaseWorker
 

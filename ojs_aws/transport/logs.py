@@ -10,7 +10,7 @@ from typing import Final
 
 from aws_lambda_powertools.logging import Logger
 
-from ojs_aws.log_level import raise_level
+from ojs_aws.environment import raise_level
 
 NAME: Final = "ojs_aws"
 """The name of the package: what its modules log with the standard library comes out here too."""

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, parse_array, parse_object
-from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.signature import NO_DEFAULT, JobSignature, Parameter
-from ojs_aws.typed_jobs.values import Codec, PlainCodec, codec_of
+from ojs_aws.typed_jobs.values import Codec, PlainCodec, WrongValueError, codec_of
 
 if TYPE_CHECKING:
     from ojs_aws.typed_jobs.model_values import ModelCodec

@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.typed_jobs.arguments import Wire
 from ojs_aws.typed_jobs.clients import Clients, sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, Pending, SyncHandle, SyncPending
-from ojs_aws.typed_jobs.plain_values import unshared
+from ojs_aws.typed_jobs.values import unshared
 
 if TYPE_CHECKING:
     from ojs_aws.typed_jobs.declarations import JobDeclaration

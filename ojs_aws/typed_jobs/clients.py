@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.client.bound import bound_client
-from ojs_aws.client.transports.substitute import current_substitute
+from ojs_aws.client.transports.substitute import bound_client, current_substitute
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient

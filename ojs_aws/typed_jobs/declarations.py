@@ -17,9 +17,8 @@ from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.typed_jobs.arguments import ArgumentDecoder, ArgumentEncoder, ArgumentTypes
 from ojs_aws.typed_jobs.clients import Clients
 from ojs_aws.typed_jobs.options import JobOptions, check_values, with_places
-from ojs_aws.typed_jobs.plain_values import WrongValueError
 from ojs_aws.typed_jobs.signature import JobSignature
-from ojs_aws.typed_jobs.values import Codec, codec_of
+from ojs_aws.typed_jobs.values import Codec, WrongValueError, codec_of
 
 RESULT: Final = "result"
 

@@ -19,7 +19,7 @@ from pydantic_core.core_schema import ErrorType
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.middleware.results import RegistrationError
-from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.values import WrongValueError
 
 _KINDS: Final = frozenset(typing.get_args(ErrorType))
 """Pydantic's own kinds of errors; the words of others are the application's."""

@@ -20,8 +20,8 @@ from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.forms import UNIQUE_MEMBERS
 from ojs_aws.middleware.results import RegistrationError
-from ojs_aws.typed_jobs.plain_values import UNIONS, written_out
 from ojs_aws.typed_jobs.signature import JobSignature
+from ojs_aws.typed_jobs.values import UNIONS, written_out
 
 
 class JobOptions(JobAttributes, total=False):

@@ -11,7 +11,7 @@ from ojs_aws.typed_jobs.calls import JobCall, JobTemplate
 from ojs_aws.typed_jobs.clients import sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 from ojs_aws.typed_jobs.options import JobOptions, merged, with_places
-from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.values import WrongValueError
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ojs_aws.worker.failure import RetryError as RetryError
     from ojs_aws.worker.failure import SnoozeError as SnoozeError
     from ojs_aws.worker.lambda_worker import LambdaWorker as LambdaWorker
+    from ojs_aws.worker.lifecycle import Polls as Polls
     from ojs_aws.worker.paths import load_worker as load_worker
     from ojs_aws.worker.paths import run_from_path as run_from_path
     from ojs_aws.worker.polling import Worker as Worker
-    from ojs_aws.worker.polls import Polls as Polls
     from ojs_aws.worker.registry import HandlerRegistry as HandlerRegistry
     from ojs_aws.worker.reservations import JobSource as JobSource
     from ojs_aws.worker.reservations import Reservations as Reservations

@@ -14,7 +14,7 @@ from ojs_aws.client.keywords import checks_keywords
 from ojs_aws.client.loop_thread import LoopThread
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.config import Settings
-from ojs_aws.log_level import raise_level
+from ojs_aws.environment import raise_level
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.results import RegistrationError

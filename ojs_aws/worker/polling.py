@@ -23,9 +23,16 @@ from ojs_aws.worker.base import NO_HANDLERS, BaseWorker
 from ojs_aws.worker.executor import ActiveJob, ActiveJobs, Executor, about
 from ojs_aws.worker.failure import WAIT_S
 from ojs_aws.worker.job_logs import JobLines
-from ojs_aws.worker.lifecycle import LAST_WORDS_S, Lifecycle, drain, signals_to
+from ojs_aws.worker.lifecycle import (
+    LAST_WORDS_S,
+    MAX_FETCH,
+    Lifecycle,
+    Polls,
+    Turns,
+    drain,
+    signals_to,
+)
 from ojs_aws.worker.over_http import ServerAccess, about_worker, jobs_and_url, url_of
-from ojs_aws.worker.polls import MAX_FETCH, Polls, Turns
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Heartbeats, Reporter
 from ojs_aws.worker.reservations import JobSource, WorkerContext

@@ -13,7 +13,7 @@ from ojs_aws.middleware.results import JobTimeoutError
 from ojs_aws.middleware.sync_context import SyncJobContext
 from ojs_aws.typed_jobs.arguments import UnexpectedArgumentsError
 from ojs_aws.typed_jobs.declarations import RESULT, JobDeclaration
-from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.values import WrongValueError
 from ojs_aws.worker.failure import DeadLetterError, JobError, SnoozeError
 from ojs_aws.worker.registry import Handler, versions_of
 

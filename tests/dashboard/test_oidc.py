@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import pytest
 
+from ojs_aws.dashboard.files import SignIn
 from ojs_aws.dashboard.page_function import SIGN_IN, handler
-from ojs_aws.dashboard.sign_in import SignIn
 from tests.dashboard.conftest import Tab
 from tests.dashboard.issuer import CLIENT, Issuer, served
 from tests.dashboard.test_quality import AXE, check_with_axe

@@ -10,8 +10,7 @@ from benchmarks.alternatives import OURS
 from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.pricing import Workload
-from ojs_aws.pricing.orchestration import place_units
-from ojs_aws.pricing.units import life_units
+from ojs_aws.pricing.units import life_units, place_units
 from ojs_aws.services.jobs.fetch.queue_line import MAX_PAGES_BEYOND, PAGE_BEYOND
 
 ROOT = Path(__file__).parents[2]

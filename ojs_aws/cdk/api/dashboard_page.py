@@ -16,8 +16,8 @@ from ojs_aws.cdk.api.access import Access, Jwt, OwnAuthorizer
 from ojs_aws.cdk.bundle import Target, default_target, page_bundle
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.resources.storage import accept
+from ojs_aws.dashboard.files import OPENID, SignIn, origin_of
 from ojs_aws.dashboard.page_function import ENVIRONMENT, SIGN_IN
-from ojs_aws.dashboard.sign_in import OPENID, SignIn, origin_of
 
 PATHS: Final = ("/", "/LICENSES.txt", "/assets/{file}")
 """Where the page's files are. No operation has such a path."""

@@ -1,1 +1,1 @@
-"""Constructs of workers: Lambda functions and ECS services, their network and their scaling."""
+"""Defines constructs of workers: Lambda functions, ECS services, their network and capacity."""

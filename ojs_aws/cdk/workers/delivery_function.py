@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from constructs import Construct
 
+from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.function_options import FunctionOptions
 from ojs_aws.cdk.job_backend import JobBackend
-from ojs_aws.cdk.synthesis_checks import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.workers.lambda_worker_function import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,

@@ -15,13 +15,17 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, lock_of
-from ojs_aws.cdk.function_options import FunctionOptions, secret_services, secrets_environment
+from ojs_aws.cdk.function_options import (
+    FunctionOptions,
+    WarmStart,
+    secret_services,
+    secrets_environment,
+)
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import LAMBDA_WORKER
-from ojs_aws.cdk.synthesis_checks import DEFAULT_MAX_CONCURRENCY
-from ojs_aws.cdk.warm_start import WarmStart
 from ojs_aws.cdk.workers.worker_network import warn_without_a_route
 from ojs_aws.topology import OWNER_TAG
 

@@ -1,4 +1,4 @@
-"""Let tests take the place of the backend: clients ask at each call whether one does.
+"""Remember the client that typed jobs are sent by, and let tests take the place of the backend.
 
 Nothing here is used in production but the question itself, which reads one empty list.
 """
@@ -8,12 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from ojs_aws.client.results import Stored
     from ojs_aws.client.transports.requests import Answer, RouteRequest, Transport
     from ojs_aws.domain.envelope import Job
+
+C = TypeVar("C")
+
+_BOUND: Final[ContextVar[object]] = ContextVar("ojs_aws_client", default=None)
+
+bound_client = _BOUND.get
+"""Return the client of the innermost ``with client.use():`` around the caller, else None."""
+
+
+@contextmanager
+def using(client: C) -> Iterator[C]:
+    """Send the typed jobs of this task or thread by a client, until the block ends."""
+    token = _BOUND.set(client)
+    try:
+        yield client
+    finally:
+        _BOUND.reset(token)
 
 
 class Substitute(Protocol):

@@ -9,10 +9,13 @@ from functools import cached_property
 from typing import TypeAlias
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.bound import bound_client
 from ojs_aws.client.insertion import AsJob
 from ojs_aws.client.results import PreparedJob
-from ojs_aws.client.transports.substitute import ReplaceableTransport, current_substitute
+from ojs_aws.client.transports.substitute import (
+    ReplaceableTransport,
+    bound_client,
+    current_substitute,
+)
 from ojs_aws.contrib.outbox.rows import NewRow, row_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.jobs.validation import read_envelope

@@ -22,7 +22,7 @@ class Removed:
 
 
 class Buckets(Protocol):
-    """The buckets of the deployment."""
+    """Empties the buckets of the deployment."""
 
     def goes_with_stack(self, bucket: str) -> bool:
         """Return True if the bucket itself says that its stack takes it along."""

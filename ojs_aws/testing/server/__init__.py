@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.testing.server.child import ServerError as ServerError
+    from ojs_aws.testing.server.processes import ServerError as ServerError
     from ojs_aws.testing.server.server import OjsServer as OjsServer
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -19,9 +19,14 @@ from ojs_aws.testing.handlers import JobHandlers
 from ojs_aws.testing.jobs import EnqueuedJob
 from ojs_aws.testing.mistakes import nearest
 from ojs_aws.testing.outcome_assertions import ExecutionAssertions
-from ojs_aws.testing.server.child import ServerChild, ServerError
+from ojs_aws.testing.server.processes import (
+    Handlers,
+    ServerChild,
+    ServerError,
+    WorkerThread,
+    worker_for,
+)
 from ojs_aws.testing.server.waits import Waits
-from ojs_aws.testing.server.worker_thread import Handlers, WorkerThread, worker_for
 from ojs_aws.testing.substitution import Place
 from ojs_aws.worker.polling import Worker
 

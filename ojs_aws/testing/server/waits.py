@@ -18,7 +18,7 @@ from ojs_aws.middleware.results import EnqueueResult
 from ojs_aws.testing.drain import timeout_of
 from ojs_aws.testing.jobs import EnqueuedJob
 from ojs_aws.testing.mistakes import checked_state
-from ojs_aws.testing.server.worker_thread import WorkerThread
+from ojs_aws.testing.server.processes import WorkerThread
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 
 if TYPE_CHECKING:

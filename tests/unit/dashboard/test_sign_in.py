@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.dashboard.files import CONTENT_SECURITY_POLICY, STATIC, answer_file
+from ojs_aws.dashboard.files import CONTENT_SECURITY_POLICY, STATIC, SignIn, answer_file, origin_of
 from ojs_aws.dashboard.page_function import SIGN_IN, handler
-from ojs_aws.dashboard.sign_in import SignIn, origin_of
 
 CHOSEN = SignIn(
     issuer="https://id.example.com/realms/ops",

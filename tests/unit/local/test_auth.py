@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ojs_aws.local.front import Cors
+from ojs_aws.local.http import Cors
 from ojs_aws.local.options import LocalOptions
 from ojs_aws.local.server import LocalServer
 

@@ -11,9 +11,15 @@ import boto3
 import pytest
 
 from ojs_aws.local import triggers
-from ojs_aws.local.aws import REGION, EmbeddedMessages, create_table, embedded_aws, queue_url_prefix
+from ojs_aws.local.aws import (
+    REGION,
+    EmbeddedMessages,
+    EmbeddedStream,
+    create_table,
+    embedded_aws,
+    queue_url_prefix,
+)
 from ojs_aws.local.patches import MESSAGES, RECORDS, Signal
-from ojs_aws.local.streams import EmbeddedStream
 from ojs_aws.local.triggers import Loop, SqsTrigger, StreamTrigger, Timer
 from tests.load import HUNG_S
 

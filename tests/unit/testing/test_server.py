@@ -227,7 +227,7 @@ def test_the_server_ends_with_the_tests_that_were_killed() -> None:
     """No process is left behind."""
     program = (
         "import os, signal\n"
-        "from ojs_aws.testing.server.child import ServerChild\n"
+        "from ojs_aws.testing.server.processes import ServerChild\n"
         "child = ServerChild((), {})\n"
         "print(child._process.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws import Job, Jobs
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.values import WrongValueError
 from ojs_aws.worker.executor import Snoozed, Succeeded
 from tests.unit.typed_jobs.conftest import Shop, error_of, execute
 

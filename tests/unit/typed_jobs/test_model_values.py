@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from ojs_aws import Job, Jobs
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.values import WrongValueError
 from ojs_aws.worker import RegistrationError
 from ojs_aws.worker.executor import Succeeded
 from tests.unit.typed_jobs.conftest import Shop, error_of, execute

@@ -29,7 +29,7 @@ from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.typed_jobs.handles import JobNotSentError
-from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.values import WrongValueError
 from tests.simulation.world import World
 from tests.unit.typed_jobs.conftest import Shop, error_of
 

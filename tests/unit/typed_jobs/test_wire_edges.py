@@ -20,8 +20,8 @@ from ojs_aws.typed_jobs.arguments import (
 )
 from ojs_aws.typed_jobs.model_values import ModelCodec, _difference, _expected
 from ojs_aws.typed_jobs.options import with_places
-from ojs_aws.typed_jobs.plain_values import WrongValueError, plain_check
 from ojs_aws.typed_jobs.signature import read_signature
+from ojs_aws.typed_jobs.values import WrongValueError, plain_check
 from ojs_aws.typed_jobs.workflows import _is_reference
 
 Ctx = JobContext

@@ -17,7 +17,7 @@ from ojs_aws.client import (
     dag,
 )
 from ojs_aws.client.transports.in_process import InProcessTransport
-from ojs_aws.typed_jobs.plain_values import WrongValueError
+from ojs_aws.typed_jobs.values import WrongValueError
 from tests.simulation.world import World
 from tests.unit.typed_jobs.conftest import Shop
 

@@ -18,8 +18,8 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.workers.service import Directive, Selection
 from ojs_aws.worker import Worker
+from ojs_aws.worker.lifecycle import Polls
 from ojs_aws.worker.over_http import HttpJobSource
-from ojs_aws.worker.polls import Polls
 from tests.api import Api
 from tests.simulation.world import World
 from tests.unit.worker.doubles import StillTimer, settle

@@ -1,11 +1,17 @@
-"""Reads the values of settings from the texts of the environment.
+"""Reads the values of settings from the texts of the environment, and the lowest level to log.
 
-Each function raises a ValueError that says what it expects.
+What reads a value raises a ValueError that says what it expects.
+
+Lambda takes a line without a level for INFO, and metrics (EMF) are such lines: a function whose
+level at Lambda is WARN publishes no metrics. So the level at Lambda is INFO at most, and what is
+above it is filtered here. Powertools does not do that: it prefers Lambda's level to its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
@@ -63,3 +69,13 @@ def scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         raise ValueError(f"expected a JSON object of arrays of {', '.join(sorted(_SCOPES))}")
     pairs = [(arn, tuple(scopes)) for arn, scopes in given.items()]
     return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+VARIABLE: Final = "POWERTOOLS_LOG_LEVEL"
+
+
+def raise_level(logger: logging.Logger, environ: Mapping[str, str]) -> None:
+    """Let a logger, and those below it, log nothing below the environment's level."""
+    level = logging.getLevelNamesMapping().get(environ.get(VARIABLE, "").upper(), 0)
+    if level > logger.level:
+        logger.setLevel(level)

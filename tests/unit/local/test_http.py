@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.local.application import MAX_BODY_BYTES, Application
-from ojs_aws.local.front import front_of, listen
+from ojs_aws.local.http import MAX_BODY_BYTES, Application, front_of, listen
 from ojs_aws.local.options import LocalOptions
 from tests.load import HUNG_S
 

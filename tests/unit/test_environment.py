@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from ojs_aws.log_level import raise_level
+from ojs_aws.environment import raise_level
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.worker import Worker
-from ojs_aws.worker.polls import Turns
+from ojs_aws.worker.lifecycle import Turns
 from tests.unit.worker.doubles import FakeSource
 
 
