@@ -15,9 +15,9 @@ from pathlib import Path
 
 import httpx
 
-from tests.conformance.cases import Case, CaseError, load_cases
+from ojs_aws.cli.verify.conformance.cases import Case, CaseError, load_cases
+from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome, Verdict, open_client
 from tests.conformance.report import line, summary
-from tests.conformance.runner import ConformanceRunner, Outcome, Verdict, open_client
 
 OWN_CASES = Path(__file__).parent / "cases"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conformance.runner import ConformanceRunner, open_client
+from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, open_client
 from tests.load import HUNG_S
 
 STOP_LIMIT_S = 15.0

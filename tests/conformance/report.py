@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.conformance.cases import EXTENSION_LEVEL
-from tests.conformance.runner import Outcome, Verdict
+from ojs_aws.cli.verify.conformance.cases import EXTENSION_LEVEL
+from ojs_aws.cli.verify.conformance.runner import Outcome, Verdict
 
 _MARKS = {Outcome.PASSED: "pass", Outcome.FAILED: "FAIL", Outcome.UNJUDGEABLE: "n/a "}
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.cases import Case, load_cases
-from tests.conformance.runner import ConformanceRunner, Outcome, Verdict
+from ojs_aws.cli.verify.conformance.cases import Case, load_cases
+from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome, Verdict
 
 CASES = load_cases(Path(__file__).parent / "cases")
 PROMPT_CASES = [case for case in CASES if not case.time_dependent]

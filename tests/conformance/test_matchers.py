@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.matchers import matches, matches_alternative, matches_status
-from tests.conformance.paths import Json, UnreachableError, lookup
+from ojs_aws.cli.verify.conformance.matchers import matches, matches_alternative, matches_status
+from ojs_aws.cli.verify.conformance.paths import Json, UnreachableError, lookup
 
 DOCUMENT: Json = {
     "job": {"id": "a", "tags": ["x", "y"], "none": None, "n": 1.0},

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conformance.cases import Case, load_cases
-from tests.conformance.runner import ConformanceRunner, Outcome
+from ojs_aws.cli.verify.conformance.cases import Case, load_cases
+from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome
 
 CONTRADICTORY = {
     "L1-RTR-014": "expects error types that it never sent",

@@ -11,8 +11,8 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.conformance.cases import uuid7
-from tests.conformance.runner import MEDIA_TYPE
+from ojs_aws.cli.verify.conformance.cases import uuid7
+from ojs_aws.cli.verify.conformance.runner import MEDIA_TYPE
 
 JSON_HEADERS: Final = {"Content-Type": MEDIA_TYPE}
 MEBIBYTE: Final = 1024 * 1024

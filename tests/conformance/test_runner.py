@@ -10,11 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conformance.cases import CaseError, load_cases, parse_case, uuid7
-from tests.conformance.matchers import matches
-from tests.conformance.paths import Json
+from ojs_aws.cli.verify.conformance.cases import CaseError, load_cases, parse_case, uuid7
+from ojs_aws.cli.verify.conformance.matchers import matches
+from ojs_aws.cli.verify.conformance.paths import Json
+from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome, Verdict
 from tests.conformance.report import line, summary
-from tests.conformance.runner import ConformanceRunner, Outcome, Verdict
 from tests.load import HUNG_S
 
 Handler = Callable[[httpx.Request], httpx.Response]

@@ -12,7 +12,7 @@ import pytest
 
 from infra.deployment import Deployment, create_key, deploy, destroy
 from infra.emulator import Emulator, start_emulator
-from tests.conformance.runner import ConformanceRunner, open_client
+from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, open_client
 from tests.e2e.steps import trusted
 
 EXTENSIONS = {

@@ -15,8 +15,8 @@ import pytest
 
 from infra.deployment import Deployment, run_demo_job
 from infra.emulator import Emulator
-from tests.conformance.cases import Case, load_cases
-from tests.conformance.runner import ConformanceRunner, Outcome
+from ojs_aws.cli.verify.conformance.cases import Case, load_cases
+from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome
 from tests.e2e.steps import (
     eventually,
     fetch,

@@ -24,6 +24,7 @@ _WORKER_KEY: Final = "WorkerBundleKey"
 _STORE: Final = Path("build/lambda")
 """Where bundles are kept, by what is in them."""
 CHANGE_SET: Final = "ojs-aws"
+DEMO_HANDLER: Final = "ojs_aws.local.demo.handler"
 FAILED_CREATION: Final = frozenset({"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
 """What a stack is whose creation failed: it holds nothing in use, and must be deleted first."""
 
@@ -39,6 +40,7 @@ class Wanted:
     :ivar architecture: of the functions; empty: as deployed, or the usual one.
     :ivar python: of the functions, such as ``3.13``; empty: as deployed, or the usual one.
     :ivar worker: a folder with the modules of a Lambda worker; None: as deployed.
+    :ivar runs_demo: a Lambda worker runs the demo jobs, which are in the backend's own code.
     :ivar drops_worker: the stack is to have no worker.
     :ivar is_upgrade: there must be such a stack.
     """
@@ -52,6 +54,7 @@ class Wanted:
     architecture: str = ""
     python: str = ""
     worker: Path | None = None
+    runs_demo: bool = False
     drops_worker: bool = False
     is_upgrade: bool = False
 
@@ -268,14 +271,15 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
             hint="Name it by --stack; `ojs-aws deploy` makes one.",
         )
     keeps_worker = has_worker(deployed) and not wanted.drops_worker
-    with_worker = keeps_worker or wanted.worker is not None
+    with_worker = keeps_worker or wanted.worker is not None or wanted.runs_demo
     if "WorkerHandler" in wanted.parameters and not with_worker:
         raise InvalidRequestError("--handler is that of a worker: say --worker FOLDER, too.")
     template = rendered(wanted.queues or declared_queues(deployed), worker=with_worker)
     parameters = parameters_of(wanted, template, deployed)
     check(parameters)
     target = target_of(wanted, deployed)
-    if keeps_worker and wanted.worker is None and target != target_of(Wanted(stack=""), deployed):
+    is_old = keeps_worker and wanted.worker is None and not wanted.runs_demo
+    if is_old and target != target_of(Wanted(stack=""), deployed):
         raise InvalidRequestError(
             "The worker's code is for another processor or Python: say --worker FOLDER, too."
         )
@@ -309,6 +313,12 @@ def planned(found: Prepared, stacks: Stacks) -> Plan:
         "Architecture": target.machine,
         "Python": target.python,
     }
+    if wanted.runs_demo:
+        parameters |= {
+            "WorkerBundleBucket": code_bucket,
+            _WORKER_KEY: key,
+            "WorkerHandler": DEMO_HANDLER,
+        }
     if wanted.worker is not None:
         code = made_worker(wanted.worker, target).read_bytes()
         parameters |= {

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ojs_aws.adapters.evidence import Metric
-from ojs_aws.cli.verify.scales import DECLARED, LAMBDA_QUEUE, POLLED_QUEUE, Loaded, Phase, Scale
-from ojs_aws.cli.verify.site import Assertion, NotSoError, Site, demand
+from ojs_aws.cli.verify.scales import LAMBDA_QUEUE, POLLED_QUEUE, USED, Loaded, Phase, Scale
+from ojs_aws.cli.verify.site import WORKER, Assertion, NotSoError, Site, demand
 from ojs_aws.pricing import MONTH_S, PRICES, Workload, estimate
 from ojs_aws.pricing.estimate import FEW
 from ojs_aws.pricing.units import deleted_together, jobs_together
@@ -74,7 +74,7 @@ def workloads(phase: Phase, *, retried: float = 0.0, empty: float = 0.0) -> list
     """
     polled = phase.jobs * phase.polled
     usual = Workload(
-        jobs=phase.jobs - polled, rate=phase.rate, size_bytes=SIZE_BYTES, queues=len(DECLARED)
+        jobs=phase.jobs - polled, rate=phase.rate, size_bytes=SIZE_BYTES, queues=len(USED)
     )
     http = replace(
         usual, jobs=polled, uses_http_workers=True, failure_rate=retried, empty_polls=empty
@@ -89,7 +89,7 @@ def units_of(workload: Workload) -> Counter[str]:
 
 def standing_units(seconds: float) -> Counter[str]:
     """Return the units that pass by themselves in so many seconds, in a deployment in use."""
-    return _sum(Workload(jobs=FEW, queues=len(DECLARED), rate=1.0), seconds / MONTH_S)
+    return _sum(Workload(jobs=FEW, queues=len(USED), rate=1.0), seconds / MONTH_S)
 
 
 def _sum(workload: Workload, share: float) -> Counter[str]:
@@ -146,9 +146,10 @@ def measured(site: Site, loaded: Loaded) -> Counter[str]:
         add(unit, total("AWS/DynamoDB", consumed, **index))
     for unit, amount in _messages(site, loaded, total):
         add(unit, amount)
+    worker = site.function(WORKER)
     for function, megabytes in loaded.functions.items():
         add("Lambda request", total("AWS/Lambda", "Invocations", FunctionName=function))
-        if function != site.worker:  # the calculator leaves out what handlers take
+        if function != worker:  # the calculator leaves out what handlers take
             run_ms = total("AWS/Lambda", "Duration", FunctionName=function)
             add("Lambda GB-second", run_ms / 1000 * megabytes / 1024)
     [api] = site.of_kind("ApiGatewayV2::Api").values()

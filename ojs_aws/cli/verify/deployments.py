@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.cli.deployment.deploy_plans import Wanted, planned, prepared
 from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, WENT_WELL
-from ojs_aws.cli.verify.scales import DECLARED, LAMBDA_QUEUE
+from ojs_aws.cli.verify.scales import DECLARED
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.topology import OWNER_TAG, QUEUE_SEPARATOR, sqs_queue_name
+from ojs_aws.topology import QUEUE_SEPARATOR
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.data_removal import DataRemoval
@@ -21,13 +20,11 @@ if TYPE_CHECKING:
 TAG: Final = "ojs-aws:verify"
 """Tag of all that a run makes; its value is the run's id."""
 
-WORKER_TIMEOUT_S: Final = 10
 _LOOKS: Final = 24
 _LOOK_S: Final = 5.0
 """How often, and after how many seconds each, it is looked for what is left. Queues are listed for
 a minute after their deletion: it is enough that AWS took that."""
 _DATA: Final = frozenset({"AWS::DynamoDB::GlobalTable", "AWS::S3::Bucket", "AWS::SQS::Queue"})
-_FUNCTION: Final = "AWS::Lambda::Function"
 
 
 def stack_of(run: str) -> str:
@@ -64,7 +61,7 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployments:
-    """Deploys the published template as ``ojs-aws deploy`` does, and a Lambda worker beside it.
+    """Deploys the published template as ``ojs-aws deploy`` does, with a Lambda worker.
 
     :ivar run: the run's id.
     :ivar wanted: the processor, the Python and the bundles that somebody chose.
@@ -97,6 +94,7 @@ class Deployments:
             self.wanted,
             stack=self.stack,
             queues=queues,
+            runs_demo=True,
             parameters={"Prefix": prefix_of(self.run), **parameters},
             tags={TAG: self.run},
             bucket=self.bucket,
@@ -114,26 +112,6 @@ class Deployments:
             return Deployed(status="", changes=())
         return self._ended(self.stacks.execute(self.stack, plan.change_set), plan.changes)
 
-    def deploy_worker(self, settings: Mapping[str, Any]) -> Deployed:
-        """Deploy a Lambda worker for the demo jobs of its queue.
-
-        :param settings: the configuration of the function whose code, role and log it shares.
-        """
-        name = f"{self.stack}-worker"
-        template = json.dumps(worker_template(settings, self.prefix)).encode()
-        key = self.stacks.upload(self.bucket, template, ".template.json")
-        code = self.stacks.state(self.stack)
-        parameters = code.parameters if code else {}
-        changes = self.stacks.plan(
-            name,
-            f"verify-{self.run}",
-            template_url=self.stacks.url(self.bucket, key),
-            parameters={each: parameters.get(each, "") for each in ("BundleBucket", "BundleKey")},
-            tags={TAG: self.run},
-            is_new=True,
-        )
-        return self._ended(self.stacks.execute(name, f"verify-{self.run}"), changes)
-
     def _ended(self, ended: StackState, changes: Sequence[Change]) -> Deployed:
         if ended.status in WENT_WELL:
             return Deployed(status=ended.status, changes=changes)
@@ -146,11 +124,6 @@ class Deployments:
         """Return the outputs of the stack; none before it is deployed."""
         found = self.stacks.state(self.stack)
         return found.outputs if found else {}
-
-    def worker(self) -> str:
-        """Return the name of the Lambda worker's function; empty before it is deployed."""
-        found = self.stacks.state(f"{self.stack}-worker")
-        return found.outputs["Worker"] if found else ""
 
     def resources(self) -> dict[str, tuple[str, str]]:
         """Return kind and name of the stack's resources by their logical ids."""
@@ -170,8 +143,7 @@ class Deployments:
             except OjsError as problem:
                 problems.append(f"{what}: {problem.message}")
 
-        for stack in (f"{self.stack}-worker", self.stack):
-            attempt(f"the stack {stack}", lambda stack=stack: self._delete(stack))  # type: ignore[misc]
+        attempt(f"the stack {self.stack}", self._delete)
         acts: Mapping[str, Callable[[str], None]] = {
             "table": self.removal.table,
             "bucket": self.removal.bucket,
@@ -189,56 +161,14 @@ class Deployments:
             self.evidence.sleep(_LOOK_S)
         return [*problems, *rest]
 
-    def _delete(self, stack: str) -> None:
-        if self.stacks.state(stack) is not None:
-            self.stacks.delete(stack)
+    def _delete(self) -> None:
+        found = self.stacks.state(self.stack)
+        if found is not None and found.status.startswith("UPDATE_"):
+            found = self.stacks.settled(self.stack)  # CloudFormation deletes none that it updates
+        if found is not None:
+            self.stacks.delete(self.stack)
 
     def _left(self) -> Iterator[tuple[str, str]]:
-        for stack in (f"{self.stack}-worker", self.stack):
-            if self.stacks.state(stack) is not None:
-                yield "stack", stack
+        if self.stacks.state(self.stack) is not None:
+            yield "stack", self.stack
         yield from self.evidence.left(self.stack, self.prefix)
-
-
-def worker_template(settings: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the template of a Lambda worker: one function, and the trigger of its queue.
-
-    It shares role and log with the function of the workers' operations, so the run needs no role
-    of its own; what a worker's role may do is a part of that.
-    """
-    [architecture] = settings.get("Architectures", ["x86_64"])
-    region, account = settings["FunctionArn"].split(":")[3:5]
-    queue = sqs_queue_name(prefix, LAMBDA_QUEUE)
-    partition = settings["FunctionArn"].split(":")[1]
-    return {
-        "Parameters": {name: {"Type": "String"} for name in ("BundleBucket", "BundleKey")},
-        "Resources": {
-            "Worker": {
-                "Type": _FUNCTION,
-                "Properties": {
-                    "Architectures": [architecture],
-                    "Code": {"S3Bucket": {"Ref": "BundleBucket"}, "S3Key": {"Ref": "BundleKey"}},
-                    "Environment": settings["Environment"],
-                    "Handler": "ojs_aws.local.demo.handler",
-                    "LoggingConfig": settings["LoggingConfig"],
-                    "MemorySize": settings["MemorySize"],
-                    "RecursiveLoop": "Allow",
-                    "Role": settings["Role"],
-                    "Runtime": settings["Runtime"],
-                    "Timeout": WORKER_TIMEOUT_S,
-                },
-            },
-            "Trigger": {
-                "Type": "AWS::Lambda::EventSourceMapping",
-                "Properties": {
-                    "BatchSize": 10,
-                    "EventSourceArn": f"arn:{partition}:sqs:{region}:{account}:{queue}",
-                    "FunctionName": {"Ref": "Worker"},
-                    "FunctionResponseTypes": ["ReportBatchItemFailures"],
-                    "ScalingConfig": {"MaximumConcurrency": 100},
-                    "Tags": [{"Key": OWNER_TAG, "Value": prefix}],
-                },
-            },
-        },
-        "Outputs": {"Worker": {"Value": {"Ref": "Worker"}}},
-    }

@@ -11,8 +11,17 @@ from typing import Final
 
 from ojs_aws.adapters.evidence import Metric
 from ojs_aws.cli.deployment.doctor import Verdict
-from ojs_aws.cli.verify.scales import LAMBDA_QUEUE, POLLED_QUEUE
-from ojs_aws.cli.verify.site import CREATED, OK, Assertion, NotSoError, Site, SkippedError, demand
+from ojs_aws.cli.verify.scales import LAMBDA_QUEUE
+from ojs_aws.cli.verify.site import (
+    CREATED,
+    OK,
+    WORKER,
+    Assertion,
+    NotSoError,
+    Site,
+    SkippedError,
+    demand,
+)
 from ojs_aws.domain.access import Scope
 from ojs_aws.pricing import NEW_TABLE_PARTITIONS
 
@@ -83,7 +92,7 @@ def pauses_triggers(site: Site) -> str:
         demand(answer.status == OK, f"{action}: {answer}")
 
         def is_switched(states: set[str] = states) -> bool:
-            return set(site.evidence.triggers(site.worker)) <= states
+            return set(site.evidence.triggers(site.function(WORKER))) <= states
 
         site.eventually(is_switched, SWITCHED_S, f"the trigger is {' or '.join(sorted(states))}")
     return "its trigger was switched off and on"
@@ -130,7 +139,7 @@ def refuses_plain_http(site: Site) -> str:
     """Ask the URLs, SQS and S3 without TLS."""
     import httpx
 
-    queue = site.outputs["QueueUrlPrefix"] + site.outputs["QueuePrefix"] + POLLED_QUEUE
+    queue = site.outputs["QueueUrlPrefix"] + site.outputs["QueuePrefix"] + LAMBDA_QUEUE
     taken = site.evidence.takes_plain_http(queue, site.outputs["BucketName"])
     demand(not taken, f"answered over plain HTTP: {', '.join(taken)}")
     for door in site.doors:

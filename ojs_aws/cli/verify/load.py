@@ -39,7 +39,7 @@ def run_load(site: Site) -> Loaded:
     :raises NotSoError: the events cannot be read.
     """
     site.sleep(site.scale.settle_s)
-    names = [*site.of_kind("Lambda::Function").values(), site.worker]
+    names = [*site.of_kind("Lambda::Function").values()]
     loaded = Loaded(
         phases=site.scale.phases,
         since=site.clock(),

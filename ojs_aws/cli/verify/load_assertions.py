@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ojs_aws.cli.verify.load import ENDED
@@ -17,7 +17,12 @@ DOCUMENTED_MS: Final[Mapping[str, tuple[int, int]]] = {
 }
 """Median and 99th percentile of docs/latency.md; a test compares them."""
 MOST_TIMES: Final = 3
-"""By how much a median may exceed the documented one."""
+"""By how much medians and 99th percentiles may exceed the documented ones."""
+SHARES: Final = (0.5, 0.99)
+WORKERS: Final[Mapping[str, str]] = {
+    "Lambda worker": LAMBDA_QUEUE,
+    "HTTP worker, busy": POLLED_QUEUE,
+}
 
 
 def is_taken(site: Site) -> str:
@@ -77,25 +82,37 @@ def returns_killed(site: Site) -> str:
 
 
 def is_soon(site: Site) -> str:
-    """Compare medians with those of docs/latency.md, where the scale is judged."""
+    """Show medians and 99th percentiles beside those of docs/latency.md; judge those of workers.
+
+    A push is answered over the network of whoever runs this, so that is shown only.
+    """
     loaded = _loaded(site)
-    measured = {
-        "push answered": sorted(sent.answered_ms for sent in loaded.sent.values()),
-        "Lambda worker": loaded.waits_ms(LAMBDA_QUEUE),
-        "HTTP worker, busy": loaded.waits_ms(POLLED_QUEUE),
-    }
-    shown = []
-    for name, values in measured.items():
-        half, most = (percentile(values, share) for share in (0.5, 0.99))
-        documented = DOCUMENTED_MS[name]
-        shown.append(
-            f"{name}: p50 {half:.0f} and p99 {most:.0f} ms "
-            f"(documented: {documented[0]} and {documented[1]})"
-        )
-        is_late = name == "Lambda worker" and half > documented[0] * MOST_TIMES
-        demand(values, f"nothing was measured of: {name}")
-        demand(not (site.scale.is_judged and is_late), shown[-1])
+    answered = sorted(sent.answered_ms for sent in loaded.sent.values())
+    shown, late = [_beside("push answered", "", answered)], list[str]()
+    for number, phase in enumerate(loaded.phases):
+        for name, queue in WORKERS.items():
+            values = loaded.waits_ms(queue, number)
+            if values:
+                shown.append(_beside(name, f" at {phase.rate}/s", values))
+            if number == site.scale.judged_phase:
+                demand(values, f"nothing was measured of: {name}")
+                if _is_late(name, values):
+                    late.append(shown[-1])
+    demand(not (site.scale.is_judged and late), "; ".join(late))
     return "; ".join([*shown, f"stream: {loaded.lag}"])
+
+
+def _beside(name: str, where: str, values: Sequence[float]) -> str:
+    half, most = (percentile(values, share) for share in SHARES)
+    documented = "{} and {}".format(*DOCUMENTED_MS[name])
+    return f"{name}{where}: p50 {half:.0f} and p99 {most:.0f} ms (documented: {documented})"
+
+
+def _is_late(name: str, values: Sequence[float]) -> bool:
+    return any(
+        percentile(values, share) > documented * MOST_TIMES
+        for share, documented in zip(SHARES, DOCUMENTED_MS[name], strict=True)
+    )
 
 
 LOADING: Final = (
@@ -121,7 +138,7 @@ LOADING: Final = (
     Assertion(
         name="latency",
         section="load",
-        proves=f"Lambda workers start within {MOST_TIMES} times the documented median",
+        proves=f"jobs at 50 a second start within {MOST_TIMES} times the documented median and p99",
         run=is_soon,
     ),
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 _ACCOUNT: Final = re.compile(r"(?<!\d)\d{12}(?!\d)")
 _KEY: Final = re.compile(r"ojs_[0-9a-f]{16}_[\w-]+")
 MASKED: Final = "************"
+_HOUR_S: Final = 3600
 
 
 def masked(text: str) -> str:
@@ -41,13 +45,39 @@ class Result:
     seconds: float
 
 
-def judged(assertion: Assertion, site: Site) -> Result:
-    """Run one assertion; whatever it raises is a failure."""
+class TimeOverError(KeyboardInterrupt):
+    """Raised in whatever runs when the time of a run is over; asyncio, too, lets it through."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Interrupt what runs in the main thread after so many seconds; on Windows nothing does.
+
+    :raises TimeOverError: the time was over.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise TimeOverError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def judged(assertion: Assertion, site: Site, most_s: float = _HOUR_S) -> Result:
+    """Run one assertion, for so many seconds at most; whatever it raises is a failure."""
     begun = time.monotonic()
     if site.is_emulated and assertion.not_emulated:
         outcome, seen = Outcome.SKIPPED, assertion.not_emulated
     else:
-        outcome, seen = _run(assertion, site)
+        outcome, seen = _run(assertion, site, most_s)
     return Result(
         section=assertion.section,
         name=assertion.name,
@@ -58,15 +88,18 @@ def judged(assertion: Assertion, site: Site) -> Result:
     )
 
 
-def _run(assertion: Assertion, site: Site) -> tuple[Outcome, str]:
+def _run(assertion: Assertion, site: Site, most_s: float) -> tuple[Outcome, str]:
     try:
-        return Outcome.PASSED, assertion.run(site)
+        with time_limit(most_s):
+            return Outcome.PASSED, assertion.run(site)
     except NotSoError as problem:
         return Outcome.FAILED, str(problem)
     except SkippedError as problem:
         return Outcome.SKIPPED, str(problem)
     except OjsError as problem:
         return Outcome.FAILED, problem.message
+    except TimeOverError:
+        return Outcome.FAILED, "it was cut off: the time of the run was over"
     except Exception as problem:  # noqa: BLE001 - the others are to run, and then the teardown
         return Outcome.FAILED, f"{type(problem).__name__}: {problem}"
 
@@ -76,14 +109,14 @@ def run_all(
 ) -> None:
     """Run assertions; none runs after the first one failed, which deploys, or when time is over.
 
-    :param ends_at: of the site's clock.
+    :param ends_at: of the site's clock; an assertion that still runs then is cut off.
     :param note: gets each result.
     """
     for at, assertion in enumerate(assertions):
         if site.clock() > ends_at:
             note(unable("time", f"nothing ran from {assertion.name!r} on: the time was over"))
             return
-        result = judged(assertion, site)
+        result = judged(assertion, site, ends_at - site.clock())
         note(result)
         if at == 0 and result.outcome is Outcome.FAILED:
             return

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-DECLARED: Final = ("demo", "polled")
-"""The queues of the deployment: a Lambda worker serves the first, requests the second."""
-LAMBDA_QUEUE, POLLED_QUEUE = DECLARED
+USED: Final = ("demo", "polled")
+"""The queues of the load: a Lambda worker serves the first, requests the second."""
+LAMBDA_QUEUE, POLLED_QUEUE = USED
+DECLARED: Final = (LAMBDA_QUEUE,)
+"""The queues of the deployment, all of which the Lambda worker serves. The other one is made at
+its first use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,8 @@ class Scale:
     """Says how much a run does.
 
     :ivar is_judged: whether figures of the load must be as documented.
+    :ivar judged_phase: the phase of which they are judged: workers of both kinds are busy in it.
+    :ivar every_case: of the conformance cases every one of so many runs.
     :ivar cron_s: for how long a cron job of every second is watched.
     :ivar revoked_s: for how long a revoked key is watched.
     :ivar workers: how many workers poll during the load.
@@ -46,6 +51,8 @@ class Scale:
     name: str
     phases: Sequence[Phase]
     is_judged: bool
+    judged_phase: int
+    every_case: int
     cron_s: int
     revoked_s: int
     workers: int
@@ -62,9 +69,11 @@ FULL: Final = Scale(
         Phase(rate=300, seconds=180, polled=0.0),
     ),
     is_judged=True,
+    judged_phase=1,
+    every_case=1,
     cron_s=60,
     revoked_s=305,
-    workers=8,
+    workers=16,
     at_once=256,
     settle_s=60,
     metrics_s=300,
@@ -73,6 +82,8 @@ SMALL: Final = Scale(
     name="small",
     phases=(Phase(rate=1, seconds=6, polled=0.5), Phase(rate=10, seconds=6, polled=0.5)),
     is_judged=False,
+    judged_phase=1,
+    every_case=20,
     cron_s=10,
     revoked_s=0,
     workers=2,
@@ -124,13 +135,15 @@ class Loaded:
         """Return the pushes to a queue."""
         return {job_id: sent for job_id, sent in self.sent.items() if sent.queue == queue}
 
-    def waits_ms(self, queue: str) -> list[float]:
+    def waits_ms(self, queue: str, phase: int) -> list[float]:
         """Return the milliseconds from each push to its start, by the server's clocks, sorted.
 
-        Jobs of killed workers are left out.
+        Jobs of killed workers are left out, and the first tenth of the phase, in which functions
+        start for the first time.
         """
         found = []
-        for job_id in self.of(queue).keys() - self.killed:
+        pushed = [job_id for job_id, sent in self.of(queue).items() if sent.phase == phase]
+        for job_id in {*pushed[len(pushed) // 10 :]} - self.killed:
             at = dict(reversed(self.events.get(job_id, ())))  # the first of each type
             if "job.enqueued" in at and "job.started" in at:
                 found.append(at["job.started"] - at["job.enqueued"])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MEDIA_TYPE: Final = "application/openjobspec+json"
 OK: Final = 200
 CREATED: Final = 201
+WORKER: Final = "WorkerFunction"
+"""What the template calls the Lambda worker."""
 _HASH: Final = 8
 """Characters at the end of a logical id that the CDK makes."""
 
@@ -189,7 +191,6 @@ class Site:
     :ivar doctor: runs the checks of ``ojs-aws doctor --probe``.
     :ivar load: carries out the load, and returns what became of it.
     :ivar clock: returns seconds since 1970.
-    :ivar worker: the name of the Lambda worker's function, once it is deployed.
     :ivar loaded: what the load did, once it has run.
     """
 
@@ -207,7 +208,6 @@ class Site:
     outputs: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     doors: Sequence[Door] = ()
-    worker: str = ""
     loaded: Loaded | None = None
 
     @property
@@ -224,12 +224,12 @@ class Site:
         }
 
     def function(self, part: str) -> str:
-        """Return the name of a function of the backend, such as ``Tick``.
+        """Return the name of a function, such as ``Tick`` of the backend, or ``WorkerFunction``.
 
         :raises NotSoError: the stack has none.
         """
         for logical, name in self.of_kind("Lambda::Function").items():
-            if logical[:-_HASH] == f"Backend{part}":
+            if logical[:-_HASH] in {f"Backend{part}", part}:
                 return name
         raise NotSoError(f"the stack has no function {part}")
 

@@ -10,8 +10,8 @@ from ojs_aws.adapters.evidence import Metric
 from ojs_aws.cdk import permissions as table
 from ojs_aws.cdk.permissions import Permissions
 from ojs_aws.cli.deployment.doctor import Verdict
-from ojs_aws.cli.verify.scales import POLLED_QUEUE
-from ojs_aws.cli.verify.site import Assertion, NotSoError, Site, demand
+from ojs_aws.cli.verify.scales import LAMBDA_QUEUE
+from ojs_aws.cli.verify.site import WORKER, Assertion, NotSoError, Site, demand
 from ojs_aws.topology import (
     DEAD_LETTERED_METRIC,
     DOCUMENT_PREFIX,
@@ -35,6 +35,7 @@ ROLES: Final[Mapping[str, Permissions]] = {
     "Tick": table.TICK,
     "Stream": table.STREAM,
     "JobEndpoint": table.JOB_ENDPOINT_WITH_KEYS,
+    WORKER: table.LAMBDA_WORKER,
 }
 """What each function's role may do, by the name of the function."""
 
@@ -126,7 +127,7 @@ def rights_of(site: Site, given: Permissions) -> list[Right]:
     arn = site.evidence.table_arn(site.outputs["TableName"])
     _, partition, _, region, account = arn.split(":")[:5]
     prefix = site.outputs["QueuePrefix"]
-    queue = f"arn:{partition}:sqs:{region}:{account}:{sqs_queue_name(prefix, POLLED_QUEUE)}"
+    queue = f"arn:{partition}:sqs:{region}:{account}:{sqs_queue_name(prefix, LAMBDA_QUEUE)}"
     document = f"arn:{partition}:s3:::{site.outputs['BucketName']}/{DOCUMENT_PREFIX}a"
     puts = (table.BATCH_WRITE,) if given.puts_documents else ()
     queues = (*given.queues, *(table.CREATE_QUEUE if given.creates_queues else ()))

@@ -10,6 +10,7 @@ import typer
 
 from ojs_aws.adapters.stacks import Stacks, StackState
 from ojs_aws.cli.deployment.deploy_plans import (
+    DEMO_HANDLER,
     FAILED_CREATION,
     Wanted,
     planned,
@@ -141,6 +142,18 @@ def test_a_worker_stays_where_nobody_says_otherwise() -> None:
     assert found.parameters["WorkerHandler"] is None
     dropped = prepared(Wanted(stack=STACK, drops_worker=True), stacks_of(with_worker()))
     assert not [name for name in dropped.parameters if name.startswith("Worker")]
+
+
+def test_a_worker_of_demo_jobs_has_the_code_of_the_backend() -> None:
+    """As `verify-aws` deploys it, with its own role and without a folder."""
+    cloud = Cloud(None)
+    wanted = Wanted(stack=STACK, runs_demo=True, bundles="s3://mine/folder")
+    plan = prepared(wanted, stacks_of(cloud))
+    planned(plan, stacks_of(cloud))
+    given = {each["ParameterKey"]: each["ParameterValue"] for each in cloud.asked["Parameters"]}
+    assert given["WorkerBundleKey"] == given["BundleKey"]
+    assert given["WorkerHandler"] == DEMO_HANDLER
+    assert [name for name in plan.template["Resources"] if name.startswith("WorkerFunctionRole")]
 
 
 def test_a_worker_s_code_goes_with_its_folder() -> None:

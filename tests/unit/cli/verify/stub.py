@@ -19,7 +19,7 @@ from ojs_aws.cli.verify.bill import expected
 from ojs_aws.cli.verify.deploying import doors
 from ojs_aws.cli.verify.deployments import Deployed, Deployments
 from ojs_aws.cli.verify.scales import FULL, LAMBDA_QUEUE, POLLED_QUEUE, Loaded, Phase, Sent
-from ojs_aws.cli.verify.site import Door, Keys, Site
+from ojs_aws.cli.verify.site import WORKER, Door, Keys, Site
 from ojs_aws.cli.verify.wiring import ROLES, rights_of
 from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
 from tests.simulation.account import BUCKET
@@ -32,7 +32,13 @@ ALARMS = {
     "Left": Metric(namespace=METRICS, name=LEFT_METRIC, dimensions={"service": "Tick-1"}),
 }
 RESOURCES = {
-    **{f"Backend{part}12345678": ("AWS::Lambda::Function", f"{part}-1") for part in ROLES},
+    **{
+        f"{'' if part == WORKER else 'Backend'}{part}12345678": (
+            "AWS::Lambda::Function",
+            f"{part}-1",
+        )
+        for part in ROLES
+    },
     **{name: ("AWS::CloudWatch::Alarm", name) for name in ALARMS},
     "Api": ("AWS::ApiGatewayV2::Api", "api"),
 }
@@ -140,12 +146,6 @@ class StubDeployments(Deployments):
         stub = self.stub
         return Deployed(status=stub.status, changes=stub.changes, problem=stub.problem)
 
-    def deploy_worker(self, settings: Mapping[str, Any]) -> Deployed:
-        return Deployed(status="CREATE_COMPLETE", changes=())
-
-    def worker(self) -> str:
-        return "worker"
-
     def outputs(self) -> Mapping[str, str]:
         return {
             "TableName": "table",
@@ -224,7 +224,7 @@ class Stub:
         self.server = ApiServer(self.world)
         self.site = Site(
             id="1",
-            scale=FULL,
+            scale=replace(FULL, every_case=20, judged_phase=0, workers=1),
             is_emulated=False,
             evidence=StubEvidence(self),
             deployments=StubDeployments(self),
@@ -241,7 +241,6 @@ class Stub:
         self.site.outputs = self.site.deployments.outputs()
         self.site.resources = self.site.deployments.resources()
         self.site.doors = doors(self.site, "key")
-        self.site.worker = "worker"
         self.site.loaded = self.loaded
         return self.site
 

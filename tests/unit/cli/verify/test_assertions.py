@@ -118,6 +118,21 @@ def prepared(name: str) -> Stub:
     return stub
 
 
+@pytest.mark.parametrize(("waits", "is_late"), [((60, 240), False), ((60, 600), True)])
+def test_the_99th_percentiles_of_both_workers_are_judged(
+    waits: tuple[int, int], *, is_late: bool
+) -> None:
+    """At the rate at which both are busy; elsewhere they are shown only."""
+    stub = prepared("latency")
+    stub.loaded.events = {
+        job_id: [("job.enqueued", 0.0), ("job.started", float(wait)), ("job.completed", 900.0)]
+        for job_id, wait in zip(("a", "c"), waits, strict=True)
+    }
+    result = judged(ALL["latency"], stub.site)
+    assert (result.outcome is Outcome.FAILED) is is_late
+    assert "HTTP worker, busy at 2/s: p50" in result.seen
+
+
 def test_each_assertion_has_something_that_breaks_it() -> None:
     assert [*BROKEN] == [*ALL]
 

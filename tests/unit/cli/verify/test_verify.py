@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +14,26 @@ from typing import Any
 import pytest
 import typer
 
+from ojs_aws.adapters.stacks import StackState
 from ojs_aws.cli.deployment.deploy_plans import Wanted
 from ojs_aws.cli.deployment.deploy_policy import deploy_policy
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.cli.verify import command
 from ojs_aws.cli.verify.bill import compare, dollars
-from ojs_aws.cli.verify.deployments import Deployments, stack_of, worker_template
+from ojs_aws.cli.verify.conformance.assertions import (
+    cases_of_a_deployment,
+    is_at_the_job_endpoint,
+)
+from ojs_aws.cli.verify.deployments import Deployments, stack_of
 from ojs_aws.cli.verify.load_assertions import DOCUMENTED_MS
 from ojs_aws.cli.verify.opening import reached
 from ojs_aws.cli.verify.report import Result, masked, run_all
 from ojs_aws.cli.verify.scales import FULL, SMALL
-from ojs_aws.cli.verify.site import Assertion, Site, demand
+from ojs_aws.cli.verify.site import Assertion, Outcome, Site, demand
 from ojs_aws.domain.errors import BackendError
 from tests.commands import run_command
+from tests.load import HUNG_S
 from tests.unit.cli.verify.stub import Stub, StubDeployments
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -118,6 +126,31 @@ def test_nothing_runs_after_a_failed_deployment_or_when_time_is_over() -> None:
     assert [each.name for each in seen[1:]] == ["time"]
 
 
+def test_an_assertion_that_still_runs_when_time_is_over_is_cut_off() -> None:
+    """So that the teardown begins; what waits in asyncio is cut off, too."""
+    site = Stub().site
+    site.clock = time.time
+    for wait in (lambda: time.sleep(HUNG_S), lambda: asyncio.run(asyncio.sleep(HUNG_S))):
+        seen: list[Result] = []
+
+        def waits(_: Site, wait: Callable[[], None] = wait) -> str:
+            wait()
+            return "it ended"
+
+        run_all([replace(FIRST, run=waits)], site, site.clock() + 0.2, seen.append)
+        [result] = seen
+        assert (result.outcome, "cut off" in result.seen) == (Outcome.FAILED, True)
+
+
+def test_the_job_endpoint_gets_the_cases_of_senders_and_workers() -> None:
+    """All cases that it is asked are served there; those of operators are not."""
+    cases = cases_of_a_deployment()
+    served = [case for case in cases if is_at_the_job_endpoint(case)]
+    assert {case.level for case in cases} == {0, 1, 2, 3, 4}
+    assert 50 < len(served) < len(cases)
+    assert not [case.file for case in served if "dead-letter" in case.file]
+
+
 def test_the_policy_has_what_each_assertion_needs() -> None:
     policy = json.loads(run_command("verify-aws", "--policy").stdout)
     deploying = deploy_policy(stack_of("*"))["Statement"]
@@ -153,23 +186,6 @@ def test_an_emulator_has_both_urls_below_its_own() -> None:
     assert api == f"{emulator}/_aws/execute-api/a1/$default"
     assert url == f"{emulator}/_aws/lambda-url/b2"
     assert reached("https://a1.example.com/", None) == "https://a1.example.com"
-
-
-def test_the_worker_is_a_function_with_a_tagged_trigger() -> None:
-    settings = {
-        "Architectures": ["arm64"],
-        "Environment": {"Variables": {"OJS_TABLE": "t"}},
-        "FunctionArn": "arn:aws-cn:lambda:cn-north-1:123456789012:function:f",
-        "LoggingConfig": {"LogGroup": "g"},
-        "MemorySize": 512,
-        "Role": "role",
-        "Runtime": "python3.13",
-    }
-    made = worker_template(settings, "ojs-verify-1__")["Resources"]
-    trigger = made["Trigger"]["Properties"]
-    assert trigger["EventSourceArn"] == "arn:aws-cn:sqs:cn-north-1:123456789012:ojs-verify-1__demo"
-    assert trigger["Tags"] == [{"Key": "ojs-queue-prefix", "Value": "ojs-verify-1__"}]
-    assert made["Worker"]["Properties"]["Role"] == "role"
 
 
 def test_the_documented_times_are_those_of_the_page() -> None:
@@ -214,10 +230,18 @@ class Cloud:
 
     def __init__(self) -> None:
         self.there = {("stack", "OjsVerify-1"), ("table", "OjsVerify-1-T"), ("bucket", "b")}
-        self.is_stuck, self.looks = True, 0
+        self.is_stuck, self.looks, self.settles = True, 0, 0
+        self.stack = StackState(
+            name="OjsVerify-1", status="UPDATE_IN_PROGRESS", reason="",
+            parameters={}, outputs={}, template={}, tags={},
+        )  # fmt: skip
 
     def state(self, name: str) -> object:
-        return ("stack", name) in self.there or None
+        return self.stack if ("stack", name) in self.there else None
+
+    def settled(self, name: str) -> object:
+        self.settles += 1
+        return self.state(name)
 
     def delete(self, name: str) -> None:
         self.there.discard(("stack", name))
@@ -254,4 +278,5 @@ def test_a_teardown_goes_on_after_a_failure_and_says_what_is_left() -> None:
     left = deployments.remove(said.append)
     assert left == ["the bucket b: it is not empty", "bucket b"]
     assert "removing the table OjsVerify-1-T" in said
+    assert cloud.settles == 1  # an update that was cut off ends before: it cannot be deleted
     assert deployments.remove(said.append) == []

@@ -1,4 +1,4 @@
-"""JSON paths of the DSL: ``$.jobs[0].id``, ``$.jobs[*].id``, ``$.jobs[?(@.id=='x')].state``."""
+"""Looks up JSON paths: ``$.jobs[0].id``, ``$.jobs[*].id``, ``$.jobs[?(@.id=='x')].state``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 
 class UnreachableError(Exception):
-    """The path leads through a value of another shape (an index into text, say).
+    """Raised when the path leads through a value of another shape (an index into text, say).
 
     Something else than a field that is merely missing, for which a lookup gives None: an
     unreachable value fulfils no matcher but ``absent``.
@@ -20,26 +20,26 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """A member of an object."""
+    """Names a member of an object."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Element:
-    """One place of an array."""
+    """Names one place of an array."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class Every:
-    """All places of an array."""
+    """Stands for all places of an array."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """The first object of an array whose field, written as text, equals a literal."""
+    """Finds the first object of an array whose field, written as text, equals a literal."""
 
     field: str
     text: str
@@ -87,7 +87,7 @@ def _segment(found: re.Match[str]) -> Segment:
 
 
 def lookup(path: str, document: Json) -> Json:
-    """The value at the path; None when a field is missing or null.
+    """Return the value at the path; None when a field is missing or null.
 
     :raises UnreachableError: a value on the way is not the object or array that the path needs.
     """
@@ -119,7 +119,7 @@ def _walk(segments: tuple[Segment, ...], value: Json, path: str) -> Json:
 
 
 def _walk_every(rest: tuple[Segment, ...], items: list[Json], path: str) -> list[Json]:
-    """What the rest of the path finds in each element; elements without it are left out."""
+    """Return what the rest of the path finds in each element; elements without it are left out."""
     if not rest:
         return items
     found: list[Json] = []
@@ -143,7 +143,7 @@ def _pick(segment: Element | Where, items: list[Json], path: str) -> Json:
 
 
 def as_text(value: Json) -> str:
-    """A value as filters and ``contains:`` compare it: text as it is, whole numbers without .0."""
+    """Return a value as filters compare it: text as it is, whole numbers without .0."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -17,8 +17,14 @@ from typing import Final
 
 import httpx
 
-from tests.conformance.cases import Case, Step, map_text, placeholders
-from tests.conformance.checks import Answer, Answers, check, check_across, fill_references
+from ojs_aws.cli.verify.conformance.cases import Case, Step, map_text, placeholders
+from ojs_aws.cli.verify.conformance.checks import (
+    Answer,
+    Answers,
+    check,
+    check_across,
+    fill_references,
+)
 
 MEDIA_TYPE: Final = "application/openjobspec+json"
 _EXCERPT: Final = 300
@@ -26,7 +32,7 @@ USER_AGENT: Final = "ojs-conformance/1.0"  # httpx's own name would be taken for
 
 
 class Outcome(StrEnum):
-    """The verdict on a case."""
+    """Says how a case ended."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -35,7 +41,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a case.
+    """Holds what came of a case.
 
     :ivar findings: one line per unmet assertion, or the reason why the case cannot be judged.
     :ivar seconds: how long it took.
@@ -53,6 +59,7 @@ class ConformanceRunner:
     :param base_url: the server, without ``/ojs/v1``.
     :param client: sends the requests.
     :param run: name of this run, which keeps its queues apart from those of other runs.
+    :param auth: adds credentials to each request.
     :param reset_url: POSTed before each case when given; then cases must not overlap.
     """
 
@@ -63,6 +70,7 @@ class ConformanceRunner:
         *,
         run: str,
         reset_url: str = "",
+        auth: httpx.Auth | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Keep what every case needs."""
@@ -70,6 +78,7 @@ class ConformanceRunner:
         self._client = client
         self._run = run
         self._reset_url = reset_url
+        self._auth = auth
         self._sleep = sleep
 
     def run_case(self, case: Case) -> Verdict:
@@ -115,7 +124,8 @@ class ConformanceRunner:
         return answer, [f"{step.id}: {finding}{shown}" for finding in findings]
 
     def _send(self, step: Step, filled: Callable[[str], str]) -> Answer:
-        headers = {name: filled(value) for name, value in step.headers.items()}
+        headers = {"User-Agent": USER_AGENT}
+        headers |= {name: filled(value) for name, value in step.headers.items()}
         content = None
         if step.raw_body is not None:
             content = filled(step.raw_body).encode()
@@ -126,7 +136,12 @@ class ConformanceRunner:
         try:
             started = time.monotonic()
             response = self._client.request(
-                step.action, self._base_url + filled(step.path), headers=headers, content=content
+                step.action,
+                self._base_url + filled(step.path),
+                headers=headers,
+                content=content,
+                auth=self._auth,
+                follow_redirects=True,
             )
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             return Answer(problem=f"no answer: {problem!r}")
@@ -135,7 +150,7 @@ class ConformanceRunner:
 
 
 def open_client(timeout_s: float = 30.0, *, trust_env: bool = False) -> httpx.Client:
-    """A client for a runner: own User-Agent, no proxies, generous time limit (seconds).
+    """Return a client for a runner: own User-Agent, no proxies, generous time limit (seconds).
 
     :param trust_env: take certificates to trust, and proxies, from the environment.
     """
@@ -161,7 +176,7 @@ def _read(response: httpx.Response, elapsed_ms: float) -> Answer:
 
 
 def grouped(steps: Sequence[Step]) -> list[list[Step]]:
-    """Steps in order; neighbours tied by ``parallel_with`` share a group and start together."""
+    """Return the steps in order; those tied by ``parallel_with`` share a group and start together."""
     groups: list[list[Step]] = []
     for step in steps:
         last = groups[-1] if groups else []

@@ -1,4 +1,4 @@
-"""Conformance cases: reading the JSON files of the DSL and filling their placeholders.
+"""Reads conformance cases, the JSON files of the DSL, and fills their placeholders.
 
 Beyond the public DSL our own cases use four placeholders, filled when a step is sent, so that cases
 never meet in a queue and need no reset between them:
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.conformance.paths import Json
+from ojs_aws.cli.verify.conformance.paths import Json
 
 EXTENSION_LEVEL: Final = 99
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -31,12 +31,12 @@ CROSS_CHECKS: Final = frozenset({"exclusive_claim", "equality"})
 
 
 class CaseError(Exception):
-    """A case file cannot be read."""
+    """Raised when a case file cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One request of a case, a pause (WAIT), or a comparison of earlier answers (ASSERT).
+    """Describes a request of a case, a pause (WAIT), or a comparison of answers (ASSERT).
 
     :ivar pause_ms: how long to wait before the step acts, in milliseconds.
     :ivar raw_body: text to send as it is, in place of a JSON body.
@@ -56,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One case file.
+    """Holds a case file.
 
     :ivar file: path below the directory of cases; unlike the id it is unique.
     :ivar unjudgeable: why no HTTP runner can judge the case; empty when one can.
@@ -75,7 +75,7 @@ class Case:
 
 
 def load_cases(directory: Path) -> list[Case]:
-    """Every case below a directory, ordered by level and file.
+    """Return every case below a directory, ordered by level and file.
 
     :raises CaseError: a file is no readable case, or there is none.
     """
@@ -113,7 +113,7 @@ def parse_case(document: Mapping[str, Json], file: str) -> Case:
 
 
 def _level(value: Json, file: str) -> int:
-    """The level; cases of extensions (in a directory ext-...) often call themselves level 0."""
+    """Return the level; cases of extensions (in ext-...) often call themselves level 0."""
     if value in ("ext", "extension") or file.startswith("ext-"):
         return EXTENSION_LEVEL
     if isinstance(value, (int, str)):
@@ -196,7 +196,7 @@ _PLACEHOLDER = re.compile(r"\{\{(queue|worker|run|uuid7)(?::([\w-]+))?\}\}")
 
 
 def uuid7() -> str:
-    """A fresh UUIDv7 in lowercase, made here so that the cases need nothing of the project."""
+    """Return a fresh UUIDv7 in lowercase, made here so that cases need nothing of the project."""
     millis = int(time.time() * 1000)
     tail = secrets.randbits(74)
     value = millis << 80 | 7 << 76 | (tail >> 62) << 64 | 2 << 62 | tail & ((1 << 62) - 1)
@@ -205,7 +205,7 @@ def uuid7() -> str:
 
 
 def placeholders(case: Case, run: str) -> Callable[[str], str]:
-    """A function that fills the placeholders in a text of this case."""
+    """Return a function that fills the placeholders in a text of this case."""
     ids: dict[str, str] = {}
 
     def value_of(found: re.Match[str]) -> str:
@@ -221,7 +221,7 @@ def placeholders(case: Case, run: str) -> Callable[[str], str]:
 
 
 def map_text(value: Json, change: Callable[[str], str]) -> Json:
-    """The value with every text in it, keys included, passed through ``change``."""
+    """Return the value with every text in it, keys included, passed through ``change``."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):

@@ -8,8 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.conformance.matchers import matches, matches_alternative, matches_status, search
-from tests.conformance.paths import Json, UnreachableError, as_text, lookup
+from ojs_aws.cli.verify.conformance.matchers import (
+    matches,
+    matches_alternative,
+    matches_status,
+    search,
+)
+from ojs_aws.cli.verify.conformance.paths import Json, UnreachableError, as_text, lookup
 
 _EXCERPT: Final = 300
 _REFERENCE: Final = re.compile(
@@ -20,7 +25,7 @@ _TEMPLATE: Final = re.compile(r"\{\{steps\.[\w-]+\.response\.body\.[^}]+\}\}")
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server answered to a step; ``problem`` says why there is none."""
+    """Holds what the server answered to a step; ``problem`` says why there is none."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +40,7 @@ Answers = dict[str, Answer]
 
 # ------------------------------------------------------------------------------ references
 def resolve(reference: str, answers: Answers) -> Json:
-    """The value that ``{{steps.X.response.body.PATH}}`` points to; None when there is none."""
+    """Return what ``{{steps.X.response.body.PATH}}`` points to; None when there is none."""
     found = _REFERENCE.fullmatch(reference)
     answer = answers.get(found[1]) if found else None
     if found is None or answer is None or answer.body is None:
@@ -47,7 +52,7 @@ def resolve(reference: str, answers: Answers) -> Json:
 
 
 def fill_references(text: str, answers: Answers) -> str:
-    """The text with references to earlier answers replaced; those that lead nowhere stay."""
+    """Return the text with references to answers replaced; those that lead nowhere stay."""
 
     def value_of(found: re.Match[str]) -> str:
         value = resolve(found[0], answers)
@@ -60,7 +65,7 @@ def fill_references(text: str, answers: Answers) -> str:
 
 # ------------------------------------------------------------------------------ assertions
 def check(assertions: Mapping[str, Json], answer: Answer) -> list[str]:
-    """Every assertion of a step that the answer does not meet, as one line each."""
+    """Return a line for every assertion of a step that the answer does not meet."""
     if answer.problem:
         return [answer.problem]
     return [
@@ -157,7 +162,7 @@ def _check_timing(wanted: Json, answer: Answer) -> Iterator[str]:
 
 
 def check_across(assertions: Mapping[str, Json], answers: Answers) -> list[str]:
-    """The unmet comparisons of an ASSERT step: ``equality`` and ``exclusive_claim``."""
+    """Return the unmet comparisons of an ASSERT step: ``equality`` and ``exclusive_claim``."""
     findings = []
     equality = assertions.get("equality")
     for left, right in equality.items() if isinstance(equality, dict) else ():

@@ -1,4 +1,4 @@
-"""The matchers of the conformance DSL: what an assertion may say about one value.
+"""Matches values as the conformance DSL does: what an assertion may say about one value.
 
 A matcher is a literal, text such as ``"string:uuidv7"``, an object with one operator
 (``{"$in": [...]}``), or an object of fields that must match. A missing field is None, like null.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tests.conformance.paths import Json, UnreachableError, as_text, lookup
+from ojs_aws.cli.verify.conformance.paths import Json, UnreachableError, as_text, lookup
 
 _UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-%s[0-9a-f]{3}-%s[0-9a-f]{3}-[0-9a-f]{12}"
 _STRING_FORMS: Final = {
@@ -22,7 +22,7 @@ _APPROXIMATE_SHARE: Final = 0.5
 
 
 def search(pattern: Json, value: Json) -> bool:
-    """Whether the pattern is found in a text; a faulty pattern is found nowhere."""
+    """Return whether the pattern is found in a text; a faulty pattern is found nowhere."""
     if not isinstance(pattern, str) or not isinstance(value, str):
         return False
     anchored = re.sub(r"(?<!\\)\$$", r"\\Z", pattern)  # a final newline is not the end
@@ -33,7 +33,7 @@ def search(pattern: Json, value: Json) -> bool:
 
 
 def matches(matcher: Json, value: Json) -> bool:
-    """Whether the value is what the matcher asks for."""
+    """Return whether the value is what the matcher asks for."""
     if isinstance(matcher, str):
         return _matches_text(matcher, value)
     if isinstance(matcher, dict):
@@ -50,7 +50,7 @@ def matches(matcher: Json, value: Json) -> bool:
 
 
 def matches_status(wanted: Json, status: int) -> bool:
-    """The ``status`` assertion: a number, ``one_of:200,204``, or any matcher for numbers."""
+    """Return whether the status is a number, one of ``one_of:200,204``, or what a matcher says."""
     if isinstance(wanted, str) and wanted.startswith("one_of:"):
         return str(status) in {code.strip() for code in wanted.removeprefix("one_of:").split(",")}
     if isinstance(wanted, list):
@@ -191,7 +191,7 @@ def _matches_object(matcher: dict[str, Json], value: Json) -> bool:
 
 
 def matches_alternative(option: Json, body: Json, text: str) -> bool:
-    """One alternative of a body's ``$or``: paths with matchers, or ``{"$empty": true}``."""
+    """Return whether an alternative of ``$or`` holds: paths and matchers, or ``$empty``."""
     if not isinstance(option, dict):
         return False
     if "$empty" in option:
