@@ -128,9 +128,9 @@ def policy_of() -> dict[str, Any]:
     from ojs_aws.cli.deployment.deploy_policy import deploy_policy
     from ojs_aws.cli.verify.deployments import stack_of
 
-    document = deploy_policy(stack_of("*"))
+    document = deploy_policy(stack_of("*"), deletes_data=True)
     own = {action for each in assertions() for action in each.needs}
-    own |= {"ce:GetCostAndUsage", "logs:DescribeLogGroups", "s3:DeleteObjectVersion"}
+    own |= {"ce:GetCostAndUsage", "logs:DescribeLogGroups"}
     document["Statement"].append({"Effect": "Allow", "Action": sorted(own), "Resource": "*"})
     return document
 

@@ -82,6 +82,8 @@ _DRIFT: Final = (
     "cloudformation:DetectStackDrift",
     "cloudformation:DescribeStackDriftDetectionStatus",
     "cloudformation:DescribeStackResourceDrifts",
+    "iam:ListAttachedRolePolicies",  # CloudFormation reads each resource in the caller's name
+    "iam:ListRolePolicies",
 )
 _NO_DRIFT: Final = "the emulator finds no drift"
 

@@ -176,7 +176,7 @@ def _read(response: httpx.Response, elapsed_ms: float) -> Answer:
 
 
 def grouped(steps: Sequence[Step]) -> list[list[Step]]:
-    """Return the steps in order; those tied by ``parallel_with`` share a group and start together."""
+    """Return the steps in order; those tied by ``parallel_with`` are one group."""
     groups: list[list[Step]] = []
     for step in steps:
         last = groups[-1] if groups else []

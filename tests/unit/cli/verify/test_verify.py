@@ -153,7 +153,7 @@ def test_the_job_endpoint_gets_the_cases_of_senders_and_workers() -> None:
 
 def test_the_policy_has_what_each_assertion_needs() -> None:
     policy = json.loads(run_command("verify-aws", "--policy").stdout)
-    deploying = deploy_policy(stack_of("*"))["Statement"]
+    deploying = deploy_policy(stack_of("*"), deletes_data=True)["Statement"]
     assert policy["Statement"][: len(deploying)] == deploying
     allowed = policy["Statement"][-1]["Action"]
     assert {action for each in command.assertions() for action in each.needs} <= {*allowed}
