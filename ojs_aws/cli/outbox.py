@@ -57,8 +57,14 @@ def relay(
 
     OJS_URL and OJS_API_KEY say where to.
     """
+    from ojs_aws.client import Client
     from ojs_aws.contrib.outbox.relay import Relay, RelayOptions
 
+    try:
+        Client.from_env()
+    except ValueError as problem:
+        typer.echo(f"ojs-aws outbox: {problem}", err=True)
+        raise typer.Exit(ExitCode.USAGE) from None
     made = Relay(
         _database(database),
         RelayOptions(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
 from django.db import connection
 from django.utils.module_loading import import_string
 
-from ojs_aws.contrib.django.options import DjangoOptions, problems
+from ojs_aws.contrib.django.options import BACKEND, DjangoOptions, problems
 from ojs_aws.contrib.outbox.database import POSTGRESQL, SQLITE
 from ojs_aws.typed_jobs.senders import Sender
 
@@ -20,10 +21,11 @@ def check_options(**_: Any) -> list[CheckMessage]:
     if found:
         return found
     options = DjangoOptions.read()
-    if not options.server and not options.client:
+    tasks = [each.get("BACKEND") for each in getattr(settings, "TASKS", {}).values()]
+    if options.names_no_server and (BACKEND in tasks or not options.only_relay_sends):
         found.append(
             CheckWarning(
-                "Nothing says where the OJS server is.",
+                "Nothing says where the OJS server is, and jobs are sent from this process.",
                 hint='Set OJS = {"URL": "https://jobs.example.com"}, or OJS_URL outside.',
                 id="ojs.W003",
             )

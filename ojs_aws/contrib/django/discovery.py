@@ -7,7 +7,7 @@ import sys
 from django.apps import apps
 from django.utils.module_loading import autodiscover_modules
 
-from ojs_aws.contrib.django.options import make_client
+from ojs_aws.contrib.django.options import make_enqueuing_client
 from ojs_aws.typed_jobs.clients import FROM_ENVIRONMENT
 from ojs_aws.typed_jobs.jobs import Jobs
 
@@ -22,7 +22,7 @@ def discover() -> None:
     autodiscover_modules(MODULE)
     for jobs in discovered():
         if jobs.clients is FROM_ENVIRONMENT:
-            jobs.configure(make_client)
+            jobs.configure(make_enqueuing_client)
 
 
 def discovered() -> list[Jobs]:

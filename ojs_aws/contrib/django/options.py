@@ -12,12 +12,14 @@ from django.utils.module_loading import import_string
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from ojs_aws.client import Client
+from ojs_aws.client.transports.substitute import ReplaceableTransport
 from ojs_aws.contrib.outbox.relay import RelayOptions
 from ojs_aws.contrib.request_meta import AddRequestMeta
 from ojs_aws.domain.cron.bodies import OverlapPolicy
 from ojs_aws.typed_jobs.clients import Clients
 
 SETTING: Final = "OJS"
+BACKEND: Final = "ojs_aws.contrib.django.tasks.OjsBackend"
 _EXACT: Final = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -106,6 +108,16 @@ class DjangoOptions(BaseModel):
         """Return the URL of the server; empty if nothing names it."""
         return self.url or os.environ.get("OJS_URL", "")
 
+    @property
+    def names_no_server(self) -> bool:
+        """Return whether nothing says where the jobs are to be sent."""
+        return not (self.server or self.client or "OJS_TABLE" in os.environ)
+
+    @property
+    def only_relay_sends(self) -> bool:
+        """Return whether jobs become rows here, and another process sends them."""
+        return self.outbox is not None and self.outbox.relay == "separate"
+
 
 def problems() -> list[str]:
     """Return what is wrong with the setting, one sentence each; never a value."""
@@ -136,5 +148,20 @@ def make_client() -> Client:
     return client
 
 
-CLIENTS: Final = Clients(make_client)
+def make_enqueuing_client() -> Client:
+    """Return the client of the application; it may lack a server where a separate relay sends.
+
+    Then the enqueue middleware runs, and a job that is sent at once is refused with the reason.
+
+    :raises ValueError: nothing says where the server is.
+    """
+    options = DjangoOptions.read()
+    if not (options.names_no_server and options.only_relay_sends):
+        return make_client()
+    client = Client(transport=ReplaceableTransport())
+    client.middleware.add(AddRequestMeta())
+    return client
+
+
+CLIENTS: Final = Clients(make_enqueuing_client)
 """Makes the clients of jobs that have no ``Jobs`` with clients of its own."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Final
 
 from django.conf import settings
 
 from ojs_aws.contrib.django.database import with_fresh_connections, with_own_connections
 from ojs_aws.contrib.django.discovery import discovered
-from ojs_aws.contrib.django.options import DjangoOptions
+from ojs_aws.contrib.django.options import BACKEND, DjangoOptions
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker import Worker
 from ojs_aws.worker.base import queues_of
 from ojs_aws.worker.typed_handlers import typed_handler
-
-BACKEND: Final = "ojs_aws.contrib.django.tasks.OjsBackend"
 
 
 class DjangoWorker(Worker):

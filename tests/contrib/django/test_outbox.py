@@ -17,6 +17,7 @@ from sqlalchemy import MetaData, create_engine, inspect
 
 from ojs_aws import Client, Job
 from ojs_aws.contrib.django import enqueue_after_commit, enqueue_many_after_commit
+from ojs_aws.contrib.django.options import CLIENTS
 from ojs_aws.contrib.outbox.relay import Relay
 from ojs_aws.contrib.outbox.rows import WaitingRow
 from ojs_aws.contrib.sqlalchemy import Outbox
@@ -89,6 +90,17 @@ def test_a_committed_job_is_sent_exactly_as_it_was_enqueued(
     row = OutboxRow.objects.using(alias).get()
     assert (row.job_args, row.status, str(row)) == (text, "sent", job_id)
     assert abs((row.sent_at - row.created_at).total_seconds()) < 3600
+
+
+def test_rows_are_written_where_nothing_names_a_server(
+    alias: str, relay: MakeRelay, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the relay needs one; the enqueue middleware runs all the same."""
+    monkeypatch.setattr(CLIENTS, "_sync", None)
+    with override_settings(OJS={"OUTBOX": {"RELAY": "separate"}}):
+        with transaction.atomic(using=alias):
+            job_id = enqueue_after_commit(Job("shop.welcome", [1]), using=alias)
+        assert (relay(alias).drain().sent, backend.ids) == (1, [job_id])
 
 
 def test_what_rolls_back_is_never_sent(alias: str, relay: MakeRelay, backend: Backend) -> None:

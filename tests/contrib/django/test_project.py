@@ -21,6 +21,7 @@ from django.test import override_settings
 from ojs_aws import Jobs, Worker
 from ojs_aws.contrib.django.checks import check_options
 from ojs_aws.contrib.django.discovery import discovered
+from ojs_aws.contrib.django.options import make_enqueuing_client
 from ojs_aws.contrib.django.workers import make_worker
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
@@ -42,12 +43,26 @@ def test_the_jobs_of_installed_apps_are_found() -> None:
         ({"CONCURRENCY": 0}, "OJS['CONCURRENCY']: Input should be greater than or equal to 1."),
         ({"CRON": {"a": {"cron": "@daily"}}}, "OJS['CRON']['a']['job']: Field required."),
         ({"URL": URL, "CRON": {"a": {"cron": "@daily", "job": "os.getcwd"}}}, "is no typed job"),
-        ({}, "Nothing says where the OJS server is."),
+        ({}, "Nothing says where the OJS server is, and jobs are sent from this process."),
+        ({"OUTBOX": {}}, "Nothing says where the OJS server is"),
     ],
 )
 def test_the_system_check_says_what_is_wrong(setting: Mapping[str, object], shown: str) -> None:
     with override_settings(OJS=setting):
         assert shown in str(check_options()[0])
+
+
+def test_only_who_sends_needs_a_server() -> None:
+    """Where a separate relay sends, rows are written without one; tasks are sent at once."""
+    tasks = {"default": {"BACKEND": "ojs_aws.contrib.django.tasks.OjsBackend"}}
+    with override_settings(OJS={"OUTBOX": {"RELAY": "separate"}}):
+        assert check_options() == []
+        with pytest.raises(ValueError, match="OJS_URL"):
+            asyncio.run(make_enqueuing_client().enqueue(count.call().to_job()))
+        with pytest.raises(CommandError, match="OJS_URL"):
+            call_command("ojs_relay")
+        with override_settings(TASKS=tasks):
+            assert "Nothing says" in str(check_options()[0])
 
 
 def test_a_check_never_shows_a_value() -> None:

@@ -201,6 +201,8 @@ def test_the_command_line_shows_and_retries_parked_rows(small_shop: Shop) -> Non
     with small_shop.engine.begin() as connection:
         connection.execute(small_shop.outbox.table.update().values(job_type="Not A Type"))
     small_shop.relay(Backend()).drain()
+    unnamed = run_command("outbox", "relay", "--once", *database)
+    assert (unnamed.exit_code, "OJS_URL" in unnamed.output) == (2, True)
     shown = run_command("outbox", "status", *database)
     assert (shown.exit_code, f"parked: {bad}" in shown.output) == (7, True)
     assert run_command("outbox", "retry", *database).exit_code == 2

@@ -10,6 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS
 
+from ojs_aws.client.transports.substitute import NO_SERVER, current_substitute
+from ojs_aws.contrib.django.options import DjangoOptions
 from ojs_aws.contrib.django.outbox import make_relay
 from ojs_aws.contrib.outbox.relay import Relay
 from ojs_aws.contrib.outbox.reports import Report, report
@@ -35,8 +37,11 @@ class RelayCommand(BaseCommand):
     def handle(self, *, database: str, retry: list[str] | None, **chosen: Any) -> None:
         """Run the relay, or do what was chosen.
 
-        :raises CommandError: the backend takes no rows, or some are parked.
+        :raises CommandError: the backend takes no rows, some are parked, or nothing says where to.
         """
+        is_sending = retry is None and not chosen["status"]
+        if is_sending and current_substitute() is None and DjangoOptions.read().names_no_server:
+            raise CommandError(NO_SERVER)
         try:
             relay = make_relay(database)
         except ValueError as problem:
