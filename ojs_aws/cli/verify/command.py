@@ -114,7 +114,7 @@ def _is_id(text: str) -> bool:
 def assertions() -> list[Assertion]:
     """Return all assertions, in their order."""
     from ojs_aws.cli.verify.bill import BILL
-    from ojs_aws.cli.verify.conformance.assertions import CONFORMANCE
+    from ojs_aws.cli.verify.conformance.deployed_cases import CONFORMANCE
     from ojs_aws.cli.verify.deploying import DEPLOYING, UPDATING
     from ojs_aws.cli.verify.edges import EDGES
     from ojs_aws.cli.verify.load_assertions import LOADING

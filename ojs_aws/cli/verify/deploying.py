@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.cli.verify.conformance.assertions import conforms
+from ojs_aws.cli.verify.conformance.deployed_cases import conforms
 from ojs_aws.cli.verify.scales import DECLARED, LAMBDA_QUEUE, POLLED_QUEUE
 from ojs_aws.cli.verify.site import Assertion, Door, Site, demand
 from ojs_aws.domain.access import Scope

@@ -18,7 +18,7 @@ from typing import Final
 import httpx
 
 from ojs_aws.cli.verify.conformance.cases import Case, Step, map_text, placeholders
-from ojs_aws.cli.verify.conformance.checks import (
+from ojs_aws.cli.verify.conformance.step_checks import (
     Answer,
     Answers,
     check,

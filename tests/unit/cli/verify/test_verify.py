@@ -21,7 +21,7 @@ from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.cli.verify import command
 from ojs_aws.cli.verify.bill import compare, dollars
-from ojs_aws.cli.verify.conformance.assertions import (
+from ojs_aws.cli.verify.conformance.deployed_cases import (
     cases_of_a_deployment,
     is_at_the_job_endpoint,
 )
