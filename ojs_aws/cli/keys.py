@@ -82,6 +82,9 @@ def create(
         list[str] | None,
         typer.Option("--type", help="A job type that the key is limited to. May be repeated."),
     ] = None,
+    tenant: Annotated[
+        str, typer.Option(help="A tenant whose jobs alone the key may see and change.")
+    ] = "",
     expires_in: Annotated[
         str | None,
         typer.Option(help="When the key expires, as a duration: 90d, P1Y. Default: never."),
@@ -100,7 +103,7 @@ def create(
 
         lasts_ms = parse_duration(expires_in, "expires_in") if expires_in else None
         bounds = {"queues": queue or (), "types": job_type or ()}
-        return issuer.create(name, scope, **bounds, lasts_ms=lasts_ms)
+        return issuer.create(name, scope, **bounds, tenant=tenant, lasts_ms=lasts_ms)
 
     _show_issued(_done(table, endpoint_url, make, as_json=as_json), as_json=as_json)
 
@@ -206,6 +209,7 @@ def _described(key: ApiKey) -> dict[str, Any]:
         "scopes": sorted(key.scopes),
         "queues": list(key.queues),
         "types": list(key.types),
+        **({"tenant": key.tenant} if key.tenant else {}),
         "created_at": shown(key.created_at),
         "expires_at": shown(key.expires_at),
         "revoked_at": shown(key.revoked_at),

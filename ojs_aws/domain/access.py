@@ -154,7 +154,6 @@ class Caller:
     :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
     :ivar types: the same for job types.
     :ivar tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
-    :ivar is_of_tenant: whether the credential itself says so, and not a header of the request.
     """
 
     id: str = ""
@@ -163,7 +162,6 @@ class Caller:
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     tenant: str = ""
-    is_of_tenant: bool = False
 
     @property
     def principal(self) -> str:

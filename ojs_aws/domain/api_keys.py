@@ -65,6 +65,7 @@ class ApiKey:
     :ivar secrets: the current one first, then at most one before it.
     :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
     :ivar types: the same for job types.
+    :ivar tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
     :ivar version: of its record, counted by each write.
     """
 
@@ -75,6 +76,7 @@ class ApiKey:
     created_at: Instant
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    tenant: str = ""
     expires_at: Instant | None = None
     revoked_at: Instant | None = None
     version: int = 0
@@ -88,6 +90,7 @@ class ApiKey:
             permissions=permissions_of(self.scopes),
             queues=self.queues,
             types=self.types,
+            tenant=self.tenant,
         )
 
 
@@ -166,6 +169,10 @@ def check_key(key: ApiKey) -> None:
         for bound in bounds:
             if not _BOUND.fullmatch(bound):
                 raise _invalid(field, f"'{bound[:140]}' is no name, and no beginning before '*'.")
+    if key.tenant:
+        from ojs_aws.domain.tenants import check_tenant  # few keys are of one
+
+        check_tenant(key.tenant, "tenant")
     if key.expires_at is not None and key.expires_at <= key.created_at:
         raise _invalid("expires_at", "A key expires after it was made.")
 
@@ -175,7 +182,7 @@ def _check_scopes(key: ApiKey) -> None:
         raise _invalid("scopes", "A key needs a scope.")
     if Scope.WORKER in key.scopes and len(key.scopes) > 1:
         raise _invalid("scopes", "A worker's key has no other scope: make a second key.")
-    if Scope.ADMIN in key.scopes and (len(key.scopes) > 1 or key.queues or key.types):
+    if Scope.ADMIN in key.scopes and (len(key.scopes) > 1 or key.queues or key.types or key.tenant):
         raise _invalid("scopes", "An admin's key has no other scope, and no bounds.")
     if Scope.WORKER in key.scopes and key.types:
         raise _invalid("types", "A worker takes what its queues hold: bind its key to queues.")

@@ -11,7 +11,7 @@ from ojs_aws.bootstrap import build_authentication, build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.api_keys import Refusal, read_key
 from ojs_aws.domain.conflicts import StaleKeyError
-from ojs_aws.domain.errors import ConflictError, NotFoundError
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
@@ -159,3 +159,29 @@ def test_a_lost_answer_to_a_write_does_not_make_it_a_conflict(
     key = issuer.create("shop", [Scope.PRODUCER]).key
     keys.save(key)
     assert keys.load(key.id) == key
+
+
+def test_a_key_of_a_tenant_stays_one(issuer: KeyIssuer, authenticate: Authentication) -> None:
+    """The record keeps the tenant, also for the secret that follows; others have none."""
+    issued = issuer.create("acme", [Scope.PRODUCER], tenant="acme")
+    rotated = issuer.rotate(issued.key.id)
+    for text in (issued.text, rotated.text):
+        caller = authenticate(f"Bearer {text}").caller
+        assert caller is not None
+        assert caller.tenant == "acme"
+    plain = authenticate(f"Bearer {issuer.create('all', [Scope.PRODUCER]).text}").caller
+    assert plain is not None
+    assert plain.tenant == ""
+
+
+@pytest.mark.parametrize(
+    ("scope", "tenant", "field"),
+    [(Scope.PRODUCER, "no spaces", "tenant"), (Scope.ADMIN, "acme", "scopes")],
+)
+def test_a_key_that_no_tenant_should_have_is_refused(
+    issuer: KeyIssuer, scope: Scope, tenant: str, field: str
+) -> None:
+    """A malformed id; and an administrator's key, which has no bounds."""
+    with pytest.raises(InvalidRequestError) as refused:
+        issuer.create("bad", [scope], tenant=tenant)
+    assert refused.value.details["field"] == field

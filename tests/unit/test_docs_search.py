@@ -52,6 +52,7 @@ QUESTIONS: Final = {
     "erase the data of a person": "personal-data",
     "send a job from node": "other-languages",
     "limit jobs for each customer": "limits",
+    "keep the jobs of tenants apart": "tenants",
     "only one job at a time per customer": "limits",
     "get a mail at an alarm": "operations",
     "upgrade to a new version of ojs-aws": "upgrades",

@@ -80,6 +80,7 @@ def _item(key: ApiKey) -> Item:
         "scopes": [*sorted(key.scopes)],
         "queues": [*key.queues],
         "types": [*key.types],
+        **({"tenant": key.tenant} if key.tenant else {}),
         "secrets": [[kept.digest, kept.created_at, kept.expires_at] for kept in key.secrets],
     }
     item = item_key(KEY_PARTITION, key.id) | {
@@ -103,6 +104,7 @@ def _read(item: Item) -> ApiKey:
         ),
         queues=tuple(document["queues"]),
         types=tuple(document["types"]),
+        tenant=document.get("tenant", ""),
         version=read_count(item, n.VERSION),
         **{name: document[name] for name in _PLAIN},
     )

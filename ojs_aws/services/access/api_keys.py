@@ -134,12 +134,14 @@ class KeyIssuer(KeyAdmin):
         *,
         queues: Iterable[str] = (),
         types: Iterable[str] = (),
+        tenant: str = "",
         lasts_ms: int | None = None,
     ) -> IssuedKey:
         """Make a key.
 
         :param queues: names of queues, or beginnings that end in ``*``; none: all queues.
         :param types: the same for job types.
+        :param tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
         :param lasts_ms: after how many milliseconds it expires; None: never.
         :raises InvalidRequestError: a key that nobody should have.
         """
@@ -153,6 +155,7 @@ class KeyIssuer(KeyAdmin):
             created_at=now,
             queues=bounds_of(queues),
             types=bounds_of(types),
+            tenant=tenant,
             expires_at=None if lasts_ms is None else Instant(now + lasts_ms),
         )
         check_key(key)

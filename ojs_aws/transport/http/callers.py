@@ -46,6 +46,7 @@ def verdict_context(verdict: Verdict) -> dict[str, str]:
             "permissions": sorted(caller.permissions),
             "queues": caller.queues,
             "types": caller.types,
+            **({"tenant": caller.tenant} if caller.tenant else {}),
             **({} if verdict.until is None else {"until": verdict.until}),
         }
     return {CONTEXT: json.dumps(found, separators=(",", ":"))}
@@ -97,6 +98,7 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
         permissions=frozenset(map(Permission, found["permissions"])),
         queues=tuple(found["queues"]),
         types=tuple(found["types"]),
+        tenant=found.get("tenant", ""),
     )
 
 

@@ -1,0 +1,41 @@
+"""docs/tenants.md says what is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ojs_aws.domain.tenants import MAX_TENANT_LENGTH, tenant_of
+from ojs_aws.services.jobs.fetch.service import HEAD_SPARE, TENANT_HEAD
+from ojs_aws.services.jobs.fetch.tenant_round import MAX_ROWS, PAGE
+from ojs_aws.services.jobs.list_walk import MAX_EXAMINED
+
+TEXT = (Path(__file__).parents[2] / "docs" / "tenants.md").read_text("utf-8")
+
+
+def test_the_examples_run() -> None:
+    """With a client that notes what it is asked for."""
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
+        exec(block, names)  # noqa: S102 - our own page
+    names["test_the_tenant_of_the_request_is_put_into_the_job"]()
+    asked: list[Any] = []
+
+    class Notes:
+        def enqueue(self, job: Any) -> Any:
+            asked.append(job)
+            return type("Result", (), {"id": "1"})
+
+    assert names["order_report"](Notes(), "acme") == "1"
+    assert [tenant_of(job) for job in asked] == ["acme"]
+    names["client_of"]("http://localhost:1", "acme").close()
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    """How long an id may be, and how far is looked."""
+    assert f"up to {MAX_TENANT_LENGTH} letters" in TEXT
+    assert MAX_ROWS == MAX_EXAMINED == 1_000
+    assert f"looks at up to {MAX_ROWS:,} rows" in TEXT
+    assert f"the query of the head reads {TENANT_HEAD + HEAD_SPARE} rows" in TEXT
+    assert f"page of {PAGE} rows" in TEXT
