@@ -29,8 +29,10 @@ COUNT_FETCHES: Final = """
         }
     };
 """
+LEFT_MS: Final = 20_000
+"""Less than a read may take, and more than a view needs."""
 QUIET: Final = "() => window.under === 0 && performance.now() - window.ended > 500"
-"""Nothing is under way, and nothing follows: a view that is left ends what it began to load."""
+"""Nothing is under way, and nothing follows."""
 SHOW: Final = """(state) => {
     Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
@@ -70,6 +72,35 @@ def test_no_view_has_two_requests_under_way(tab: Tab, api: httpx.Client) -> None
             button.click()
         page.wait_for_function(QUIET)
         assert page.evaluate("window.most") == 1, view
+
+
+def test_a_slow_read_of_a_left_view_holds_up_no_other(tab: Tab, api: httpx.Client) -> None:
+    """It ends when the view is left: a view's, a drawing's, or the menu's, which counts again."""
+    cron = {"name": "slowly", "cron": "0 3 * * 1", "timezone": "UTC", "args": [], "type": "a.b"}
+    api.post("cron", json=cron).raise_for_status()
+    page = tab.page
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    slow = ("**/admin/jobs?*", "**/cron/*/history?*", "**/cron?limit=1")
+    for url in slow:
+        page.route(url, hold)
+    with page.expect_request(slow[0]):
+        tab.open("jobs", "Jobs")
+    with page.expect_request(slow[1], timeout=LEFT_MS):
+        tab.open("cron", "Cron")
+    with page.expect_request(slow[2], timeout=LEFT_MS):
+        tab.open("settings", "Settings")
+    tab.open("queues", "Queues")
+    page.get_by_text("Live · ").wait_for(timeout=LEFT_MS)
+    for url in slow:
+        page.unroute(url)
+    tab.open("limits", "Limits")
+    entry = page.get_by_role("listitem").filter(has_text=re.compile(r"^Cron\d"))
+    entry.first.wait_for(timeout=LEFT_MS)
+    assert len(held) >= len(slow)
 
 
 def test_an_open_overview_asks_as_often_as_its_price_says(tab: Tab) -> None:

@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 const REPLACED = [
   // What it offers to others.
   [/^\t*\(?(?:uPlot|paths)\.(?:fmtNum|rangeNum|rangeLog|rangeAsinh|orient|pxRatio|sync|addGap|clipGaps|stepped|spline|linear|fmtDate|tzDate|assign|join)\s*=.*$/gm, ""],
+  [/^const (?:sign|log2) = .*$/gm, ""],
   // Legends, and the selection by a drag.
   [/const showLegend = legend\.show;/g, "const showLegend = false;"],
   [/\blegend\.live\b/g, "false"],
@@ -28,8 +29,16 @@ const REPLACED = [
   [/timeAxisVals\(_tzDate, timeAxisStamps\(av, _fmtDate\)\)/g, "null"],
   [/timeAxisVal\(_tzDate, av\)/g, "null"],
   [/\(opts\.fmtDate \|\| fmtDate\)/g, "null"],
+  [/^const (?:days3|months3|NL\w*|yyyy|md|mdyy|aa|hmm|hmmaa|ss) += .*$/gm, ""],
+  [/^const engNames = \{[^]*?^\};$/gm, ""],
+  [/^const localTz = .*$/gm, ""],
+  [/^\tconst _timeAxisStamps = \[[^]*?^\t\];$/gm, ""],
+  [/^\t\t_timeAxisStamps,$/gm, "\t\tnull,"],
   // A pointer that moves in several charts at once.
   [/(?:_pub && )?\bpubSync\((?!type).*$/gm, ";"],
+  [/^\t+(?:const sync = _sync\(syncKey\)|sync\.(?:sub|unsub)\(self\));$/gm, ""],
+  [/^\t\tif \(syncOpts\.filters\.pub\([^]*?;$/gm, ""],
+  [/\bsyncKey != null/g, "false"],
 ];
 
 /** The plugin of the bundler. */

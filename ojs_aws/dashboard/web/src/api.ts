@@ -19,6 +19,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Says that a read has no answer because the view that asked for it was left. */
+export class ViewLeft extends Error {}
+
 export interface Answer<T> {
   readonly value: T;
   /** The answer as it was sent: what clients wrote is shown from here, never from `value`. */
@@ -38,10 +41,22 @@ export const API = new URL("ojs/v1/", PAGE);
 const READ_MS = 60_000;
 
 let lastRead: Promise<unknown> = Promise.resolve();
+let ofView = new AbortController();
+
+/** End the reads of the view that is left, those that wait included: the next view waits for none of them. */
+export function abandonReads(): void {
+  ofView.abort(new ViewLeft("The view was left."));
+  ofView = new AbortController();
+  lastRead = Promise.resolve();
+}
 
 /** Read after all reads that were asked for before: of view, menu and drawings, one at a time asks the server. */
-function inTurn<T>(ask: () => Promise<T>): Promise<T> {
-  const mine = lastRead.then(ask);
+function inTurn<T>(ask: (isLeft: AbortSignal) => Promise<T>): Promise<T> {
+  const { signal } = ofView;
+  const mine = lastRead.then(() => {
+    signal.throwIfAborted();
+    return ask(signal);
+  });
   lastRead = mine.catch(() => undefined);
   return mine;
 }
@@ -66,36 +81,51 @@ export async function readIfAllowed<T>(path: string): Promise<T | null> {
   }
 }
 
-/** Call an operation at an address. Reads wait for their turn, changes do not. */
-export async function callAt<T>(method: string, url: URL, body?: unknown): Promise<Answer<T>> {
-  const ask = (): Promise<Answer<T>> => answerOf<T>(method, url, body);
-  return method === "GET" ? inTurn(ask) : ask();
+/** Read an address; null where no answer came. A read that ended because the view was left fails nevertheless. */
+export async function readIfAnswered<T>(path: string): Promise<T | null> {
+  try {
+    return await read<T>(path);
+  } catch (error) {
+    if (error instanceof ViewLeft) throw error;
+    return null;
+  }
 }
 
-async function answerOf<T>(method: string, url: URL, body: unknown): Promise<Answer<T>> {
-  let response = await send(method, url, body);
+/** Return the text of what a change is about: it waits for no view, and leaving one does not end it. */
+export async function readForChange(path: string): Promise<string> {
+  return (await answerOf("GET", new URL(path, API))).text;
+}
+
+/** Call an operation at an address. Reads wait for their turn and end when their view is left, changes do not. */
+export async function callAt<T>(method: string, url: URL, body?: unknown): Promise<Answer<T>> {
+  return method === "GET" ? inTurn((isLeft) => answerOf<T>(method, url, undefined, isLeft)) : answerOf<T>(method, url, body);
+}
+
+async function answerOf<T>(method: string, url: URL, body?: unknown, isLeft?: AbortSignal): Promise<Answer<T>> {
+  let response = await send(method, url, body, isLeft);
   // It was refused before anything was done; its credential may have been withdrawn before its time.
-  if (response.status === 401 && (await renewCredential())) response = await send(method, url, body);
+  if (response.status === 401 && (await renewCredential())) response = await send(method, url, body, isLeft);
   noteServerTime(response.headers.get("Date"));
   const text = await response.text();
   if (!response.ok) throw refused(response, text);
   return { value: (text ? JSON.parse(text) : null) as T, text, status: response.status };
 }
 
-async function send(method: string, url: URL, body: unknown): Promise<Response> {
+async function send(method: string, url: URL, body: unknown, isLeft?: AbortSignal): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   const credential = await currentCredential();
   if (credential) headers["Authorization"] = `Bearer ${credential}`;
   else if (ISSUER) throw new ApiError(signInReason.value, 401, "", "", 0);
   const init: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
-  if (method === "GET") init.signal = AbortSignal.timeout(READ_MS);
+  if (method === "GET") init.signal = AbortSignal.any([AbortSignal.timeout(READ_MS), ...(isLeft ? [isLeft] : [])]);
   if (body !== undefined) {
     headers["Content-Type"] = "application/json";
     init.body = body instanceof JsonText ? body.text : JSON.stringify(body);
   }
   try {
     return await fetch(url, init);
-  } catch {
+  } catch (error) {
+    if (error instanceof ViewLeft) throw error;
     throw new ApiError("The server cannot be reached.", 0, "unreachable", "", 0);
   }
 }

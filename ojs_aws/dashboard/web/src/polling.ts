@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { ApiError, abandonReads } from "./api";
 import { noteAsked } from "./steady";
 import { serverNow } from "./times";
 import { readMenu } from "./totals";
@@ -56,7 +56,7 @@ class Loop {
     private readonly load: (isAsked: boolean) => Promise<void>,
     private readonly everyMs: number,
     /** Runs after a load that nobody asked for, in the same turn. */
-    private readonly after: (isGone: () => boolean) => Promise<void>,
+    private readonly after: () => Promise<void>,
   ) {}
 
   wake(isAsked: boolean): void {
@@ -83,11 +83,14 @@ class Loop {
     let waitMs = this.everyMs;
     try {
       await this.load(isAsked);
+      if (this.isStopped) return;
       this.failures = 0;
       updatedAt.value = new Date(serverNow()).toISOString();
       failedSince.value = "";
-      if (!isAsked && !this.isStopped) await this.after(() => this.isStopped);
+      if (!isAsked) await this.after();
     } catch (error) {
+      // Of a view that was left: its failure says nothing about the one that is shown.
+      if (this.isStopped) return;
       this.failures += 1;
       failedSince.value ||= new Date(serverNow()).toISOString();
       waitMs = backoffMs(error, this.failures, this.everyMs);
@@ -147,6 +150,7 @@ export function useData<T>(load: (before: T | null, isAsked: boolean) => Promise
     return () => {
       isGone = true;
       loop.stop();
+      abandonReads();
       if (current === loop) current = null;
     };
   }, [key, everyS]);

@@ -1,7 +1,7 @@
 // What the menu says beside its entries: counts and alarms, from answers that a view read anyway, or from two small ones a minute.
 
 import { signal } from "@preact/signals";
-import { readIfAllowed } from "./api";
+import { ViewLeft, readIfAllowed } from "./api";
 import type { Counts, Pagination, QueuePace } from "./shapes";
 
 export interface Menu {
@@ -73,30 +73,38 @@ export function noteCount(view: string, count: number): void {
 }
 
 /** Count what the menu names and no view reads, every five minutes. */
-async function readCounts(isGone: () => boolean): Promise<void> {
+async function readCounts(): Promise<void> {
   for (const [view, path] of Object.entries(COUNTED)) {
-    if (isGone()) return;
     if (Date.now() - (countedAt[view] ?? -Infinity) < COUNTED_MS) continue;
     countedAt[view] = Date.now();
-    const total = (await readIfAllowed<{ pagination: Pagination }>(`${path}?limit=1`))?.pagination.total;
+    const found = await readIfAllowed<{ pagination: Pagination }>(`${path}?limit=1`).catch((error: unknown) => {
+      if (error instanceof ViewLeft) delete countedAt[view]; // the next view counts it
+      throw error;
+    });
+    const total = found?.pagination.total;
     if (total !== undefined) noteCount(view, total);
   }
 }
 
-/** Read what the menu says, one request after the other, until the view is gone. */
-export function readMenu(isGone: () => boolean): Promise<void> {
+/** Read what the menu says, one request after the other, until the view is left. */
+export function readMenu(): Promise<void> {
   // The view says what is wrong; the menu keeps what it had.
-  return readFindings(isGone).then(() => readCounts(isGone)).catch(() => undefined);
+  return readFindings().then(readCounts).catch(() => undefined);
 }
 
 /** Read counts and alarms at most once a minute, and only if no view did; a credential that may not is not asked again. */
-async function readFindings(isGone: () => boolean): Promise<void> {
+async function readFindings(): Promise<void> {
   if (isRefused || Date.now() - readAt < EVERY_MS) return;
+  const before = readAt;
   readAt = Date.now();
-  const overview = await readIfAllowed<Overview>("admin/overview");
-  if (overview) noteOverview(overview);
-  if (overview && isGone()) return;
-  const found = overview && (await readIfAllowed<Found>("admin/findings"));
-  if (found) noteFindings(found);
-  else isRefused = true;
+  try {
+    const overview = await readIfAllowed<Overview>("admin/overview");
+    if (overview) noteOverview(overview);
+    const found = overview && (await readIfAllowed<Found>("admin/findings"));
+    if (found) noteFindings(found);
+    else isRefused = true;
+  } catch (error) {
+    if (error instanceof ViewLeft) readAt = before; // the next view reads them
+    throw error;
+  }
 }

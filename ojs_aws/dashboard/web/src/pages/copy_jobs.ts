@@ -1,7 +1,7 @@
 // Enqueues copies of cancelled jobs: the way back from a cancellation, which is final for the jobs themselves.
 
 import type { Action, Left } from "../action";
-import { ApiError, JsonText, call } from "../api";
+import { ApiError, JsonText, call, readForChange } from "../api";
 import { copyIdOf } from "../job_id";
 import { type Source, at, readSource } from "../json_source";
 import { counted } from "../parts";
@@ -50,7 +50,7 @@ function isOfTheJob(error: ApiError): boolean {
 }
 
 async function copyJob(id: string): Promise<Outcome> {
-  const source = at(readSource((await call("GET", `admin/jobs/${encodeURIComponent(id)}`)).text), "job");
+  const source = at(readSource(await readForChange(`admin/jobs/${encodeURIComponent(id)}`)), "job");
   if (!source || at(source, "state")?.text !== '"cancelled"') return "left alone";
   return enqueueCopy(id, source);
 }

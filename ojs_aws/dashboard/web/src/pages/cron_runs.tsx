@@ -1,7 +1,7 @@
 // The last runs of a cron job as small marks, the newest at the right.
 
 import { useEffect, useState } from "preact/hooks";
-import { readIfAllowed } from "../api";
+import { readIfAnswered } from "../api";
 import { exactTime, zone } from "../times";
 
 export interface Run {
@@ -28,12 +28,13 @@ export function useRuns(names: readonly string[]): Runs {
     const readAll = async (): Promise<void> => {
       for (const name of names.slice(0, MOST_READ)) {
         if (isGone || document.visibilityState === "hidden") return;
-        const found = await readIfAllowed<{ executions: readonly Run[] }>(`cron/${encodeURIComponent(name)}/history?limit=${SHOWN}`).catch(() => null);
+        const found = await readIfAnswered<{ executions: readonly Run[] }>(`cron/${encodeURIComponent(name)}/history?limit=${SHOWN}`);
         if (found && !isGone) show((before) => ({ ...before, [name]: found.executions }));
       }
     };
-    void readAll();
-    const timer = setInterval(() => void readAll(), EVERY_MS);
+    const begin = (): void => void readAll().catch(() => undefined); // the view was left
+    begin();
+    const timer = setInterval(begin, EVERY_MS);
     return () => {
       isGone = true;
       clearInterval(timer);

@@ -1,7 +1,7 @@
 // What operators do with a dead letter.
 
 import type { Action } from "../action";
-import { JsonText, call } from "../api";
+import { JsonText, call, readForChange } from "../api";
 import { at, readSource } from "../json_source";
 import { ojsAws } from "../quoting";
 
@@ -12,7 +12,7 @@ export function editAndReplay(id: string): Action {
     explanation: "The job is enqueued again with attempt 0 and these arguments. Its old errors are kept apart.",
     command: (value) => ojsAws("dead-letter", "retry", id, "--override", `{"args":${value}}`),
     verb: "Replay",
-    edits: { label: "Arguments", load: async () => argsOf((await call("GET", `admin/jobs/${id}`)).text), problem: arrayProblem },
+    edits: { label: "Arguments", load: async () => argsOf(await readForChange(`admin/jobs/${id}`)), problem: arrayProblem },
     run: async (_, value) => {
       await call("POST", `dead-letter/${id}/retry`, new JsonText(`{"override":{"args":${value}}}`));
       return `The job ${id} is available again.`;

@@ -24,6 +24,8 @@ interface EventPage {
   readonly events: readonly LogEvent[];
   readonly cursor: string;
   readonly has_more: boolean;
+  /** Of the newest events: there may be wanted ones before them. */
+  readonly has_earlier?: boolean;
 }
 
 interface Row {
@@ -35,6 +37,7 @@ interface Row {
 interface Tail {
   readonly rows: readonly Row[];
   readonly cursor: string;
+  readonly hasEarlier: boolean;
 }
 
 type Filter = Readonly<Partial<Record<"types" | "queue" | "job_id" | "heartbeats", string>>>;
@@ -55,7 +58,7 @@ const EVERY_S = 5;
 const JOB_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 async function load(filter: Filter, before: Tail | null): Promise<Tail> {
-  let { rows, cursor } = before ?? { rows: [], cursor: "" };
+  let { rows, cursor, hasEarlier } = before ?? { rows: [], cursor: "", hasEarlier: false };
   for (let page = 0; page < PAGES; page += 1) {
     const { heartbeats, ...wanted } = filter;
     const types = filter.types || (heartbeats ? "" : USUAL);
@@ -63,9 +66,10 @@ async function load(filter: Filter, before: Tail | null): Promise<Tail> {
     const sources = at(readSource(text), "events")?.items ?? [];
     rows = [...value.events.map((event, index) => ({ event, text: dataOf(sources[index]) })).reverse(), ...rows].slice(0, KEPT);
     cursor = value.cursor;
+    hasEarlier ||= value.has_earlier ?? false;
     if (!value.has_more) break;
   }
-  return { rows, cursor };
+  return { rows, cursor, hasEarlier };
 }
 
 function dataOf(source: Source | undefined): string {
@@ -103,7 +107,7 @@ function EventTail({ name, filter }: { name: string; filter: Filter }) {
       {data ? (
         <>
           <StaleNote error={error} />
-          <EventTable rows={held.current} />
+          <EventTable rows={held.current} isLate={data.hasEarlier} />
         </>
       ) : (
         <Waiting error={error} />
@@ -130,13 +134,13 @@ function Form({ filter, close }: { filter: Filter; close: () => void }) {
   );
 }
 
-function EventTable({ rows }: { rows: readonly Row[] }) {
+function EventTable({ rows, isLate }: { rows: readonly Row[]; isLate: boolean }) {
   return (
     <Table
       label="Events"
       rows={rows}
       nameOf={({ event }) => event.id}
-      none={<Empty title="Nothing has happened yet."><p>Each change of a job, a queue or a worker is an event. They appear here as they come.</p></Empty>}
+      none={<Empty title={isLate ? "The newest events are not shown here." : "Nothing has happened yet."}><p>{isLate ? "They are heartbeats, or do not fit the filter. Others" : "Each change of a job, a queue or a worker is an event. They"} appear here as they come.</p></Empty>}
       columns={[
         { name: "When", kind: "fact", show: ({ event }) => <Time at={event.time} /> },
         { name: "Event", kind: "name", show: ({ event }) => event.type },

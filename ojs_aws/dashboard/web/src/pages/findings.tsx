@@ -110,9 +110,9 @@ export function FindingsPanel({ found: newest }: { found: Findings }) {
   );
 }
 
-/** What follows from a cause needs no reasons of its own. */
-function firstSentence(text: string): string {
-  return text.replace(/\. .*/s, ".");
+/** Return what follows from a cause, which needs no reasons of its own. */
+function consequence(text: string): string {
+  return `So ${text.replace(/\. .*/s, ".").replace(/^(The|In) /, (word) => word.toLowerCase())}`;
 }
 
 function One({ cause: { finding, severity, others } }: { cause: Cause }) {
@@ -123,7 +123,7 @@ function One({ cause: { finding, severity, others } }: { cause: Cause }) {
       <State name={severity} />
       <div class="says">
         {shown(finding.message)} {advice && <span class="quiet">{advice.replace(/[^.]$/, "$&.")}</span>}
-        {others.map((each) => <div key={each.message} class="quiet">So: {shown(firstSentence(each.message))}</div>)}
+        {others.map((each) => <div key={each.message} class="quiet">{shown(consequence(each.message))}</div>)}
       </div>
       <div class="does">
         <Where finding={finding} />

@@ -2,7 +2,7 @@
 
 import { ActionButton } from "../action";
 import { link } from "../address";
-import { call, readIfAllowed } from "../api";
+import { call, readIfAnswered } from "../api";
 import { type Entry, type JobEvent, attemptsOf, deadWorkers } from "../attempts";
 import { shown } from "../bidi";
 import { type Source, at, readSource } from "../json_source";
@@ -199,7 +199,7 @@ const MOST_SEEN = 3;
 async function readSeen(job: JobDetail, before: Seen): Promise<Seen> {
   const seen = { ...before };
   for (const worker of deadWorkers(job.history, job.events?.items ?? []).filter((each) => !(each in seen)).slice(-MOST_SEEN)) {
-    const found = await readIfAllowed<{ worker: { last_heartbeat_at?: string } }>(`admin/workers/${encodeURIComponent(worker)}`).catch(() => null);
+    const found = await readIfAnswered<{ worker: { last_heartbeat_at?: string } }>(`admin/workers/${encodeURIComponent(worker)}`);
     seen[worker] = found?.worker.last_heartbeat_at ?? "~";
   }
   return seen;

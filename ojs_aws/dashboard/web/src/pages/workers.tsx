@@ -85,7 +85,7 @@ export function Workers() {
           { name: "Busy slots", show: (worker) => <Slots busy={worker.active_jobs} of={worker.concurrency} /> },
           { name: "Queues", kind: "fact", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
           { name: "Host", from: 1200, show: (worker) => worker.hostname ?? "–" },
-          { name: "Asked to", show: (worker) => <Asked worker={worker} /> },
+          ...(data.page.items.some(isAsked) ? [{ name: "Asked to", show: (worker: WorkerRow) => <Asked worker={worker} /> }] : []),
           { name: "Heartbeat", isNumber: true, show: (worker) => <Time at={worker.last_heartbeat_at} /> },
           { name: "Jobs, since", from: 1200, show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} /> },
           { name: "Change", kind: "actions", show: (worker) => <Changes worker={worker} /> },
@@ -123,12 +123,16 @@ function stateOf(worker: WorkerRow): string {
   return worker.stale ? "stale" : worker.state;
 }
 
+function isAsked({ directive, directed_by: by }: WorkerRow): boolean {
+  return directive !== "running" || Boolean(by);
+}
+
 /** What a worker was asked to do last, by whom, and when it follows. */
 function Asked({ worker }: { worker: WorkerRow }) {
   const state = stateOf(worker);
   const { directive: asked, directed_by: by, directed_at: at, heartbeat_interval_ms: interval } = worker;
   const next = interval ? new Date(Date.parse(worker.last_heartbeat_at) + interval).toISOString() : undefined;
-  if (asked === "running" && !by) return <span class="none">–</span>;
+  if (!isAsked(worker)) return <span class="none">–</span>;
   return (
     <>
       {asked === "running" ? "run" : asked}
