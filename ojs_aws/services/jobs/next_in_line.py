@@ -42,16 +42,16 @@ def next_in_line(workers: Sequence[WorkerInfo], now: Instant) -> Reason:
 
 
 def full_workers(workers: Sequence[WorkerInfo], text: str) -> Reason | None:
-    """Return that all places of a queue's workers are taken; None if one is free, or unknown.
+    """Return that all slots of a queue's workers are taken; None if one is free, or unknown.
 
     :param text: what is said before it.
     """
     if not workers or not all(0 < slots_of(each) <= each.active_jobs for each in workers):
         return None
-    places = sum(map(slots_of, workers))
-    taken = f"all {places} places" if places > 1 else "the only place"
-    whole = f"{text}, and {taken} of its workers {'are' if places > 1 else 'is'} taken."
-    return Reason(ReasonCode.READY, whole, data={"places": places})
+    slots = sum(map(slots_of, workers))
+    busy = f"all {slots} slots" if slots > 1 else "the only slot"
+    whole = f"{text}, and {busy} of its workers {'are' if slots > 1 else 'is'} busy."
+    return Reason(ReasonCode.READY, whole, data={"places": slots})
 
 
 def _is_late(worker: WorkerInfo, now: Instant) -> bool:

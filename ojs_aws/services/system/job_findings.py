@@ -142,9 +142,8 @@ def _hung_finding(hung: list[JobRecord], longest_ms: int, now: Instant) -> Findi
         code=FindingCode.JOBS_HANG,
         check="workers",
         message=f"{what}run for {span_text(_runs_ms(first, now))}, and the last ones of its type "
-        f"took {longest} at most. Its worker still sends heartbeats, so only its "
-        "timeout would end it.",
-        hint=f"See what it waits for, and cancel it: ojs-aws jobs cancel "
+        f"took {longest} at most. Heartbeats still come, so only the timeout would end this.",
+        hint=f"See what the first waits for, and cancel what hangs: ojs-aws jobs cancel "
         f"{' '.join(map(str, names))}",
         data={
             "queue": first.queue,

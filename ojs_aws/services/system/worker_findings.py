@@ -199,7 +199,7 @@ def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals)
         code=FindingCode.JOBS_RUN_LONG,
         check="workers",
         message=f"{_waiting_text(queue, totals)} and jobs that run unusually long hold {len(long)} "
-        f"of the {places} places of its workers: '{first.type}' for {span_text(since)}{others}, "
+        f"of the {places} slots of its workers: '{first.type}' for {span_text(since)}{others}, "
         f"where {MOST:.0%} end within {span_text(usual_ms)}.",
         hint="See what they wait for; cancel those that hang, or start more workers: "
         f"ojs-aws jobs cancel {' '.join(map(str, names))}",

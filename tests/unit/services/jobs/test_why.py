@@ -83,7 +83,7 @@ FULL = '{"queues":["default"],"concurrency":2}'
     ("late_s", "active", "text"),
     [
         (22, 1, "It is the next of its queue, and any worker can take it."),
-        (22, 2, "It is the next of its queue, and all 2 places of its workers are taken."),
+        (22, 2, "It is the next of its queue, and all 2 slots of its workers are busy."),
         (
             23,
             2,
@@ -128,8 +128,8 @@ def test_the_last_of_several_heartbeats_says_when_workers_count_as_dead() -> Non
 @pytest.mark.parametrize(
     ("slots", "active", "end"),
     [
-        (1, 1, "and the only place of its workers is taken."),
-        (2, 2, "and all 2 places of its workers are taken."),
+        (1, 1, "and the only slot of its workers is busy."),
+        (2, 2, "and all 2 slots of its workers are busy."),
         (2, 1, "and any worker can take it."),
         (0, 0, "and any worker can take it."),
     ],
@@ -152,7 +152,7 @@ def test_a_job_that_waits_for_long_is_told_of_full_workers(world: World) -> None
     (reason,) = asked(world, job_id).reasons
     assert reason.code is R.READY
     assert reason.message == (
-        "It has been first in line for 1 min 10 s, and all 2 places of its workers are taken."
+        "It has been first in line for 1 min 10 s, and all 2 slots of its workers are busy."
     )
 
 

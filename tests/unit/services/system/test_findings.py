@@ -219,7 +219,7 @@ def test_jobs_that_run_long_and_keep_others_waiting_are_found(
     if is_found:
         assert findings[0].message.startswith(
             "In queue 'default' 1 job waits, and jobs that run unusually long hold 2 of the 4 "
-            "places of its workers: 'demo.echo' for 1 min 1 s and 1 more, where 95% end within "
+            "slots of its workers: 'demo.echo' for 1 min 1 s and 1 more, where 95% end within "
         )
         assert findings[0].hint.endswith(f": ojs-aws jobs cancel {' '.join(stuck)}")
         assert findings[0].data["queues"] == ["default"]
