@@ -143,7 +143,7 @@ def _hung_finding(hung: list[JobRecord], longest_ms: int, now: Instant) -> Findi
         check="workers",
         message=f"{what}run for {span_text(_runs_ms(first, now))}, and the last ones of its type "
         f"took {longest} at most. Heartbeats still come, so only the timeout would end this.",
-        hint=f"See what the first waits for, and cancel what hangs: ojs-aws jobs cancel "
+        hint=f"See what the job waits for, and cancel what hangs: ojs-aws jobs cancel "
         f"{' '.join(map(str, names))}",
         data={
             "queue": first.queue,
