@@ -43,7 +43,8 @@ class _Parts:
     :ivar deploy: the command that deploys.
     :ivar local: the command of the task, in ``.venv/bin``.
     :ivar work: likewise.
-    :ivar source: the folder that tests import from.
+    :ivar work_help: what that does.
+    :ivar source: the folder of the modules.
     :ivar how: what to do by hand, in the README.
     :ivar files: what each file is, in the README.
     """
@@ -54,6 +55,7 @@ class _Parts:
     deploy: str = "$(BIN)/ojs-aws deploy --queues email"
     local: str = "ojs-aws local"
     work: str = "ojs-aws run jobs:worker --reload"
+    work_help: str = "Run the worker"
     source: str = "."
     how: str
     files: Mapping[str, str]
@@ -75,6 +77,7 @@ _PARTS: Final[Mapping[Kind, _Parts]] = {
         deploy="$(BIN)/ojs-aws deploy --queues email --worker worker",
         local="ojs-aws local --worker jobs:worker",
         work="ojs-aws enqueue email.send '[\"ada@example.com\"]' -q email --wait",
+        work_help="Send a job, and wait for its result",
         source="worker",
         how="The Lambda worker runs inside that backend. In another terminal, with "
         "`OJS_URL=http://127.0.0.1:8080` set, `make work` sends a job and waits for its result.",
@@ -152,6 +155,7 @@ def files_of(template: Kind, name: str) -> Iterator[tuple[Path, str]]:
         "deploy": parts.deploy,
         "local": parts.local,
         "work": parts.work,
+        "work_help": parts.work_help,
         "how": parts.how,
         "files": "\n".join(f"| `{path}` | {what} |" for path, what in parts.files.items()),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -37,6 +38,17 @@ def test_each_file_of_a_template_is_valid(template: Kind) -> None:
         if line.startswith("| `"):
             named = line.split("`")[1]
             assert any(path.startswith(named) for path in files), named
+
+
+@pytest.mark.parametrize("template", list(Kind))
+def test_each_task_finds_the_worker_that_it_names(template: Kind) -> None:
+    """In the project's folder, or in the one that it adds to Python's path."""
+    files = {path.as_posix(): text for path, text in files_of(template, "shop")}
+    for line in files["Makefile"].splitlines():
+        found = re.search(r"(?:PYTHONPATH=(\S+) )?\S*ojs-aws .*?(\w+):worker", line)
+        if found:
+            folder = (found[1] or ".").removeprefix(".")
+            assert f"{folder}/{found[2]}.py".lstrip("/") in files, line
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
