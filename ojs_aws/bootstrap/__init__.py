@@ -206,6 +206,7 @@ def build_stores(
             allow_undeclared=settings.allow_undeclared_queues,
         ),
         workers=made.workers,
+        pools=made.pools,
         watermarks=made.watermarks,
         events=made.events,
         announce=made.announce,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.schemas import Schemas
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs
     from ojs_aws.adapters.dynamodb.watermarks import Watermarks
-    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
+    from ojs_aws.adapters.dynamodb.workers import WorkerPools, WorkerRegistry
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
     from ojs_aws.adapters.sqs.messages import CronWakeUps
     from ojs_aws.domain.event_log import Announce
@@ -48,6 +48,12 @@ class Adapters:
         from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
 
         return WorkerRegistry(self.aws.dynamodb, self.settings.table)
+
+    def pools(self) -> WorkerPools:
+        """Return the store of worker pools."""
+        from ojs_aws.adapters.dynamodb.workers import WorkerPools
+
+        return WorkerPools(self.aws.dynamodb, self.settings.table)
 
     def watermarks(self) -> Watermarks:
         """Return the store of how far sweeps have got."""

@@ -65,6 +65,7 @@ _groups = (
 for _group in _groups:
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
+app.add_typer(workers.pools_app)
 job_views.register(app)
 erase.register(jobs.app)
 events.register_errors(app)

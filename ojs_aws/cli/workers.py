@@ -1,4 +1,4 @@
-"""Implements ``ojs-aws workers``: which workers live, and their directives."""
+"""Implements ``ojs-aws workers`` (which workers live, and their directives) and ``pools``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ import typer
 
 from ojs_aws.cli.terminal.options import age_text, when_text, with_ages
 from ojs_aws.cli.terminal.session import Session, command, each_named, misuse, pages
+from ojs_aws.domain.pools import Strategy
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.workers import DirectedWorkers, WorkerEntry
+    from ojs_aws.client.areas.workers import DirectedWorkers, PoolEntry, WorkerEntry
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
     name="workers", no_args_is_help=True, help="List, quiet, terminate and resume workers."
+)
+
+pools_app = typer.Typer(
+    name="pools",
+    no_args_is_help=True,
+    help="Show, set and delete worker pools: the order in which workers empty queues.",
 )
 
 MAX_SHOWN: Final = 20
@@ -162,3 +169,87 @@ async def remove_worker(session: Session, worker_id: WorkerId) -> None:
     """Remove a worker that missed its heartbeats; its jobs become available by themselves."""
     await session.client.workers.deregister(worker_id)
     session.out.said(f"{worker_id} is removed.", {"id": worker_id, "deleted": True})
+
+
+PoolName = Annotated[str, typer.Argument(help="Name of the pool.")]
+
+
+@command(pools_app, "list", epilog="Example: ojs-aws pools list")
+async def list_pools(session: Session) -> None:
+    """List the worker pools."""
+    found = await session.client.workers.pools()
+    session.out.items(
+        {"pools": [{**each.described} for each in found]},
+        {
+            "Name": "name",
+            "Strategy": "strategy",
+            "Queues": queues_text,
+            "Workers": "active_workers",
+            "Jobs": "active_jobs",
+        },
+        found,
+        nothing="No pools.",
+    )
+
+
+def queues_text(pool: PoolEntry) -> str:
+    """Return the queues of a pool, with their weights where these count."""
+    weights = pool.weights
+    return ", ".join(f"{each}={weights[each]}" if each in weights else each for each in pool.queues)
+
+
+@command(pools_app, "show", epilog="Example: ojs-aws pools show general")
+async def show_pool(session: Session, name: PoolName) -> None:
+    """Show a worker pool."""
+    pool = await session.client.workers.pool(name)
+    session.out.fields(pool.described, hidden={"pool"})
+
+
+@command(
+    pools_app,
+    "set",
+    epilog="Examples:\n\nojs-aws pools set general critical=5 default=2 low=1"
+    "\n\nojs-aws pools set urgent critical payments --strategy strict",
+)
+async def set_pool(
+    session: Session,
+    name: PoolName,
+    queues: Annotated[
+        list[str], typer.Argument(help="Queues, each with a weight if you like: email=3.")
+    ],
+    strategy: Annotated[
+        Strategy | None, typer.Option(help="Default: weighted for weights, else round-robin.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Jobs that its workers may run; shown, not enforced.")
+    ] = None,
+) -> None:
+    """Create a worker pool, or replace it; its workers follow within some seconds."""
+    weights = dict(map(_queue_and_weight, queues))
+    is_weighted = any("=" in each for each in queues)
+    pool = await session.client.workers.set_pool(
+        name,
+        weights if is_weighted else [*weights],
+        strategy=strategy or "",
+        concurrency=concurrency,
+    )
+    text = f"The pool {name} fetches from {queues_text(pool)} ({pool.strategy})."
+    session.out.said(text, {**pool.described})
+
+
+def _queue_and_weight(text: str) -> tuple[str, int]:
+    """Return the queue and the weight of ``email=3``; 1 where there is none.
+
+    :raises typer.BadParameter: the weight is no number.
+    """
+    queue, _, weight = text.partition("=")
+    if weight and not weight.isdigit():
+        raise typer.BadParameter(f"a weight is a whole number, as in email=3, not {text!r}")
+    return queue, int(weight or 1)
+
+
+@command(pools_app, "delete", epilog="Example: ojs-aws pools delete general")
+async def delete_pool(session: Session, name: PoolName) -> None:
+    """Delete a worker pool; its workers fetch from the queues that they name themselves."""
+    await session.client.workers.delete_pool(name)
+    session.out.said(f"The pool {name} is deleted.", {"name": name, "deleted": True})

@@ -33,6 +33,7 @@ from ojs_aws.client.areas.system import Caller
 from ojs_aws.client.areas.system import ErrorReport
 from ojs_aws.client.areas.system import FindingsReport
 from ojs_aws.client.areas.workers import DirectedWorkers
+from ojs_aws.client.areas.workers import PoolEntry
 from ojs_aws.client.areas.workers import WorkerEntry
 from ojs_aws.client.areas.workers import WorkerList
 from ojs_aws.client.areas.workflow_parts import AsWorkflow
@@ -200,6 +201,29 @@ class SyncWorkers:
         :returns: ids of the jobs that went back to their queues.
         :raises NotFoundError: it is not known.
         :raises ConflictError: it still beats.
+        """
+
+    def pools(self) -> Sequence[PoolEntry]:
+        """List the worker pools by name."""
+
+    def pool(self, name: str) -> PoolEntry:
+        """Read a worker pool.
+
+        :raises NotFoundError: there is none of this name.
+        """
+
+    def set_pool(self, name: str, queues: Sequence[str] | Mapping[str, int], *, strategy: str='', concurrency: int | None=None) -> PoolEntry:
+        """Create a worker pool, or replace it.
+
+        :param queues: names; or their weights, by which each comes first in its share.
+        :param strategy: default: ``weighted`` for weights, else ``round-robin``.
+        :param concurrency: jobs that its workers may run at a time; shown, not enforced.
+        """
+
+    def delete_pool(self, name: str) -> None:
+        """Delete a worker pool; its workers fetch from the queues that they name themselves.
+
+        :raises NotFoundError: there is none of this name.
         """
 class SyncDeadLetterJobs:
     """:class:`DeadLetterJobs` for code that is not asynchronous."""

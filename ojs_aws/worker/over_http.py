@@ -53,6 +53,8 @@ class HttpJobSource(Area):
             self._terms["visibility_timeout_ms"] = visibility_timeout_ms
         if heartbeat_interval_ms is not None:
             self._terms["heartbeat_interval_ms"] = heartbeat_interval_ms
+        if about and about.get("pool"):
+            self._terms["pool"] = about["pool"]
         self._about: dict[str, JsonValue] = {
             "hostname": platform.node(),
             "pid": os.getpid(),
@@ -228,12 +230,13 @@ class ServerAccess:
 
 
 def about_worker(
-    queues: Sequence[str], concurrency: int, labels: Sequence[str]
+    queues: Sequence[str], concurrency: int, labels: Sequence[str], pool: str = ""
 ) -> dict[str, JsonValue]:
     """Return what each heartbeat of a worker reports of it."""
     names: list[JsonValue] = list(queues)
     tags: list[JsonValue] = list(labels)
-    return {"queues": names, "concurrency": concurrency, "labels": tags}
+    pools: dict[str, JsonValue] = {"pool": pool} if pool else {}
+    return {"queues": names, "concurrency": concurrency, "labels": tags, **pools}
 
 
 def jobs_and_url(

@@ -82,6 +82,7 @@ class Worker(BaseWorker):
         missing_handler_wait_s: float = WAIT_S,
         polls: Polls | None = None,
         labels: Sequence[str] = (),
+        pool: str = "",
         worker_id: str | None = None,
         source: JobSource | None = None,
         timer: Timer | None = None,
@@ -105,6 +106,7 @@ class Worker(BaseWorker):
             heartbeats, so that the jobs of a worker that died come back within a minute.
         :param missing_handler_wait_s: seconds that jobs of unknown types wait; 0 discards them.
         :param polls: how often an idle worker asks.
+        :param pool: the worker pool of ``ojs-aws pools`` whose queues it empties, in its order.
         :param worker_id: unique to this process; default: a new one.
         :param source: another way to jobs than HTTP; excludes ``url``.
         :raises ValueError: no usable URL, queue or number.
@@ -129,7 +131,7 @@ class Worker(BaseWorker):
         self._polls = polls or Polls()
         self._timer = timer or SystemTimer()
         self._visibility_timeout_s = visibility_timeout_s
-        self._labels = labels
+        self._labels, self._pool = labels, pool
         self._given_source = source
         self._access = ServerAccess(
             url=url, headers=headers, api_key=api_key, credentials=credentials, timer=self._timer
@@ -148,7 +150,7 @@ class Worker(BaseWorker):
             self.worker_id,
             heartbeat_s=self._heartbeat_s,
             visibility_timeout_s=self._visibility_timeout_s,
-            about=about_worker(self.queues, self.concurrency, self._labels),
+            about=about_worker(self.queues, self.concurrency, self._labels, self._pool),
         )
 
     @classmethod

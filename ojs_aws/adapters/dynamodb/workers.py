@@ -1,4 +1,4 @@
-"""Stores the registry of workers: an item for each worker that sends heartbeats."""
+"""Stores the registry of workers, an item for each one that sends heartbeats, and the pools."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.conflicts import ForeignWorkerError
+from ojs_aws.domain.json_text import decode, encode
+from ojs_aws.domain.pools import Pool, read_pool
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 
 PARTITION: Final = "workers"
+POOLS: Final = "pools"
+"""Partition of the worker pools."""
 LAST_SEEN: Final = "ls"
 SEEN_BEFORE: Final = "lb"
 BEATS: Final = "bn"
@@ -154,6 +158,48 @@ class WorkerRegistry(InTable):
         except ConditionFailedError:
             return False
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPools(InTable):
+    """Stores worker pools: an item each, in one partition by name."""
+
+    def load(self, name: str) -> Pool | None:
+        """Return one pool.
+
+        Makes one consistent read.
+        """
+        return self.load_item(item_key(POOLS, name), _read_pool)
+
+    def all(self) -> list[Pool]:
+        """Return all pools, by name.
+
+        Runs one query, more only beyond a megabyte of pools.
+        """
+        return [_read_pool(item) for item in self.items("#pk = :pk", {"pk": string(POOLS)})]
+
+    def save(self, pool: Pool) -> None:
+        """Store a pool in the place of what has its name.
+
+        Makes one put.
+        """
+        self.put_item(item_key(POOLS, pool.name) | {n.DOCUMENT: packed(encode({**pool.members()}))})
+
+    def delete(self, name: str) -> bool:
+        """Remove a pool; return False if there was none.
+
+        Makes one conditional delete.
+        """
+        try:
+            self.delete_item(item_key(POOLS, name), condition("attribute_exists(#pk)"))
+        except ConditionFailedError:
+            return False
+        return True
+
+
+def _read_pool(item: Item) -> Pool:
+    members = decode(unpacked(item[n.DOCUMENT]))
+    return read_pool(read_string(item, n.SK), members if isinstance(members, dict) else {})
 
 
 def _own(update: Update, principal: str, now: Instant) -> None:

@@ -69,6 +69,26 @@ class DirectedWorkers:
     refused: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolEntry:
+    """Describes a worker pool (docs/workers.md).
+
+    :ivar strategy: ``strict``, ``round-robin``, ``weighted`` or ``least-loaded``.
+    :ivar weights: of the queues, where the strategy is ``weighted``.
+    :ivar active_workers: workers that name the pool in their heartbeats.
+    :ivar active_jobs: jobs that they say they have.
+    :ivar described: everything that the backend says of it.
+    """
+
+    name: str
+    queues: tuple[str, ...]
+    strategy: str
+    active_workers: int = 0
+    active_jobs: int = 0
+    weights: Mapping[str, JsonValue] = field(default_factory=dict)
+    described: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
 class Workers(Area):
     """Lists and directs workers: ``client.workers``.
 
@@ -158,6 +178,47 @@ class Workers(Area):
         """
         answer = await self._ask("deregister_worker", worker_id=worker_id)
         return texts_in(answer.values, "jobs_requeued")
+
+    async def pools(self) -> Sequence[PoolEntry]:
+        """List the worker pools by name."""
+        values = (await self._ask("list_pools")).values
+        return [entry_of(PoolEntry, each) for each in objects_in(values, "items")]
+
+    async def pool(self, name: str) -> PoolEntry:
+        """Read a worker pool.
+
+        :raises NotFoundError: there is none of this name.
+        """
+        return entry_of(PoolEntry, (await self._ask("get_pool", name=name)).values)
+
+    async def set_pool(
+        self,
+        name: str,
+        queues: Sequence[str] | Mapping[str, int],
+        *,
+        strategy: str = "",
+        concurrency: int | None = None,
+    ) -> PoolEntry:
+        """Create a worker pool, or replace it.
+
+        :param queues: names; or their weights, by which each comes first in its share.
+        :param strategy: default: ``weighted`` for weights, else ``round-robin``.
+        :param concurrency: jobs that its workers may run at a time; shown, not enforced.
+        """
+        names: list[JsonValue] = [*queues]
+        body: dict[str, JsonValue] = {"queues": names, **given(strategy=strategy)}
+        if isinstance(queues, Mapping):
+            body["weights"] = {**queues}
+        if concurrency is not None:
+            body["concurrency"] = concurrency
+        return entry_of(PoolEntry, (await self._ask("put_pool", name=name, body=body)).values)
+
+    async def delete_pool(self, name: str) -> None:
+        """Delete a worker pool; its workers fetch from the queues that they name themselves.
+
+        :raises NotFoundError: there is none of this name.
+        """
+        await self._ask("delete_pool", name=name)
 
 
 def _entry(values: Values) -> WorkerEntry:

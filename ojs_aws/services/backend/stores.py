@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.schemas import Schemas
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs
     from ojs_aws.adapters.dynamodb.watermarks import Watermarks
-    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
+    from ojs_aws.adapters.dynamodb.workers import WorkerPools, WorkerRegistry
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
     from ojs_aws.adapters.sqs.messages import CronWakeUps, MessageQueue
     from ojs_aws.domain.clock import Clock, IdGenerator
@@ -52,6 +52,7 @@ class Stores:
     messages: MessageQueue
     queues: QueueRegistry
     workers: Callable[[], WorkerRegistry]
+    pools: Callable[[], WorkerPools]
     watermarks: Callable[[], Watermarks]
     events: Callable[[], EventLog]
     cron: Callable[[], CronEntries]

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.workers.heartbeat import Heartbeat
+    from ojs_aws.services.workers.pools import Pools
     from ojs_aws.services.workers.service import Workers
 
 
 class WorkerServices:
-    """Holds the registry of workers and their heartbeats."""
+    """Holds the registry of workers, their heartbeats, and their pools."""
 
     def __init__(self, shared: Foundation) -> None:
         """Make nothing yet."""
@@ -38,3 +39,11 @@ class WorkerServices:
             shared.visibility,
             shared.drain_state,
         )
+
+    @cached_property
+    def pools(self) -> Pools:
+        """Return the service of worker pools."""
+        from ojs_aws.services.workers.pools import Pools
+
+        stores = self._shared.stores
+        return Pools(stores.pools(), stores.workers(), stores.clock, stores.new_reservation_id)

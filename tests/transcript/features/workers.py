@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.transcript.steps import Feature, Step, delete, get, post
+from tests.transcript.steps import Feature, Step, delete, get, post, put
 
 
 def each(action: str) -> list[Step]:
@@ -60,4 +60,36 @@ STEPS: Final[list[Step]] = [
     post("quiet a worker that was removed", "/admin/workers/w1/quiet"),
 ]
 
-FEATURES: Final = [Feature(name="workers", steps=STEPS)]
+WEIGHTED: Final = {
+    "name": "general",
+    "strategy": "weighted",
+    "queues": {"high": {"weight": 70}, "low": {"weight": 30}},
+}
+
+POOLS: Final[list[Step]] = [
+    get("list no pools", "/admin/pools"),
+    put("create a pool with weights", "/admin/pools/general", WEIGHTED),
+    put(
+        "create a strict pool",
+        "/admin/pools/urgent",
+        {"queues": ["critical", "payments"], "concurrency": 20, "strategy": "strict"},
+    ),
+    put("replace a pool", "/admin/pools/urgent", {"queues": ["critical", "payments"]}),
+    post("a worker of a pool beats", "/workers/heartbeat", {"worker_id": "w1", "pool": "urgent"}),
+    get("list the pools", "/admin/pools"),
+    get("read a pool", "/admin/pools/general"),
+    get("read an unknown pool", "/admin/pools/nothing"),
+    put("create a pool without queues", "/admin/pools/none", {}),
+    put("create a pool in an unknown order", "/admin/pools/none", {"queues": [], "strategy": "x"}),
+    put("create a pool with a wrong name", "/admin/pools/NONE", {"queues": ["a"]}),
+    put("create an isolated pool", "/admin/pools/own", {"queues": ["a"], "isolated": True}),
+    put("create a pool from broken JSON", "/admin/pools/own", "{"),
+    post("fetch for a pool", "/workers/fetch", {"pool": "general", "worker_id": "w1"}),
+    post("fetch for an unknown pool", "/workers/fetch", {"pool": "nothing"}),
+    post("fetch by weight", "/workers/fetch", {"queues": ["a", "b"], "weights": {"a": 3}}),
+    post("fetch in an unknown order", "/workers/fetch", {"queues": ["a"], "strategy": "x"}),
+    delete("delete a pool", "/admin/pools/urgent"),
+    delete("delete an unknown pool", "/admin/pools/urgent"),
+]
+
+FEATURES: Final = [Feature(name="workers", steps=STEPS), Feature(name="pools", steps=POOLS)]

@@ -59,3 +59,18 @@ def test_workers_are_listed_and_directed(cli: Cli, world: World) -> None:
     assert cli.run("workers", "remove", "w1").code == ExitCode.CONFLICT
     world.clock.advance(s=600)
     assert cli.run("workers", "remove", "w1").out == "w1 is removed.\n"
+
+
+def test_pools_are_set_shown_and_deleted(cli: Cli) -> None:
+    """With weights beside the queues, or a strategy."""
+    assert "No pools" in cli.run("pools", "list").out
+    said = cli.run("pools", "set", "general", "critical=5", "low").out
+    assert said == "The pool general fetches from critical=5, low=1 (weighted).\n"
+    set_ = cli.ask("pools", "set", "urgent", "a", "b", "--strategy", "strict", "--concurrency", "4")
+    assert (set_["strategy"], set_["concurrency"], set_["queues"]) == ("strict", 4, ["a", "b"])
+    assert [each["name"] for each in cli.ask("pools", "list")["pools"]] == ["general", "urgent"]
+    assert "critical=5, low=1" in cli.run("pools", "list").out
+    assert cli.ask("pools", "show", "general")["weights"] == {"critical": 5, "low": 1}
+    assert cli.run("pools", "set", "general", "a=much").code == ExitCode.USAGE
+    assert cli.run("pools", "delete", "general").out == "The pool general is deleted.\n"
+    assert cli.run("pools", "delete", "general").code == ExitCode.NOT_FOUND

@@ -107,6 +107,10 @@ def _limited(client: Client) -> Awaitable[object]:
     return client.rate_limits.set("stripe", {"concurrency": 2})
 
 
+def _pooled(client: Client) -> Awaitable[object]:
+    return client.workers.set_pool("p", ["work"], strategy="strict")
+
+
 CALLS: Final[Mapping[str, Make]] = {
     "enqueue": lambda c: c.enqueue("demo.echo", ["x"], queue="work", meta={"a": 1}),
     "enqueue_many": lambda c: c.enqueue_many([Job("demo.echo", [1]), Job("demo.echo", [2])]),
@@ -186,6 +190,10 @@ CALLS: Final[Mapping[str, Make]] = {
     "workers.quiet_all": lambda c: c.workers.quiet_all(label="v1"),
     "workers.terminate_all": lambda c: c.workers.terminate_all(queue="work"),
     "workers.resume_all": lambda c: c.workers.resume_all(),
+    "workers.set_pool": lambda c: c.workers.set_pool("p", {"work": 3, "wide": 1}, concurrency=4),
+    "workers.pools": lambda c: _each(_pooled(c), c.workers.pools()),
+    "workers.pool": lambda c: _each(_pooled(c), c.workers.pool("p")),
+    "workers.delete_pool": lambda c: _each(_pooled(c), c.workers.delete_pool("p")),
     "workers.deregister": lambda c: c.workers.deregister("stale"),
     "dead_letter.list": lambda c: c.dead_letter.list(limit=1),
     "dead_letter.get": lambda c: _each(c.dead_letter.get(WIDE), c.dead_letter.list(queue="wide")),

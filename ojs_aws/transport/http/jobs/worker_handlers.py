@@ -28,6 +28,7 @@ ABOUT: Final = (
     "queues",
     "concurrency",
     "labels",
+    "pool",
     "started_at",
     "version",
     "metadata",
@@ -35,6 +36,8 @@ ABOUT: Final = (
 """What the registry keeps of a heartbeat for people to see (worker protocol, section 4.2)."""
 
 MAX_ABOUT_BYTES: Final = 8192
+_ORDERED: Final = ("pool", "strategy", "weights")
+"""Members by which a FETCH lets the server choose the order of its queues."""
 
 
 def fetch(call: Call) -> Answer[models.FetchAnswer]:
@@ -42,7 +45,14 @@ def fetch(call: Call) -> Answer[models.FetchAnswer]:
     from ojs_aws.services.jobs.fetch.request import FetchRequest
     from ojs_aws.transport.http.workers.models import FetchBody
 
-    body = FetchBody.model_validate(reports.fetch_values(call.members()))
+    values, pool = reports.fetch_values(call.members()), None
+    if any(values.get(name) is not None for name in _ORDERED):
+        from ojs_aws.transport.http.workers.pools import chosen
+
+        pools = call.backend.workers.pools
+        pool = chosen(pools, values)
+        values["queues"] = [*pools.order(pool)]
+    body = FetchBody.model_validate(values)
     check_fetched(call, body.queues)
     records = call.backend.jobs.fetch(
         FetchRequest(
@@ -54,6 +64,8 @@ def fetch(call: Call) -> Answer[models.FetchAnswer]:
             tenant=call.request.caller.tenant,
         )
     )
+    if pool is not None:
+        pools.learn(pool, body.queues, records)
     call.note({"worker_id": body.worker_id or ""})
     call.note_jobs(records)
     return Answer(fetch_answer(records))

@@ -1,4 +1,4 @@
-"""Declares what operators send about workers, dead letters and the jobs of a filter."""
+"""Declares what operators send about workers, pools, dead letters and the jobs of a filter."""
 
 from __future__ import annotations
 
@@ -7,8 +7,30 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ojs_aws.domain.attributes import PRIORITY_LIMIT
+from ojs_aws.domain.pools import MAX_CONCURRENCY, MAX_QUEUES, MAX_WEIGHT, Strategy
 from ojs_aws.services.bulk.engine import MAX_BULK
 from ojs_aws.transport.http.models import Body, JobId, QueueName, ShortText
+
+PoolWeight = Annotated[int, Field(ge=1, le=MAX_WEIGHT)]
+
+
+class PoolQueue(Body):
+    """Gives the weight of one queue of a worker pool."""
+
+    weight: PoolWeight = 1
+
+
+class PoolBody(Body):
+    """Describes a worker pool; ``queues`` is a list beside ``weights``, or has the weights."""
+
+    name: str | None = None
+    queues: (
+        Annotated[list[QueueName], Field(min_length=1, max_length=MAX_QUEUES)]
+        | dict[QueueName, PoolWeight | PoolQueue]
+    )
+    strategy: Strategy = Strategy.ROUND_ROBIN
+    weights: dict[QueueName, PoolWeight] | None = None
+    concurrency: Annotated[int, Field(ge=1, le=MAX_CONCURRENCY)] | None = None
 
 
 class SelectionBody(Body):

@@ -38,6 +38,9 @@ class FetchBody(Body):
     worker_id: WorkerId | None = None
     visibility_timeout_ms: VisibilityMs | None = None
     heartbeat_interval_ms: IntervalMs | None = None
+    pool: ShortText | None = None
+    strategy: ShortText | None = None
+    weights: dict[str, int] | None = None
 
 
 class AttemptBody(Body):
@@ -139,6 +142,7 @@ class WorkerBody(Body):
     queues: Annotated[list[ShortText], Field(max_length=MAX_QUEUES)] | None = None
     concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     labels: Annotated[list[ShortText], Field(max_length=MAX_LABELS)] | None = None
+    pool: ShortText | None = None
     started_at: ShortText | None = None
     version: ShortText | None = None
     metadata: dict[str, Any] | None = None
@@ -263,6 +267,38 @@ class DirectedAnswer(TypedDict):
     refused: list[str]
     has_more: bool
     next_cursor: NotRequired[str]
+
+
+class Pool(TypedDict, total=False):
+    """Shows a worker pool, with its workers that send heartbeats and the jobs that they run."""
+
+    name: Required[str]
+    queues: Required[list[str]]
+    strategy: Required[str]
+    weights: dict[str, int]
+    concurrency: int
+    active_workers: Required[int]
+    active_jobs: Required[int]
+
+
+class PoolAnswer(Pool):
+    """Shows a pool, flat and in a wrapper."""
+
+    pool: Pool
+
+
+class PoolsAnswer(TypedDict):
+    """Shows all pools."""
+
+    items: JsonOf[list[Pool]]
+    pools: JsonOf[list[Pool]]
+
+
+class PoolDeletedAnswer(TypedDict):
+    """Says that a pool was removed."""
+
+    deleted: bool
+    name: str
 
 
 class WorkerDeletedAnswer(TypedDict):
