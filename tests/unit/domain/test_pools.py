@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -38,7 +39,7 @@ def test_each_queue_comes_first_at_its_share_within_a_bound(
         share = weight / total
         at = [-1, *(turn for turn, first in enumerate(firsts) if first == queue), turns]
         assert abs(len(at) - 2 - turns * share) < 8
-        gaps = [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in itertools.pairwise(at)]
         assert max(gaps) <= 3 / share + 1
 
 
@@ -73,9 +74,7 @@ def test_the_queue_whose_jobs_wait_longest_comes_first() -> None:
         (Strategy.LEAST_LOADED, {("b", "a", "c"), ("b", "c", "a")}),
     ],
 )
-def test_each_strategy_orders_the_queues(
-    strategy: Strategy, orders: set[tuple[str, ...]]
-) -> None:
+def test_each_strategy_orders_the_queues(strategy: Strategy, orders: set[tuple[str, ...]]) -> None:
     pool = Pool(queues=("a", "b", "c"), strategy=strategy, weights={})
     waits = {"a": 1, "b": 9, "c": 1}
     assert {ordered(pool, 5, turn, waits) for turn in range(9)} == orders

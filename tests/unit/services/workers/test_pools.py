@@ -72,9 +72,7 @@ def test_a_fetch_empties_the_queues_of_its_pool_by_weight(api: Api, world: World
     """Whatever queues and weights the worker names."""
     put(api, queues={"a": 3, "b": 1})
     fill(world, "a", "b", "c", count=40)
-    got = Counter(
-        fetch(api, pool="general", queues=["c"], weights={"c": 9})[0] for _ in range(40)
-    )
+    got = Counter(fetch(api, pool="general", queues=["c"], weights={"c": 9})[0] for _ in range(40))
     assert got.keys() == {"a", "b"}
     assert got["a"] == pytest.approx(30, abs=3)
 
