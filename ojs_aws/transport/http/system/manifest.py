@@ -46,6 +46,7 @@ EXTENSIONS: Final = (
     "dead-letter",
     "durable-execution",
     "events",
+    "fair-scheduling",
     "payload-limits",
     "progress",
     "queue-config",
