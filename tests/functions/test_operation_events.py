@@ -123,6 +123,12 @@ def flow(server: Server) -> str:
     return found
 
 
+def pool(server: Server) -> str:
+    """The name of a worker pool."""
+    server.done("/admin/pools/general", {"queues": ["a"]}, by=BOB, method="PUT")
+    return "general"
+
+
 def key(server: Server) -> str:
     """The id of an API key."""
     made = ApiKey(
@@ -177,6 +183,8 @@ CHANGES: Final[Mapping[str, tuple[Make, str, object, str]]] = {
     "unlimit_queue": (queue_limit, "/queues/{}/rate-limit", None, "operation.completed"),
     "override_rate_limit": (push, "/rate-limits/slow", LIMIT, "operation.completed"),
     "lift_rate_limit": (limit, "/rate-limits/{}", None, "operation.completed"),
+    "put_pool": (push, "/admin/pools/general", {"queues": ["a"]}, "operation.completed"),
+    "delete_pool": (pool, "/admin/pools/{}", None, "operation.completed"),
     "deregister_worker": (silent_worker, "/admin/workers/{}", None, "operation.completed"),
     "quiet_worker": (worker, "/admin/workers/{}/quiet", None, "worker.directed"),
     "terminate_worker": (worker, "/admin/workers/{}/terminate", None, "worker.directed"),
