@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.transport.http.routes import find
-from ojs_aws.worker.over_http import HttpJobSource
+from ojs_aws.worker.over_http import HttpJobSource, about_worker
 from ojs_aws.worker.reservations import HeartbeatReply
 from tests.unit.client.doubles import JOB_ID, FakeServer, answer, error
 
@@ -98,6 +98,17 @@ async def test_the_promise_to_beat_goes_with_fetch_and_heartbeat() -> None:
     await held.fetch(["q"], 1)
     await held.heartbeat([], "running")
     assert [body["heartbeat_interval_ms"] for body in server.bodies()] == [5000, 5000]
+
+
+async def test_a_worker_names_its_pool_with_fetch_and_heartbeat() -> None:
+    """FETCH gets the queues of the pool, and operators see who belongs to it."""
+    server = FakeServer()
+    server.script = [answer(200, {"jobs": []}), answer(200, {"state": "running"})]
+    held = source(server, about=about_worker(["q"], 1, (), "general"))
+    await held.fetch(["q"], 1)
+    await held.heartbeat([], "running")
+    assert [body["pool"] for body in server.bodies()] == ["general", "general"]
+    assert "pool" not in about_worker(["q"], 1, ())
 
 
 async def test_a_heartbeat_for_jobs_that_are_all_gone_loses_them() -> None:
