@@ -65,7 +65,7 @@ def fetch(call: Call) -> Answer[models.FetchAnswer]:
         )
     )
     if pool is not None:
-        pools.learn(pool, body.queues, records)
+        call.backend.workers.pools.learn(pool, body.queues, records)
     call.note({"worker_id": body.worker_id or ""})
     call.note_jobs(records)
     return Answer(fetch_answer(records))
