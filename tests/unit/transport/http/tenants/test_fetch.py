@@ -11,8 +11,8 @@ from ojs_aws.services.jobs.fetch import tenant_round
 from tests.api import Api
 from tests.simulation.world import World
 
-ACME = {"X-OJS-Tenant": "acme"}
-BETA = {"X-OJS-Tenant": "beta"}
+ACME: dict[str, Any] = {"X-OJS-Tenant": "acme"}
+BETA: dict[str, Any] = {"X-OJS-Tenant": "beta"}
 
 
 @pytest.fixture
@@ -30,7 +30,9 @@ def api(world: World) -> Api:
 def pushed(world: World, api: Api, tenant: str = "acme", **more: Any) -> str:
     """The id of a job of a tenant that is enqueued later than the one before."""
     world.clock.advance(ms=5)
-    return api.push(**({"meta": {"tenant_id": tenant}} if tenant else {}), **more)
+    if tenant:
+        more["meta"] = {"tenant_id": tenant}
+    return api.push(**more)
 
 
 def taken(api: Api, count: int = 1, **headers: str) -> list[str]:
