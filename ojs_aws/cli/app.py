@@ -15,14 +15,9 @@ except ModuleNotFoundError as missing:  # pragma: no cover - depends on the inst
 from ojs_aws.cli import (
     cron,
     dashboard,
-    dead_letters,
     deliver,
-    enqueue,
-    erase,
     events,
     init,
-    job_views,
-    jobs,
     keys,
     limits,
     monitor,
@@ -33,6 +28,7 @@ from ojs_aws.cli import (
     workflows,
 )
 from ojs_aws.cli.deployment import cost, deploy, doctor, preflight, readiness, restore
+from ojs_aws.cli.jobs import changes, dead_letters, enqueue, erase, views
 from ojs_aws.cli.migration import command as migrate
 from ojs_aws.cli.terminal.options import flow_help, hide_types_of_flags
 from ojs_aws.cli.verify import command as verify
@@ -50,7 +46,7 @@ app = typer.Typer(
 )
 enqueue.register(app)
 _groups = (
-    jobs,
+    changes,
     queues,
     limits,
     workers,
@@ -66,8 +62,8 @@ for _group in _groups:
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
 app.add_typer(workers.pools_app)
-job_views.register(app)
-erase.register(jobs.app)
+views.register(app)
+erase.register(changes.app)
 events.register_errors(app)
 events.register(app)
 monitor.register(app)

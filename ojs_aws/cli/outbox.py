@@ -94,7 +94,7 @@ def relay(
 def status(database: Database, table: Table = DEFAULT_TABLE) -> None:
     """Count the rows, and list those that are parked; exit code 7 if there are any."""
     store = _store(database, table)
-    from ojs_aws.contrib.outbox.reports import report
+    from ojs_aws.contrib.outbox.store import report
 
     seen = report(store)
     for line in seen.lines:

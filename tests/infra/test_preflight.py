@@ -11,7 +11,7 @@ from infra.app import make_app
 from ojs_aws.adapters.account import Account, Concurrency
 from ojs_aws.cli.deployment.doctor import Verdict
 from ojs_aws.cli.deployment.plans import Answer, planned_stacks
-from ojs_aws.cli.deployment.preflight_checks import checked
+from ojs_aws.cli.deployment.preflight import checked
 from tests.infra.conftest import NO_BUNDLING
 
 

@@ -26,7 +26,7 @@ from ojs_aws.cdk.published_template import (
     rendered,
 )
 from ojs_aws.cli.deployment.deploy_policy import deploy_policy
-from ojs_aws.cli.deployment.evaluated_template import EvaluatedTemplate
+from ojs_aws.cli.deployment.plans import EvaluatedTemplate
 from tests.infra.conftest import NO_BUNDLING
 
 WHERE: Final = "eu-west-1"

@@ -92,9 +92,8 @@ def _made(path: str, package: str, out: Output) -> tuple[dict[str, str], Sequenc
     except AppPathError as problem:
         raise misuse(out, str(problem), "Write module:attribute, as in shop.celery:app.") from None
     from ojs_aws.cli.migration.cron_files import CronWriter
-    from ojs_aws.cli.migration.findings import findings_of
+    from ojs_aws.cli.migration.findings import findings_of, report_of
     from ojs_aws.cli.migration.job_files import WORKER, JobWriter
-    from ojs_aws.cli.migration.report import report_of
     from ojs_aws.contrib.celery.calls import job_type_of
 
     types = {entry.name: job_type_of(entry.name) for entry in inventory.tasks}

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from ojs_aws.cli.migration.findings import Difference
 from ojs_aws.cli.migration.inventory import BeatEntry, Inventory
-from ojs_aws.cli.migration.options import period
-from ojs_aws.cli.migration.sources import arguments, is_literal, literal, text
+from ojs_aws.cli.migration.sources import arguments, is_literal, literal, period, text
 from ojs_aws.contrib.celery.calls import queue_name
 
 _START: Final = '''\

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from ojs_aws.cli.migration.findings import Difference
 from ojs_aws.cli.migration.inventory import Inventory, TaskEntry
-from ojs_aws.cli.migration.options import options_of
 from ojs_aws.cli.migration.sources import (
     WIDTH,
     Imports,
@@ -22,6 +21,7 @@ from ojs_aws.cli.migration.sources import (
     called,
     is_literal,
     literal,
+    options_of,
     text,
 )
 from ojs_aws.contrib.celery.calls import queue_name

@@ -74,7 +74,7 @@ def verify(
     """
     from ojs_aws.cli.deployment.deploy_plans import Wanted
     from ojs_aws.cli.verify.bill import dollars
-    from ojs_aws.cli.verify.opening import deployments_of, site_of
+    from ojs_aws.cli.verify.connections import deployments_of, site_of
     from ojs_aws.cli.verify.scales import SCALES
 
     out = Output(as_json=as_json)
@@ -115,10 +115,10 @@ def assertions() -> list[Assertion]:
     """Return all assertions, in their order."""
     from ojs_aws.cli.verify.bill import BILL
     from ojs_aws.cli.verify.conformance.deployed_cases import CONFORMANCE
-    from ojs_aws.cli.verify.deploying import DEPLOYING, UPDATING
+    from ojs_aws.cli.verify.deployment_assertions import DEPLOYING, UPDATING
     from ojs_aws.cli.verify.edges import EDGES
     from ojs_aws.cli.verify.load_assertions import LOADING
-    from ojs_aws.cli.verify.wiring import ALARMS, WIRING
+    from ojs_aws.cli.verify.wiring_assertions import ALARMS, WIRING
 
     return [*DEPLOYING, *WIRING, *CONFORMANCE, *EDGES, *LOADING, ALARMS, *UPDATING, BILL]
 
@@ -142,8 +142,8 @@ def _preflight(out: Output, deployments: Deployments, account: Account) -> None:
     """
     from ojs_aws.cli.deployment.deploy_plans import prepared
     from ojs_aws.cli.deployment.doctor import Verdict, show_findings
-    from ojs_aws.cli.deployment.preflight_checks import checked
-    from ojs_aws.cli.verify.deploying import FIRST
+    from ojs_aws.cli.deployment.preflight import checked
+    from ojs_aws.cli.verify.deployment_assertions import FIRST
 
     found = prepared(deployments.wants(FIRST), deployments.stacks)
     findings = [*checked(found.stack(), account)]

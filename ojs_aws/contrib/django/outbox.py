@@ -10,16 +10,15 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models.functions import Now
 
 from ojs_aws.client.transports.substitute import current_substitute
-from ojs_aws.contrib.django.after_commit import AfterCommit
+from ojs_aws.contrib.django.commits import AfterCommit
 from ojs_aws.contrib.django.models import OutboxRow
 from ojs_aws.contrib.django.options import CLIENTS, DjangoOptions, OutboxOptions, make_client
 from ojs_aws.contrib.django.relay_database import RelayDatabase
-from ojs_aws.contrib.outbox.built_in import BuiltInRelay
+from ojs_aws.contrib.outbox.built_in import BuiltInRelay, send_to_test
 from ojs_aws.contrib.outbox.database import POSTGRESQL
 from ojs_aws.contrib.outbox.relay import CHANNEL, Relay
 from ojs_aws.contrib.outbox.rows import OutboxStatus
-from ojs_aws.contrib.outbox.staging import AnyJob, StagedJob, Staging
-from ojs_aws.contrib.outbox.testing import send_to_test
+from ojs_aws.contrib.outbox.staged_jobs import AnyJob, StagedJob, Staging
 from ojs_aws.domain.envelope import Job
 
 _STAGING: Final = Staging(clients=CLIENTS)

@@ -12,23 +12,21 @@ from typing import Any, Final
 
 from ojs_aws.contrib.django.database import with_own_connections
 from ojs_aws.contrib.django.options import make_client
-from ojs_aws.contrib.django.task_package import (
-    TaskContext,
-    TaskError,
-    TaskResultStatus,
-    normalize_json,
-    task_finished,
-    task_started,
-)
 from ojs_aws.contrib.django.task_results import (
     CLASS,
     TRACEBACK,
     TYPE,
     WORKER,
     NoTaskError,
+    TaskContext,
+    TaskError,
+    TaskResultStatus,
     change,
+    normalize_json,
     result_of,
+    task_finished,
     task_of,
+    task_started,
 )
 from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import JobContext

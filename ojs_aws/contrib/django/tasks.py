@@ -16,13 +16,16 @@ from django.core.checks import CheckMessage, Error
 from django.utils import timezone
 
 from ojs_aws.contrib.django.options import CLIENTS
-from ojs_aws.contrib.django.task_package import (
+from ojs_aws.contrib.django.task_results import (
+    BACKEND,
+    TASK,
+    TYPE,
     BaseTaskBackend,
     TaskResultDoesNotExist,
     normalize_json,
+    result_of,
     task_enqueued,
 )
-from ojs_aws.contrib.django.task_results import BACKEND, TASK, TYPE, result_of
 from ojs_aws.contrib.django.task_runs import task_jobs
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, NotFoundError

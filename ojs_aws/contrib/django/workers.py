@@ -6,8 +6,8 @@ import dataclasses
 
 from django.conf import settings
 
+from ojs_aws.contrib.django.apps import discovered
 from ojs_aws.contrib.django.database import with_fresh_connections, with_own_connections
-from ojs_aws.contrib.django.discovery import discovered
 from ojs_aws.contrib.django.options import BACKEND, DjangoOptions
 from ojs_aws.typed_jobs.declarations import JobDeclaration
 from ojs_aws.typed_jobs.jobs import Jobs

@@ -12,11 +12,10 @@ from sqlalchemy.orm import Session, sessionmaker
 from starlette.requests import HTTPConnection
 
 from ojs_aws.contrib.fastapi.application import jobs_of
-from ojs_aws.contrib.fastapi.sending import enqueue_or_log
-from ojs_aws.contrib.outbox.staging import AnyJob, StagedJob, Staging
-from ojs_aws.contrib.sqlalchemy.after_commit import JobsAfterCommit
-from ojs_aws.contrib.sqlalchemy.outbox import Outbox
-from ojs_aws.contrib.sqlalchemy.sessions import outbox_of
+from ojs_aws.contrib.fastapi.later import enqueue_or_log
+from ojs_aws.contrib.outbox.staged_jobs import AnyJob, StagedJob, Staging
+from ojs_aws.contrib.sqlalchemy.commits import JobsAfterCommit
+from ojs_aws.contrib.sqlalchemy.outbox import Outbox, outbox_of
 from ojs_aws.typed_jobs.jobs import Jobs
 
 

@@ -1,14 +1,17 @@
-"""Run a relay inside the application's own process (framework adapters, 12.1)."""
+"""Run a relay inside the application's own process, or in its place send to a test's backend."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
+from ojs_aws.client import Client, SyncClient
+from ojs_aws.client.transports.substitute import ReplaceableTransport
 from ojs_aws.contrib.outbox.relay import Relay
+from ojs_aws.domain.envelope import Job
 
 logger: Final = logging.getLogger("ojs_aws.outbox")
 _IN_LAMBDA: Final = "AWS_LAMBDA_FUNCTION_NAME"
@@ -64,3 +67,9 @@ class BuiltInRelay:
         if self.is_running and self._relay is not None and self._thread is not None:
             self._relay.stop()
             self._thread.join(timeout_s)
+
+
+def send_to_test(jobs: Iterable[Job]) -> None:
+    """Enqueue jobs into what takes the place of the backend; they have passed their middleware."""
+    with SyncClient(client=Client(transport=ReplaceableTransport(), middleware=[])) as client:
+        client.enqueue_many(jobs)

@@ -86,7 +86,7 @@ class Leadership:
     """
 
     def __init__(self, database: Database, table: str) -> None:
-        """Compete for a table."""
+        """Compete for the lock of a table."""
         self._database = database
         self._key = lock_key(table)
         self._table = table

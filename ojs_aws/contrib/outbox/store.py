@@ -1,4 +1,4 @@
-"""Read and change the rows of an outbox: one statement each, by status and never by watermark."""
+"""Read and change the rows of an outbox, one statement each, and say in words what it holds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ojs_aws.contrib.outbox.database import (
     as_moment,
     as_parameter,
 )
-from ojs_aws.contrib.outbox.rows import NewRow, WaitingRow, checked_table
-from ojs_aws.contrib.outbox.staging import system_clock
+from ojs_aws.contrib.outbox.rows import NewRow, OutboxStatus, WaitingRow, checked_table
+from ojs_aws.contrib.outbox.staged_jobs import system_clock
 
 WAITING: Final = "status IN ('pending', 'failed')"
 """The condition of the partial index that the relay reads by."""
@@ -181,3 +181,26 @@ def _waiting_row(row: Row) -> WaitingRow:
         attempts=row[5],
         first_try_at=as_moment(row[6]),
     )
+
+
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Holds lines to print, and how many rows an operator has to decide on."""
+
+    lines: list[str]
+    parked: int
+
+
+def report(store: OutboxStore, now: datetime | None = None) -> Report:
+    """Return the counts, the age of the oldest row that waits, and the first parked rows."""
+    seen = store.overview()
+    lines = [f"{name:8} {seen.counts.get(name, 0)}" for name in OutboxStatus]
+    if seen.oldest_at is not None:
+        age = (now or system_clock()) - seen.oldest_at
+        lines.append(f"The oldest row that waits is {int(age.total_seconds())} s old.")
+    parked = store.parked_rows(_SHOWN)
+    lines += [f"parked: {row.job_id} {row.job_type}: {row.error}" for row in parked]
+    return Report(lines, seen.parked)

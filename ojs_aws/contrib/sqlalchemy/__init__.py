@@ -12,7 +12,6 @@ Example::
 from __future__ import annotations
 
 from ojs_aws.contrib.outbox import RelayOptions, StagedJob
-from ojs_aws.contrib.sqlalchemy.outbox import Outbox
-from ojs_aws.contrib.sqlalchemy.sessions import AsyncJobSession, JobSession
+from ojs_aws.contrib.sqlalchemy.outbox import AsyncJobSession, JobSession, Outbox
 
 __all__ = ["AsyncJobSession", "JobSession", "Outbox", "RelayOptions", "StagedJob"]

@@ -1,8 +1,9 @@
-"""Write jobs into the outbox, in the transaction of a session."""
+"""Write jobs into the outbox, in the transaction of a session that has a method for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from sqlalchemy import Engine, MetaData, text
@@ -13,7 +14,7 @@ from ojs_aws.contrib.outbox.built_in import BuiltInRelay
 from ojs_aws.contrib.outbox.database import POSTGRESQL
 from ojs_aws.contrib.outbox.relay import CHANNEL, Relay, RelayOptions
 from ojs_aws.contrib.outbox.rows import DEFAULT_TABLE
-from ojs_aws.contrib.outbox.staging import AnyJob, Clock, StagedJob, Staging, system_clock
+from ojs_aws.contrib.outbox.staged_jobs import AnyJob, Clock, StagedJob, Staging, system_clock
 from ojs_aws.contrib.sqlalchemy.commits import Commits
 from ojs_aws.contrib.sqlalchemy.database import EngineDatabase
 from ojs_aws.contrib.sqlalchemy.table import insertion, outbox_table
@@ -129,3 +130,54 @@ class Outbox:
                 )
             )
         self._relays[engine].wake()
+
+
+OUTBOX: Final = "ojs_outbox"
+"""The member of a session's ``info`` that names another outbox than the default one."""
+
+
+@cache
+def default_outbox() -> Outbox:
+    """Return the outbox of sessions that name none: the table ``ojs_outbox``."""
+    return Outbox()
+
+
+class JobSession(Session):
+    """Is a session that enqueues jobs in its transaction.
+
+    Example::
+
+        outbox = Outbox(Base.metadata)
+        sessions = sessionmaker(engine, class_=JobSession, info={"ojs_outbox": outbox})
+    """
+
+    def enqueue(self, job: AnyJob) -> StagedJob:
+        """Enqueue a job if and when this transaction commits; see :meth:`Outbox.enqueue`."""
+        return _outbox_of(self.info).enqueue(self, job)
+
+    def enqueue_many(self, jobs: Iterable[AnyJob]) -> list[StagedJob]:
+        """Enqueue several jobs; see :meth:`Outbox.enqueue_many`."""
+        return _outbox_of(self.info).enqueue_many(self, jobs)
+
+
+class AsyncJobSession(AsyncSession):
+    """Is an asynchronous session that enqueues jobs in its transaction."""
+
+    async def enqueue(self, job: AnyJob) -> StagedJob:
+        """Enqueue a job if and when this transaction commits; see :meth:`Outbox.enqueue`."""
+        return await _outbox_of(self.info).aenqueue(self, job)
+
+    async def enqueue_many(self, jobs: Iterable[AnyJob]) -> list[StagedJob]:
+        """Enqueue several jobs; see :meth:`Outbox.enqueue_many`."""
+        return await _outbox_of(self.info).aenqueue_many(self, jobs)
+
+
+def _outbox_of(info: dict[object, object]) -> Outbox:
+    found = info.get(OUTBOX)
+    return found if isinstance(found, Outbox) else default_outbox()
+
+
+def outbox_of(session: Session | AsyncSession) -> Outbox | None:
+    """Return the outbox of a session; None for one that has neither an outbox nor our class."""
+    is_ours = isinstance(session, (JobSession, AsyncJobSession)) or OUTBOX in session.info
+    return _outbox_of(session.info) if is_ours else None

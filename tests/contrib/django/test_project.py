@@ -19,8 +19,7 @@ from django.db import connections
 from django.test import override_settings
 
 from ojs_aws import Jobs, Worker
-from ojs_aws.contrib.django.checks import check_options
-from ojs_aws.contrib.django.discovery import discovered
+from ojs_aws.contrib.django.apps import check_options, discovered
 from ojs_aws.contrib.django.options import make_enqueuing_client
 from ojs_aws.contrib.django.workers import make_worker
 from ojs_aws.middleware.context import JobContext

@@ -11,7 +11,7 @@ from django.test import override_settings
 
 from ojs_aws import Job
 from ojs_aws.contrib.django.options import CLIENTS
-from ojs_aws.contrib.django.task_package import (
+from ojs_aws.contrib.django.task_results import (
     TaskResultDoesNotExist,
     TaskResultStatus,
     task_backends,

@@ -11,10 +11,10 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, sessionmaker
 
 from ojs_aws import Client
-from ojs_aws.contrib.fastapi.sending import enqueue_or_log
+from ojs_aws.contrib.fastapi.later import enqueue_or_log
 from ojs_aws.contrib.sqlalchemy import AsyncJobSession, JobSession, Outbox
-from ojs_aws.contrib.sqlalchemy.after_commit import JobsAfterCommit
-from ojs_aws.contrib.sqlalchemy.sessions import outbox_of
+from ojs_aws.contrib.sqlalchemy.commits import JobsAfterCommit
+from ojs_aws.contrib.sqlalchemy.outbox import outbox_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendUnavailableError, InvalidRequestError
 from ojs_aws.testing import Ojs

@@ -9,7 +9,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sess
 
 from ojs_aws import Client, Jobs
 from ojs_aws.contrib.outbox.relay import Relay
-from ojs_aws.contrib.outbox.staging import Clock
+from ojs_aws.contrib.outbox.staged_jobs import Clock
 from ojs_aws.contrib.outbox.store import OutboxStore
 from ojs_aws.contrib.sqlalchemy import JobSession, Outbox, RelayOptions
 from ojs_aws.contrib.sqlalchemy.database import EngineDatabase

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.cli.jobs import Consent
+from ojs_aws.cli.jobs.changes import Consent
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import die, enqueue
+from tests.unit.cli.made_jobs import die, enqueue
 
 
 def test_adm_007_many_jobs_are_changed_after_a_dry_run(cli: Cli, world: World) -> None:

@@ -18,7 +18,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.services.events import Commit, events_of
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import die
+from tests.unit.cli.made_jobs import die
 
 
 def test_doctor_finds_what_is_wrong(cli: Cli, world: World) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ojs_aws.cli import enqueue
+from ojs_aws.cli.jobs import enqueue
 from ojs_aws.cli.terminal.session import ExitCode
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli

@@ -7,7 +7,7 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import enqueue
+from tests.unit.cli.made_jobs import enqueue
 
 
 def test_events_are_one_line_each(cli: Cli, world: World) -> None:

@@ -7,7 +7,7 @@ import pytest
 from ojs_aws.cli.terminal.session import ExitCode
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import enqueue
+from tests.unit.cli.made_jobs import enqueue
 
 
 def test_limits_are_set_listed_shown_and_removed(cli: Cli, world: World) -> None:

@@ -14,7 +14,7 @@ from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.workers import WorkerReport
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import die, enqueue
+from tests.unit.cli.made_jobs import die, enqueue
 
 
 def furnish(cli: Cli, world: World, message: str = "refused") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ojs_aws.cli.terminal.session import ExitCode
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import enqueue
+from tests.unit.cli.made_jobs import enqueue
 
 
 def test_queues_are_listed_counted_paused_resumed_and_purged(cli: Cli, world: World) -> None:

@@ -6,7 +6,7 @@ from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import enqueue
+from tests.unit.cli.made_jobs import enqueue
 
 UNKNOWN = "01990000-0000-7000-8000-00000000ffff"
 

@@ -25,7 +25,7 @@ from ojs_aws.cli.deployment.plans import (
     planned_stack,
     planned_stacks,
 )
-from ojs_aws.cli.deployment.preflight_checks import checked
+from ojs_aws.cli.deployment.preflight import checked
 from ojs_aws.topology import OWNER_TAG
 from tests.commands import run_command
 

@@ -16,11 +16,11 @@ from ojs_aws.adapters.evidence import Evidence, Metric
 from ojs_aws.adapters.stacks import Change
 from ojs_aws.cli.deployment.doctor import Finding, Verdict
 from ojs_aws.cli.verify.bill import expected
-from ojs_aws.cli.verify.deploying import doors
+from ojs_aws.cli.verify.deployment_assertions import doors
 from ojs_aws.cli.verify.deployments import Deployed, Deployments
 from ojs_aws.cli.verify.scales import FULL, LAMBDA_QUEUE, POLLED_QUEUE, Loaded, Phase, Sent
 from ojs_aws.cli.verify.site import WORKER, Door, Keys, Site
-from ojs_aws.cli.verify.wiring import ROLES, rights_of
+from ojs_aws.cli.verify.wiring_assertions import ROLES, rights_of
 from ojs_aws.topology import LAG_METRIC, LEFT_METRIC, METRICS
 from tests.simulation.account import BUCKET
 from tests.simulation.world import World

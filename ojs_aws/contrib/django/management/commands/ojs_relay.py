@@ -14,7 +14,7 @@ from ojs_aws.client.transports.substitute import NO_SERVER, current_substitute
 from ojs_aws.contrib.django.options import DjangoOptions
 from ojs_aws.contrib.django.outbox import make_relay
 from ojs_aws.contrib.outbox.relay import Relay
-from ojs_aws.contrib.outbox.reports import Report, report
+from ojs_aws.contrib.outbox.store import Report, report
 
 
 class RelayCommand(BaseCommand):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ojs_aws.cli.terminal.output import Output
     from ojs_aws.domain.errors import JsonValue
 
-
 FIRST: Final = 5
 LAST: Final = 15
 """Frames of a traceback that are shown; what is between the first and the last is left out."""

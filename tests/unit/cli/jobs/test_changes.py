@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from ojs_aws.cli.terminal.job_reports import timeline
+from ojs_aws.cli.jobs.reports import timeline
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import parse_object
@@ -15,7 +15,7 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import die, enqueue
+from tests.unit.cli.made_jobs import die, enqueue
 
 UNKNOWN = "01990000-0000-7000-8000-00000000ffff"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.terminal.job_reports import MAX_NAMED, left_text, outcome_members
+from ojs_aws.cli.jobs.reports import MAX_NAMED, left_text, outcome_members
 from ojs_aws.cli.terminal.options import DryRun, JobId, Yes, counted, moment
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, each_named, misuse
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from ojs_aws.cli.terminal.job_reports import show_job_with_failures
+from ojs_aws.cli.jobs.reports import show_job_with_failures
 from ojs_aws.cli.terminal.options import JobId, arguments_of, pair_of
 from ojs_aws.cli.terminal.session import Session, command, misuse
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.jobs.attributes import JobAttributes
-
 
 BATCH: Final = 100
 """Jobs of one request."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.jobs import Consent
-from ojs_aws.cli.terminal.job_reports import left_text, outcome_members
+from ojs_aws.cli.jobs.changes import Consent
+from ojs_aws.cli.jobs.reports import left_text, outcome_members
 from ojs_aws.cli.terminal.options import counted
 from ojs_aws.cli.terminal.session import ExitCode, Session, command
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, Unpack
 
 import typer
 
-from ojs_aws.cli.job_views import error_text
-from ojs_aws.cli.jobs import Consent, Queue, Since, Type, Until
-from ojs_aws.cli.terminal.job_reports import (
+from ojs_aws.cli.jobs.changes import Consent, Queue, Since, Type, Until
+from ojs_aws.cli.jobs.reports import (
     left_text,
     more_text,
     outcome_members,
     show_job_with_failures,
     total_members,
 )
+from ojs_aws.cli.jobs.views import error_text
 from ojs_aws.cli.terminal.options import JobId, json_of, moment, when_text
 from ojs_aws.cli.terminal.output import flat
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, listed, misuse, pages

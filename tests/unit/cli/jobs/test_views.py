@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from ojs_aws.cli.job_views import doing_text
+from ojs_aws.cli.jobs.views import doing_text
 from ojs_aws.cli.terminal.options import with_ages
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
@@ -17,7 +17,7 @@ from ojs_aws.domain.jobs.failure_groups import failure_group, window_of
 from tests.commands import run_command
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import die, enqueue
+from tests.unit.cli.made_jobs import die, enqueue
 
 AGO = (datetime.now(UTC) - timedelta(hours=5, minutes=5)).isoformat()
 SOON = (datetime.now(UTC) + timedelta(hours=5, minutes=55)).isoformat()

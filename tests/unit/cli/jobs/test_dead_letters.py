@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.cli.jobs import Consent
+from ojs_aws.cli.jobs.changes import Consent
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.client.areas.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
-from tests.unit.cli.jobs import die, enqueue
+from tests.unit.cli.made_jobs import die, enqueue
 from tests.unit.client.doubles import die as fail_one
 
 

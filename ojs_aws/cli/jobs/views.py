@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli import jobs as group
-from ojs_aws.cli.terminal.job_reports import (
-    dead_workers,
-    more_text,
-    show_failures,
-    timeline,
-    total_members,
-)
+from ojs_aws.cli.jobs import changes as group
+from ojs_aws.cli.jobs.reports import dead_workers, more_text, show_failures, timeline, total_members
 from ojs_aws.cli.terminal.options import JobId, age_text, with_ages
 from ojs_aws.cli.terminal.session import Session, command, listed, misuse
 
