@@ -15,7 +15,6 @@ from ojs_aws.domain.timestamps import datetime_of
 from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import HookEvent
-from ojs_aws.transport.http.cron.serializers import read_registration
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
@@ -41,6 +40,8 @@ class PeriodicJobs:
         body = registration_body(name, cron, whole, **options)
         depth = self._backend.settings.max_depth
         members = parse_object(encode(body), max_depth=depth)
+        from ojs_aws.transport.http.cron.serializers import read_registration  # used by few
+
         self._backend.cron.service.register(read_registration(members, depth))
 
 
