@@ -102,7 +102,7 @@ BREAKAGES: Final = (
         Mutation(
             "announced-though-refused",
             "events that the bus refused count as published",
-            "ojs_aws.transport.events.stream_publication:Publication.announce",
+            "ojs_aws.transport.events.stream_effects:Publication.announce",
             (("missing = self._refused(events)", "self._refused(events); missing = set()"),),
         ),
         "stream",

@@ -19,8 +19,7 @@ from ojs_aws.domain.parallel import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
-from ojs_aws.transport.events.stream_reader import MAX_ENDED, SUSPICIOUS_MS
-from ojs_aws.transport.events.stream_retries import LONGEST_OUTAGE_MS
+from ojs_aws.transport.events.stream_reader import LONGEST_OUTAGE_MS, MAX_ENDED, SUSPICIOUS_MS
 from tests.aws import EmbeddedAws, changes_of, embedded, machine_ms
 from tests.functions.shard import Context, Killed, Shard
 from tests.functions.test_stream_calls import Record, lives

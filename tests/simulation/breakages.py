@@ -296,7 +296,7 @@ MUTATIONS: Final = (
     Mutation(
         "logged-before",
         "the stream's consumer notes events as published before it publishes them",
-        "ojs_aws.transport.events.stream_publication:Publication._append",
+        "ojs_aws.transport.events.stream_effects:Publication._append",
         (
             (
                 "self._backend.events.append(",

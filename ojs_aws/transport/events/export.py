@@ -10,11 +10,17 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.topology import LEFT_OUT_METRIC
-from ojs_aws.transport.events.invocation_time import HOOK_MS, InvocationTime, time_of
 from ojs_aws.transport.events.job_metrics import publish
 from ojs_aws.transport.events.records import ReadImage, item_of, number_of
 from ojs_aws.transport.events.stream import Count, Failures, Handler, Record
-from ojs_aws.transport.events.stream_reader import BatchOutcome, BatchUse, StreamReader
+from ojs_aws.transport.events.stream_reader import (
+    HOOK_MS,
+    BatchOutcome,
+    BatchUse,
+    InvocationTime,
+    StreamReader,
+    time_of,
+)
 from ojs_aws.transport.tracing import NO_TRACING, Tracing
 
 if TYPE_CHECKING:

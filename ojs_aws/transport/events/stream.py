@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.event_log import SetAside
 from ojs_aws.topology import REFUSED_PUTS_METRIC, SET_ASIDE_METRIC
-from ojs_aws.transport.events.invocation_time import InvocationTime, time_of
 from ojs_aws.transport.events.job_metrics import (
     Measure,
     MeasuredByQueue,
@@ -36,12 +35,18 @@ from ojs_aws.transport.events.records import (
     item_of,
     number_of,
 )
-from ojs_aws.transport.events.stream_effects import Consequences
-from ojs_aws.transport.events.stream_publication import Hooks, Publication
-from ojs_aws.transport.events.stream_reader import BatchOutcome, BatchUse, StreamReader
-from ojs_aws.transport.events.stream_retries import Failed, Memory, trouble_of
-from ojs_aws.transport.function_tracing import function_tracing
-from ojs_aws.transport.tracing import Tracing
+from ojs_aws.transport.events.stream_effects import Consequences, Hooks, Publication
+from ojs_aws.transport.events.stream_reader import (
+    BatchOutcome,
+    BatchUse,
+    Failed,
+    InvocationTime,
+    Memory,
+    StreamReader,
+    time_of,
+    trouble_of,
+)
+from ojs_aws.transport.tracing import Tracing, function_tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger

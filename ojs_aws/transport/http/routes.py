@@ -11,21 +11,23 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from ojs_aws.transport.http.api_keys import operations as api_keys
-from ojs_aws.transport.http.bulk import operations as bulk
-from ojs_aws.transport.http.clients import operations as clients
-from ojs_aws.transport.http.cron import operations as cron
-from ojs_aws.transport.http.dead_letters import operations as dead_letters
-from ojs_aws.transport.http.events import operations as events
-from ojs_aws.transport.http.jobs import operations as jobs
-from ojs_aws.transport.http.limits import operations as limits
-from ojs_aws.transport.http.outcomes import operations as outcomes
-from ojs_aws.transport.http.queues import operations as queues
+from ojs_aws.transport.http import (
+    api_keys,
+    bulk,
+    clients,
+    cron,
+    dead_letters,
+    events,
+    jobs,
+    limits,
+    outcomes,
+    queues,
+    schemas,
+    system,
+    workers,
+    workflows,
+)
 from ojs_aws.transport.http.route import BASE, Group, Route
-from ojs_aws.transport.http.schemas import operations as schemas
-from ojs_aws.transport.http.system import operations as system
-from ojs_aws.transport.http.workers import operations as workers
-from ojs_aws.transport.http.workflows import operations as workflows
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.calls import Answer, Call

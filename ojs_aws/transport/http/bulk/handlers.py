@@ -29,9 +29,8 @@ from ojs_aws.transport.http.bulk.serializers import (
     enqueued_answer,
     refused_answer,
 )
-from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.calls import Answer, Call, JsonOf
 from ojs_aws.transport.http.jobs.envelope import items_of, read_job
-from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import Values, check_known, instant_in, states_in, text_in
 from ojs_aws.transport.http.queries import instant_or_age, read_mark
 

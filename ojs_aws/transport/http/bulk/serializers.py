@@ -20,9 +20,8 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, BulkStatus
 from ojs_aws.services.bulk.enqueue import BulkItem
 from ojs_aws.services.bulk.idempotency import StoredAnswer
-from ojs_aws.transport.http.calls import CREATED, OK
+from ojs_aws.transport.http.calls import CREATED, OK, json_of
 from ojs_aws.transport.http.errors import redacted
-from ojs_aws.transport.http.json_of import json_of
 from ojs_aws.transport.http.queries import further, write_mark
 
 if TYPE_CHECKING:

@@ -23,10 +23,9 @@ from ojs_aws.transport.http.authorization import (
     found_cron,
     may_see_cron,
 )
-from ojs_aws.transport.http.calls import CREATED, Answer, Call
+from ojs_aws.transport.http.calls import CREATED, Answer, Call, JsonOf, json_of
 from ojs_aws.transport.http.cron import serializers as shapes
 from ojs_aws.transport.http.jobs.envelope import read_job
-from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.queries import boolean_of, read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE
 

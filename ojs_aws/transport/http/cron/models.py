@@ -11,8 +11,8 @@ from ojs_aws.domain.cron.entry import MAX_NAME_LENGTH, NAME_PATTERN, OverlapPoli
 from ojs_aws.domain.cron.entry import Outcome as CronOutcome
 from ojs_aws.domain.cron.schedule import MAX_EXPRESSION_LENGTH
 from ojs_aws.services.cron.service import MAX_DESCRIPTION
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.jobs.requests import OptionsBody
-from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.models import Body, JobType, JsonObject, Pagination, Timestamp
 
 

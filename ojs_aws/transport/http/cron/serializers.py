@@ -16,8 +16,8 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, parse_object, stored_texts
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.cron.service import Registration
+from ojs_aws.transport.http.calls import JsonOf, array_of, beside_texts, json_of
 from ojs_aws.transport.http.jobs.envelope import ENVELOPE_OPTIONS, read_job
-from ojs_aws.transport.http.json_of import JsonOf, array_of, beside_texts, json_of
 from ojs_aws.transport.http.members import malformed
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.authorization import check_named, check_override
-from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call
+from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call, JsonOf
 from ojs_aws.transport.http.jobs.bulk_handlers import publish_change
 from ojs_aws.transport.http.jobs.serializers import changed_job, job_answer
-from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.members import (
     Values,
     check_confirmed,

@@ -6,8 +6,8 @@ from typing import NotRequired, Required
 
 from typing_extensions import TypedDict
 
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.jobs.models import Job
-from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.models import JobId, Pagination, Timestamp
 
 

@@ -1,21 +1,145 @@
-"""Handles reads of the event log."""
+"""Handles the event log, and reads what a query asks of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.events import Event, render_event
+from ojs_aws.domain.access import Caller
+from ojs_aws.domain.attributes import check_job_id, check_queue, check_type, field_error
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue
+from ojs_aws.domain.event_log import EventPage, EventQuery
+from ojs_aws.domain.events import REQUIRED_DATA, Event, render_event
 from ojs_aws.domain.jobs.list_total import shown_total
 from ojs_aws.domain.json_text import assemble, assemble_array, encode, stored_texts
-from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.events.queries import latest_query, read_events
-from ojs_aws.transport.http.json_of import JsonOf, array_of
-from ojs_aws.transport.http.queries import requested_page, text_of
+from ojs_aws.domain.timestamps import format_instant, parse_timestamp
+from ojs_aws.transport.http.calls import Answer, Call, JsonOf, array_of
+from ojs_aws.transport.http.queries import names_of, number_of, requested_page, text_of
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.events.log import EventLog
     from ojs_aws.transport.http.events.models import Event as ShownEvent
     from ojs_aws.transport.http.events.models import EventsAnswer
+
+_EVENT_ID_PREFIX: Final = "evt_"
+
+
+def event_query(query: Mapping[str, str]) -> EventQuery:
+    """Read the parameters.
+
+    A place is named by ``cursor``, or by ``after``, which takes a cursor or an event's id.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    """
+    cursor, after = text_of(query, "cursor"), text_of(query, "after")
+    since = text_of(query, "since")
+    is_id = after.startswith(_EVENT_ID_PREFIX) and not cursor
+    return EventQuery(
+        types=frozenset(
+            map(_checked_type, names_of(query, "types") | names_of(query, "event_type"))
+        ),
+        queues=_names(query, check_queue, "queues", "queue"),
+        job_types=_names(query, check_type, "job_types", "job_type"),
+        job_ids=_names(query, check_job_id, "job_id"),
+        since=parse_timestamp(since, "since") if since else None,
+        limit=number_of(query, "event_limit"),
+        cursor=cursor or ("" if is_id else after),
+        after_id=after if is_id else "",
+    )
+
+
+def own_query(query: Mapping[str, str], caller: Caller) -> EventQuery:
+    """Read the parameters, for events that the caller may see.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    :raises PermissionDeniedError: a queue or job type outside the caller's bounds.
+    """
+    wanted = event_query(query)
+    for queue in sorted(wanted.queues):
+        caller.check_queue(queue, field="queues" if query.get("queues") else "queue")
+    for job_type in sorted(wanted.job_types):
+        caller.check_type(job_type, "job_types" if query.get("job_types") else "job_type")
+    return replace(wanted, sees=seen_by(caller))
+
+
+def latest_query(query: Mapping[str, str], caller: Caller, limit: int) -> EventQuery:
+    """Return the query of the newest events; an unknown ``type`` matches nothing.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    :raises PermissionDeniedError: a queue or job type outside the caller's bounds.
+    """
+    given = {name: value for name, value in query.items() if name != "type"}
+    wanted = own_query(given, caller)
+    kind = text_of(query, "event_type")
+    types = wanted.types | frozenset([kind] if kind else [])
+    return replace(wanted, types=types, limit=limit, cursor="", after_id="", since=None)
+
+
+def read_events(log: EventLog, parameters: Mapping[str, str], caller: Caller) -> EventPage:
+    """Read the page that the parameters ask for, of what the caller may see.
+
+    :raises InvalidRequestError: a parameter that cannot mean anything, by its name.
+    :raises PermissionDeniedError: a queue or job type outside the caller's bounds.
+    """
+    query = own_query(parameters, caller)
+    try:
+        return log.read(query)
+    except InvalidRequestError as problem:
+        if problem.details.get("field") == "cursor" and not parameters.get("cursor"):
+            problem.message = problem.message.replace("'cursor'", "'after'")
+            problem.details["field"] = "after"
+        raise
+
+
+def seen_by(caller: Caller) -> Callable[[Event], bool] | None:
+    """Return which events a caller with bounds may see: those of its queues and job types.
+
+    Events that belong to no queue, such as those of workers, are left out; for a caller that is
+    bound to job types, so are those that belong to no job.
+    """
+    if not caller.is_bound:
+        return None
+
+    def sees(event: Event) -> bool:
+        if not event.queue or (caller.types and not event.job_type):
+            return False
+        return caller.may_touch(event.queue, event.job_type or None)
+
+    return sees
+
+
+def _names(
+    query: Mapping[str, str], check: Callable[[JsonValue], str], *parameters: str
+) -> frozenset[str]:
+    found: set[str] = set()
+    for parameter in parameters:
+        for name in names_of(query, parameter):
+            try:
+                found.add(check(name))
+            except InvalidRequestError as problem:
+                details = problem.details | {"field": parameter}
+                message = f"The '{parameter}' parameter cannot be {name[:60]!r}."
+                raise InvalidRequestError(message, details=details) from problem
+    return frozenset(found)
+
+
+def _checked_type(name: str) -> str:
+    return checked_type(name, REQUIRED_DATA, "types")
+
+
+def checked_type(name: str, known: Collection[str], field: str) -> str:
+    """Return an event type, or a beginning of some and ``*``, if it is known.
+
+    :param field: the parameter that names it, for the error.
+    :raises InvalidRequestError: there is none.
+    """
+    stem = name[:-1] if name.endswith("*") else None
+    if name in known or (stem is not None and any(each.startswith(stem) for each in known)):
+        return name
+    message = f"There is no event type {name[:60]!r}."
+    hint = "Name types of ojs-events, section 3, or a beginning of them and '*', as in job.*"
+    raise field_error(field, message, hint, received=name[:60], allowed=list(known))
 
 
 def list_events(call: Call) -> Answer[EventsAnswer]:

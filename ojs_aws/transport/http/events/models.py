@@ -6,7 +6,7 @@ from typing import NotRequired, Required
 
 from typing_extensions import TypedDict
 
-from ojs_aws.transport.http.json_of import JsonOf
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.models import JsonObject, Pagination, Timestamp
 
 

@@ -19,7 +19,8 @@ from ojs_aws.domain.events import REQUIRED_DATA
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.transport.http.authorization import check_job
-from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call
+from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call, JsonOf
+from ojs_aws.transport.http.events import EVENT_STREAM
 from ojs_aws.transport.http.events.frames import (
     GAP,
     STATE_CHANGED,
@@ -31,9 +32,7 @@ from ojs_aws.transport.http.events.frames import (
     place_frame,
     state_after,
 )
-from ojs_aws.transport.http.events.operations import EVENT_STREAM
-from ojs_aws.transport.http.events.queries import checked_type, own_query
-from ojs_aws.transport.http.json_of import JsonOf
+from ojs_aws.transport.http.events.handlers import checked_type, own_query
 from ojs_aws.transport.http.queries import MAX_EVENT_LIMIT, names_of, text_of
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_duration, format_instant
 from ojs_aws.services.jobs.history import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
-from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.filters import filter_of
+from ojs_aws.transport.http.calls import Answer, Call, JsonOf, json_of
+from ojs_aws.transport.http.jobs.bulk_handlers import filter_of
 from ojs_aws.transport.http.jobs.serializers import changed_job, job_answer
-from ojs_aws.transport.http.json_of import JsonOf, json_of
 from ojs_aws.transport.http.queries import (
     boolean_of,
     names_of,

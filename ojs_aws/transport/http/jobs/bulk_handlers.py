@@ -11,8 +11,9 @@ from ojs_aws.domain.attributes import check_priority, invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport, BulkStatus
+from ojs_aws.services.jobs.job_lists import JobFilter
+from ojs_aws.transport.http.authorization import check_named
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.filters import filter_of
 from ojs_aws.transport.http.members import (
     check_confirmed,
     check_known,
@@ -20,12 +21,33 @@ from ojs_aws.transport.http.members import (
     instant_in,
     number_in,
     object_in,
+    states_in,
     text_in,
 )
 from ojs_aws.transport.http.queries import read_mark, write_mark
 
 if TYPE_CHECKING:
     from ojs_aws.transport.http.jobs import models
+
+_FILTER: Final = ("queue", "state", "type", "since", "until", "tag", "error")
+_ALIASES: Final = {"states": "state", "older_than": "until", "before": "until", "after": "since"}
+
+
+def filter_of(call: Call, given: Mapping[str, JsonValue]) -> JobFilter:
+    """Return a filter from what a client sent; an unknown attribute would match too much."""
+    check_named(call, given)
+    values = {_ALIASES.get(name, name): value for name, value in given.items() if value}
+    check_known(values, _FILTER)
+    return JobFilter(
+        queue=text_in(values, "queue"),
+        type=text_in(values, "type"),
+        states=states_in(values.get("state", []), "state", "one of"),
+        since=instant_in(values, "since"),
+        until=instant_in(values, "until"),
+        tag=text_in(values, "tag"),
+        error=text_in(values, "error"),
+        view=call.request.caller.view,
+    )
 
 
 def publish_change(call: Call, operation: str, reports: Sequence[BulkReport]) -> None:

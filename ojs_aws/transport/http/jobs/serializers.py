@@ -15,7 +15,7 @@ from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode, members_text
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.jobs.render import render_job
-from ojs_aws.transport.http.json_of import JsonOf
+from ojs_aws.transport.http.calls import JsonOf
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.services.limits.admin import Counted
-from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.json_of import beside, json_of
+from ojs_aws.transport.http.calls import Answer, Call, beside, json_of
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from ojs_aws.transport.http.queries import read_mark, requested_page, write_mark
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from ojs_aws.transport.http.json_of import JsonOf
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.models import LARGEST_COUNT, Body, JsonObject, Pagination, Timestamp
 
 

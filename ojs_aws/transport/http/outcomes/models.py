@@ -7,7 +7,7 @@ from typing import Any, NotRequired, Required
 from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.transport.http.json_of import JsonOf
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.models import Failure, Fraction, JobId, JsonObject, Timestamp
 
 

@@ -14,8 +14,8 @@ from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.workflows.graph import ROOT, Kind
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.services.jobs.render import render_outcome
+from ojs_aws.transport.http.calls import JsonOf, beside_texts, json_of
 from ojs_aws.transport.http.jobs.serializers import FLAT_LIMIT
-from ojs_aws.transport.http.json_of import JsonOf, beside_texts, json_of
 from ojs_aws.transport.http.members import malformed
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION, SETTINGS, SettingRow
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.jobs.requests import RetryPolicyBody
-from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.limits.models import RateLimitBody
 from ojs_aws.transport.http.models import Body, JsonObject, Pagination, QueueName, Times, Timestamp
 

@@ -19,7 +19,7 @@ from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.queues.config_view import QueueConfigView
 from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.queues.stats import QueueCounts, QueueStats
-from ojs_aws.transport.http.json_of import T, json_of
+from ojs_aws.transport.http.calls import T, json_of
 from ojs_aws.transport.http.negotiation import Reader
 
 if TYPE_CHECKING:

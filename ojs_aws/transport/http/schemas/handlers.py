@@ -19,8 +19,7 @@ from ojs_aws.domain.schemas.schema import (
 )
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.schemas.registry import SchemaRegistration, unknown_schema
-from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
-from ojs_aws.transport.http.json_of import JsonOf, json_of
+from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call, JsonOf, json_of
 from ojs_aws.transport.http.queries import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE, canonical_path
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from ojs_aws.domain.schemas.schema import MAX_VERSION_LENGTH, VERSION_PATTERN
 from ojs_aws.services.schemas.registry import MAX_URI_LENGTH
-from ojs_aws.transport.http.json_of import JsonOf
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.models import Body, JobType, JsonObject, Pagination, Timestamp
 
 SchemaVersion = (

@@ -12,8 +12,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.queues.tallies import TallyKind, total
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.system.statistics import Point, Totals
-from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call
-from ojs_aws.transport.http.json_of import JsonOf, json_of
+from ojs_aws.transport.http.calls import OJS_VERSION, Answer, Call, JsonOf, json_of
 from ojs_aws.transport.http.members import flag_in
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from ojs_aws.transport.http.queries import (

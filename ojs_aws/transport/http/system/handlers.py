@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.domain.access import GRANTS, Permission
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.transport.http.calls import JSON_TYPE, OJS_VERSION, UNAVAILABLE, Answer, Call
-from ojs_aws.transport.http.json_of import JsonOf, json_of
+from ojs_aws.transport.http.calls import (
+    JSON_TYPE,
+    OJS_VERSION,
+    UNAVAILABLE,
+    Answer,
+    Call,
+    JsonOf,
+    json_of,
+)
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.queues.stats import QueueCounts
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
-from ojs_aws.transport.http.json_of import beside
+from ojs_aws.transport.http.calls import beside
 from ojs_aws.transport.http.negotiation import Reader
 from ojs_aws.transport.http.queues.serializers import times_members
 

@@ -21,8 +21,7 @@ from ojs_aws.services.workers.service import (
     state_of,
     unknown_worker,
 )
-from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call
-from ojs_aws.transport.http.json_of import beside, json_of
+from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call, beside, json_of
 from ojs_aws.transport.http.negotiation import is_browser
 from ojs_aws.transport.http.queries import further, read_mark, requested_page, write_mark
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from ojs_aws.services.outcomes.results import MAX_IDS
 from ojs_aws.services.workers.heartbeat import MAX_JOBS
-from ojs_aws.transport.http.json_of import JsonOf
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.models import (
     LARGEST_COUNT,
     MAX_LABELS,

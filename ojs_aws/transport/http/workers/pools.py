@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.pools import Pool, check_pool_name, read_choice, read_pool
 from ojs_aws.services.workers.pools import PoolUse, unknown_pool
-from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
-from ojs_aws.transport.http.json_of import beside, json_of
+from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call, beside, json_of
 
 if TYPE_CHECKING:
     from ojs_aws.services.workers.pools import Pools

@@ -11,8 +11,8 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflows.definition import ID_PATTERN as WORKFLOW_ID_PATTERN
 from ojs_aws.domain.workflows.dependencies import MAX_NAME as MAX_STEP_NAME
 from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.jobs.requests import OptionsBody
-from ojs_aws.transport.http.json_of import JsonOf
 from ojs_aws.transport.http.models import Body, JobId, JsonObject, Pagination, Timestamp
 
 

@@ -17,8 +17,8 @@ from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Workflow as WorkflowRecord
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.services.workflows.service import FIRST_STEPS
+from ojs_aws.transport.http.calls import JsonOf, json_of
 from ojs_aws.transport.http.jobs.serializers import FLAT_LIMIT
-from ojs_aws.transport.http.json_of import JsonOf, json_of
 
 if TYPE_CHECKING:
     from ojs_aws.services.workflows.service import WorkflowView

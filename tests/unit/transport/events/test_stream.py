@@ -20,8 +20,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.stream import Handler, build_stream
-from ojs_aws.transport.events.stream_publication import Hooks
-from ojs_aws.transport.events.stream_retries import MAX_TRIES, PATIENCE
+from ojs_aws.transport.events.stream_effects import Hooks
+from ojs_aws.transport.events.stream_reader import MAX_TRIES, PATIENCE
 from tests.api import Api
 from tests.simulation.faults import ProcessDiedError
 from tests.simulation.world import World

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.json_text import encode
-from ojs_aws.transport.http.json_of import JsonOf, array_of, beside, json_of
+from ojs_aws.transport.http.calls import JsonOf, array_of, beside, json_of
 
 TEXT: JsonOf[Any] = JsonOf('{"b":1.0, "a" : [1e400,"\\u00e9"]}')
 """A client's text, which decoding and encoding would change."""
