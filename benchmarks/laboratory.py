@@ -14,11 +14,10 @@ from unittest.mock import patch
 from benchmarks.units import Meter
 from ojs_aws.bootstrap import AwsClients, SystemClock, build_backend
 from ojs_aws.config import Settings
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER, Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws

@@ -34,7 +34,7 @@ from rich.table import Table
 from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.aws import REGION, create_queues, create_table, embedded_aws
 from ojs_aws.local.lambdas import LambdaContext, http_event
 from ojs_aws.services.jobs.fetch.request import FetchRequest

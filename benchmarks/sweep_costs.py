@@ -24,12 +24,12 @@ from benchmarks.laboratory import Laboratory
 from benchmarks.units import BLOCK
 from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.backend.stores import Stores
+from ojs_aws.services.backend.foundation import Stores
 
 WEEK_TICKS: Final = 7 * 24 * 60
 TICKS: Final = 20

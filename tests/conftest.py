@@ -155,7 +155,7 @@ def clock() -> FakeClock:
 def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
     """Make a backend over the AWS in this process, with the clock that tests move."""
     from ojs_aws.bootstrap import build_backend
-    from ojs_aws.domain.parallel import IN_ORDER
+    from ojs_aws.domain.runtime import IN_ORDER
 
     return build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
 

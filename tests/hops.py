@@ -13,7 +13,7 @@ from unittest import mock
 
 import ojs_aws
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.http.routes import ROUTES, handler_of
 from tests.api import Api

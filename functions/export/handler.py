@@ -13,7 +13,7 @@ from typing import Final
 from ..startup import finish_init
 
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.s3.documents import S3Files
+from ojs_aws.adapters.s3 import S3Files
 from ojs_aws.bootstrap import SystemClock, aws_clients, job_store, record_tries
 from ojs_aws.config import Settings
 from ojs_aws.services.upkeep.export import Export

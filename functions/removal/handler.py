@@ -10,8 +10,7 @@ from typing import Final
 
 from ..startup import finish_init
 
-from ojs_aws.adapters.s3.removal import RemovableBuckets
-from ojs_aws.adapters.sqs.removal import QueuesOfFirstUse
+from ojs_aws.adapters.removal import QueuesOfFirstUse, RemovableBuckets
 from ojs_aws.bootstrap import aws_clients
 from ojs_aws.config import Settings
 from ojs_aws.services.upkeep.removal import Removal

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event, bounded, render_event
-from ojs_aws.domain.parallel import in_groups
+from ojs_aws.domain.runtime import in_groups
 from ojs_aws.domain.timestamps import datetime_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,14 @@ from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
 from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
 from ojs_aws.adapters.sqs.messages import MessageQueue
-from ojs_aws.bootstrap.adapters import Adapters
+from ojs_aws.bootstrap.adapters import (
+    Adapters,
+    InThreads,
+    SystemClock,
+    UuidGenerator,
+    new_reservation_id,
+    write_token,
+)
 from ojs_aws.bootstrap.clients import (
     AwsClients,
     account_of,
@@ -25,24 +32,17 @@ from ojs_aws.bootstrap.clients import (
     secret_reader,
     stacks_of,
 )
-from ojs_aws.bootstrap.machine import (
-    InThreads,
-    SystemClock,
-    UuidGenerator,
-    new_reservation_id,
-    write_token,
-)
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.parallel import IN_ORDER, Parallel
+from ojs_aws.domain.runtime import IN_ORDER, Parallel
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.backend.stores import Stores
+from ojs_aws.services.backend.foundation import Stores
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from ojs_aws.adapters.dynamodb.watermarks import RecordTries
-    from ojs_aws.domain.clock import Clock, IdGenerator
+    from ojs_aws.domain.runtime import Clock, IdGenerator
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.access.api_keys import (
         Authentication,
@@ -85,7 +85,7 @@ def job_store(settings: Settings, clients: AwsClients, parallel: Parallel = IN_O
     """
     objects = None
     if settings.bucket:
-        from ojs_aws.adapters.s3.documents import S3Documents  # few jobs need it
+        from ojs_aws.adapters.s3 import S3Documents  # few jobs need it
 
         objects = S3Documents(clients.s3, settings.bucket)
     blobs = Blobs(

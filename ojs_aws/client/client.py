@@ -28,10 +28,10 @@ from ojs_aws.client.transports.substitute import (
     target_of,
     using,
 )
-from ojs_aws.domain.clock import IdGenerator
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, TransactAction
 from ojs_aws.domain.jobs.attributes import JobAttributes
+from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks.registry import Hooks

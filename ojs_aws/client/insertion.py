@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
-from ojs_aws.domain.clock import IdGenerator
 from ojs_aws.domain.envelope import SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.domain.jobs.versions import MARK, split_type
+from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.middleware.chain.batch import Batch, StoreAll, StoreOne
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import dropped

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.jobs import arguments as given
 from ojs_aws.domain.jobs.attributes import read_attributes
-from ojs_aws.domain.json_members import NOTHING_PARSED, JsonMembers
-from ojs_aws.domain.native_json import check_native
+from ojs_aws.domain.json_members import NOTHING_PARSED, JsonMembers, check_native
 from ojs_aws.domain.timestamps import parse_duration
 
 if TYPE_CHECKING:

@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from ojs_aws.memory_aws import transactions
 from ojs_aws.memory_aws.calls import ACCOUNT, META, REGION, Answer, Calls, Meta, Request, refuse
 from ojs_aws.memory_aws.expressions import InvalidExpressionError
 from ojs_aws.memory_aws.items import InvalidItemError, Item
 from ojs_aws.memory_aws.queries import run_query
-from ojs_aws.memory_aws.table import MemoryTable, key_of
-from ojs_aws.memory_aws.units import read_units
-from ojs_aws.memory_aws.writes import ConditionRefusedError, Write, prepared
+from ojs_aws.memory_aws.table import MemoryTable, key_of, read_units
+from ojs_aws.memory_aws.writes import (
+    ConditionRefusedError,
+    Tokens,
+    Write,
+    prepared,
+    write_transaction,
+)
 
 BATCH_READS: Final = 100
 BATCH_WRITES: Final = 25
@@ -31,7 +35,7 @@ class MemoryDynamoDB:
 
     calls: Calls
     tables: dict[str, MemoryTable] = field(default_factory=dict)
-    tokens: transactions.Tokens = field(default_factory=transactions.Tokens)
+    tokens: Tokens = field(default_factory=Tokens)
     meta: Meta = META
 
     def get_item(self, **request: Any) -> Answer:
@@ -164,7 +168,7 @@ class MemoryDynamoDB:
         def table(name: str) -> MemoryTable:
             return self._table("TransactWriteItems", name)
 
-        units = transactions.write(request, table, self.tokens, self.calls.now_ms())
+        units = write_transaction(request, table, self.tokens, self.calls.now_ms())
         return _with_capacity({}, request, units)
 
     # ------------------------------------------------------------------------------ tables

@@ -16,8 +16,7 @@ from ojs_aws.memory_aws.expressions import (
     tokens_of,
 )
 from ojs_aws.memory_aws.items import Item, stored_value
-from ojs_aws.memory_aws.table import MemoryTable, Place, Rows
-from ojs_aws.memory_aws.units import read_units
+from ojs_aws.memory_aws.table import MemoryTable, Place, Rows, read_units
 from ojs_aws.topology import TABLE
 
 PAGE_BYTES: Final = 1024 * 1024

@@ -17,20 +17,11 @@ if TYPE_CHECKING:
     )
     from ojs_aws.middleware.builtin.circuit_breaker import CircuitOpenError as CircuitOpenError
     from ojs_aws.middleware.builtin.circuit_breaker import CircuitState as CircuitState
-    from ojs_aws.middleware.builtin.concurrency_limit import (
-        ConcurrencyLimitError as ConcurrencyLimitError,
-    )
-    from ojs_aws.middleware.builtin.concurrency_limit import (
-        ConcurrencyLimitMiddleware as ConcurrencyLimitMiddleware,
-    )
     from ojs_aws.middleware.builtin.deduplication import (
         DeduplicationMiddleware as DeduplicationMiddleware,
     )
     from ojs_aws.middleware.builtin.deduplication import MemorySeenStore as MemorySeenStore
     from ojs_aws.middleware.builtin.deduplication import SeenStore as SeenStore
-    from ojs_aws.middleware.builtin.default_metadata import (
-        DefaultMetadataMiddleware as DefaultMetadataMiddleware,
-    )
     from ojs_aws.middleware.builtin.encryption.codec import DecryptionError as DecryptionError
     from ojs_aws.middleware.builtin.encryption.codec import EncryptionCodec as EncryptionCodec
     from ojs_aws.middleware.builtin.encryption.codec import EncryptionError as EncryptionError
@@ -50,6 +41,17 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.error_reports import (
         ErrorReportingMiddleware as ErrorReportingMiddleware,
     )
+    from ojs_aws.middleware.builtin.job_attributes import (
+        DefaultMetadataMiddleware as DefaultMetadataMiddleware,
+    )
+    from ojs_aws.middleware.builtin.job_attributes import (
+        QueueRoutingMiddleware as QueueRoutingMiddleware,
+    )
+    from ojs_aws.middleware.builtin.limits import ConcurrencyLimitError as ConcurrencyLimitError
+    from ojs_aws.middleware.builtin.limits import (
+        ConcurrencyLimitMiddleware as ConcurrencyLimitMiddleware,
+    )
+    from ojs_aws.middleware.builtin.limits import RateLimitMiddleware as RateLimitMiddleware
     from ojs_aws.middleware.builtin.logging import LoggingMiddleware as LoggingMiddleware
     from ojs_aws.middleware.builtin.logging import (
         RetryLoggingMiddleware as RetryLoggingMiddleware,
@@ -64,10 +66,6 @@ if TYPE_CHECKING:
         ContextPropagationMiddleware as ContextPropagationMiddleware,
     )
     from ojs_aws.middleware.builtin.propagation import LocaleMiddleware as LocaleMiddleware
-    from ojs_aws.middleware.builtin.queue_routing import (
-        QueueRoutingMiddleware as QueueRoutingMiddleware,
-    )
-    from ojs_aws.middleware.builtin.rate_limit import RateLimitMiddleware as RateLimitMiddleware
     from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware as TimeoutMiddleware
     from ojs_aws.middleware.builtin.trace_context import (
         TraceContextMiddleware as TraceContextMiddleware,

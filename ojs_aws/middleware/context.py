@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.native_json import check_native
+from ojs_aws.domain.json_members import check_native
 
 SendHeartbeat = Callable[[], Awaitable[None]]
 

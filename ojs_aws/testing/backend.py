@@ -12,12 +12,11 @@ from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.event_log import EventPage, EventQuery
-from ojs_aws.domain.events import Event
+from ojs_aws.domain.events import Event, EventPage, EventQuery
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.domain.workflows.plans import WorkflowPlan
+from ojs_aws.domain.workflows.graph import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import MARKS

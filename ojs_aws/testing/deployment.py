@@ -18,9 +18,8 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.parallel import IN_ORDER
-from ojs_aws.domain.queues.messages import Backlog, Message, ReceivedMessage
-from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.queues.state import Backlog, Message, QueueInfo, ReceivedMessage
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.memory_aws import MemoryAws

@@ -13,7 +13,7 @@ from ojs_aws.testing.matching import Difference
 from ojs_aws.testing.mistakes import hint_of
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.workflows.plans import WorkflowPlan
+    from ojs_aws.domain.workflows.graph import WorkflowPlan
     from ojs_aws.domain.workflows.workflow import Workflow
     from ojs_aws.typed_jobs.calls import JobCall
     from ojs_aws.typed_jobs.senders import Sender

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.native_json import check_native
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext
 from ojs_aws.worker.executor import Executor, Failed, Snoozed, Succeeded
 

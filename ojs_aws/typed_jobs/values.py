@@ -14,8 +14,8 @@ from math import isfinite
 from typing import Any, Final, Literal, Protocol, TypeAlias, Union
 
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
+from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.json_text import Member
-from ojs_aws.domain.native_json import check_native
 
 Check: TypeAlias = Callable[[object, str], JsonValue]
 """Returns a value that fits, and raises WrongValueError for another one, naming its place."""

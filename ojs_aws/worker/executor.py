@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.domain.native_json import check_native
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext

@@ -10,7 +10,7 @@ from ojs_aws.client.retry_rules import short
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
-from ojs_aws.domain.native_json import check_native
+from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.timestamps import duration_ms
 from ojs_aws.middleware.builtin.error_reports import backtrace_of
 from ojs_aws.middleware.results import SNOOZE, JobTimeoutError

@@ -16,7 +16,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
-from ojs_aws.domain.queues.messages import ReceivedMessage
+from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.messages import seconds_until

@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol
 from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError
+from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.domain.native_json import check_native
 from ojs_aws.middleware.context import JobContext
 
 

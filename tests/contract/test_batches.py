@@ -20,7 +20,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.batches import Decision, OpenBatch, StagedJob, mark_of
 from ojs_aws.domain.json_text import RawJson, encode
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import EmbeddedAws, embedded, items_of
 from tests.contract.test_job_store import KINDS, NOW, a_job, big_document

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.bulk import BulkRequests
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.domain.jobs.bulk import BulkDone, BulkRequest, OperationDone
+from ojs_aws.domain.jobs.batches import BulkDone, BulkRequest, OperationDone
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.topology import is_streamed

@@ -13,10 +13,9 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, NotFoundError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.domain.jobs.list_total import ListTotal
-from ojs_aws.domain.jobs.lists import Between, JobList
+from ojs_aws.domain.jobs.lists import Between, JobList, ListTotal
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.dead_letters.search import DeadLetterFilter

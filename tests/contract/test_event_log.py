@@ -14,8 +14,7 @@ from ojs_aws.adapters.dynamodb.events.chunks import MAX_CHUNK_BYTES
 from ojs_aws.adapters.dynamodb.events.log import EventLog
 from ojs_aws.adapters.dynamodb.events.reader import CHUNKS, MAX_PAGE_BYTES, MAX_QUERIES
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.event_log import EventQuery, SetAside
-from ojs_aws.domain.events import Event, event_id
+from ojs_aws.domain.events import Event, EventQuery, SetAside, event_id
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import EmbeddedAws, items_of

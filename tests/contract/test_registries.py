@@ -12,11 +12,10 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.conflicts import ForeignWorkerError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
-from ojs_aws.domain.event_log import EventQuery
+from ojs_aws.domain.events import EventQuery
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head, JobList
-from ojs_aws.domain.queues.messages import Message
-from ojs_aws.domain.queues.state import LastTick, QueueInfo
+from ojs_aws.domain.queues.state import LastTick, Message, QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.backend import Backend

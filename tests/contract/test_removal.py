@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.s3 import removal
-from ojs_aws.adapters.s3.removal import RemovableBuckets
-from ojs_aws.adapters.sqs import removal as queue_removal
-from ojs_aws.adapters.sqs.removal import QueuesOfFirstUse
+from ojs_aws.adapters import removal
+from ojs_aws.adapters.removal import QueuesOfFirstUse, RemovableBuckets
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.topology import OWNER_TAG, REMOVAL_TAG, REMOVED_WITH_STACK
 from tests.aws import EmbeddedAws, embedded
@@ -65,7 +63,7 @@ def test_an_emptied_bucket_can_be_deleted(
     s3: Any, monkeypatch: pytest.MonkeyPatch, is_versioned: bool
 ) -> None:
     """With all versions and delete markers, page by page; S3 deletes no other bucket."""
-    monkeypatch.setattr(removal, "PAGE", 3)
+    monkeypatch.setattr(removal, "VERSIONS_OF_A_PAGE", 3)
     if is_versioned:
         status = {"Status": "Enabled"}
         s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration=status)
@@ -83,7 +81,7 @@ def test_an_emptied_bucket_can_be_deleted(
 
 def test_emptying_goes_on_where_it_was_ended(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after an invocation that had no more time."""
-    monkeypatch.setattr(removal, "PAGE", 2)
+    monkeypatch.setattr(removal, "VERSIONS_OF_A_PAGE", 2)
     for number in range(5):
         s3.put_object(Bucket=BUCKET, Key=str(number), Body=b"")
     assert next(RemovableBuckets(s3).empty(BUCKET)) == 2
@@ -114,7 +112,7 @@ def test_queues_with_the_tag_of_the_deployment_are_deleted(
     sqs: Any, monkeypatch: pytest.MonkeyPatch, prefix: str
 ) -> None:
     """Not those of the template, which have no tag, nor those of a deployment named alike."""
-    monkeypatch.setattr(queue_removal, "PAGE", 2)
+    monkeypatch.setattr(removal, "QUEUES_OF_A_PAGE", 2)
     begin = prefix if prefix.endswith("__") else "shop-"
     own = [f"{begin}{each}" for each in ("a", "b", "c")]
     for name in own:

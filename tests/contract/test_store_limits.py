@@ -13,8 +13,13 @@ from typing import Any, cast
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from ojs_aws.adapters.dynamodb.columns import item_bytes, packed, stored_bytes, write_units
-from ojs_aws.adapters.dynamodb.cursors import encode_cursor
+from ojs_aws.adapters.dynamodb.columns import (
+    encode_cursor,
+    item_bytes,
+    packed,
+    stored_bytes,
+    write_units,
+)
 from ojs_aws.adapters.dynamodb.jobs.codec import MAX_HISTORY_BYTES
 from ojs_aws.adapters.dynamodb.names import JOB_SK, PK, SK, VERSION, job_pk
 from ojs_aws.bootstrap import job_store

@@ -12,7 +12,7 @@ from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.adapters.sqs.triggers import LambdaTriggers
 from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws

@@ -23,8 +23,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import changes as workflows
-from ojs_aws.domain.workflows.graph import Graph, Kind, Step
-from ojs_aws.domain.workflows.plans import WorkflowPlan
+from ojs_aws.domain.workflows.graph import Graph, Kind, Step, WorkflowPlan
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Ended, StepFailure, Workflow, WorkflowState
 from tests.aws import EmbeddedAws, embedded

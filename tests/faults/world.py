@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError
 
 from ojs_aws.adapters.aws_errors import AwsError
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.s3.documents import S3Files
+from ojs_aws.adapters.s3 import S3Files
 from ojs_aws.adapters.sqs.messages import decode_message
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
@@ -20,8 +20,8 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.parallel import IN_ORDER
-from ojs_aws.domain.queues.messages import ReceivedMessage
+from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.upkeep.export import Export

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws

@@ -31,7 +31,7 @@ from schemathesis.schemas import APIOperation
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.http import Application
 from ojs_aws.local.lambdas import Handler
 from ojs_aws.transport.http.openapi import openapi_document

@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend, record_tries
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import EVENT_TRIES_PARTITION

@@ -12,7 +12,7 @@ from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
+from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction

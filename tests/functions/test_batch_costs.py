@@ -9,7 +9,7 @@ import pytest
 from benchmarks.batch_costs import MANY, Units, jobs
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.patches import fast_queues
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import FakeClock

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.access import Caller, Scope, permissions_of
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.services.backend import Backend

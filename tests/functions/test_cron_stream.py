@@ -9,10 +9,9 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.event_log import EventQuery
-from ojs_aws.domain.events import REQUIRED_DATA
+from ojs_aws.domain.events import REQUIRED_DATA, EventQuery
 from ojs_aws.domain.json_text import decode
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator, Sequence
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from ojs_aws.adapters.s3.removal import Swept, UnreferencedDocuments
+from ojs_aws.adapters.removal import Swept, UnreferencedDocuments
 from ojs_aws.bootstrap import SystemClock, build_backend, job_store
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock

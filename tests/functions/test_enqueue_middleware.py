@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.middleware import (
     DeduplicationMiddleware,
     DefaultMetadataMiddleware,

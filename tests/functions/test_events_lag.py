@@ -11,8 +11,8 @@ import pytest
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.event_log import HANDLED_MARK
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.events import HANDLED_MARK
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import is_streamed

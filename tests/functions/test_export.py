@@ -13,7 +13,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
-from ojs_aws.adapters.s3.documents import S3Files
+from ojs_aws.adapters.s3 import S3Files
 from ojs_aws.bootstrap import record_tries
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job

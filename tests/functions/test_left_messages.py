@@ -15,7 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.triggers import ReadStream
 from ojs_aws.memory_aws.queues import MemoryQueue
 from ojs_aws.services.jobs.fetch.request import FetchRequest

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.s3 import removal as pages
-from ojs_aws.adapters.s3.removal import RemovableBuckets
-from ojs_aws.adapters.sqs.removal import QueuesOfFirstUse
+from ojs_aws.adapters import removal as pages
+from ojs_aws.adapters.removal import QueuesOfFirstUse, RemovableBuckets
 from ojs_aws.domain.envelope import Job
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.upkeep.removal import Removal
@@ -145,7 +144,7 @@ def test_an_invocation_ends_in_time_and_the_next_goes_on(
     used: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a minute before Lambda would end it without an answer."""
-    monkeypatch.setattr(pages, "PAGE", 2)
+    monkeypatch.setattr(pages, "VERSIONS_OF_A_PAGE", 2)
     late = used.ask("Delete", Context(MARGIN_MS))
     assert late["Status"] == "FAILED"
     assert "time to delete 2 objects" in late["Reason"]

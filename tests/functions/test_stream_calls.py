@@ -18,7 +18,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from ojs_aws.domain.event_log import HANDLED_MARK
+from ojs_aws.domain.events import HANDLED_MARK
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend

@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api, Reply

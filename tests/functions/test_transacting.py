@@ -16,7 +16,7 @@ from ojs_aws import Client, Job
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError, PayloadTooLargeError
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock

@@ -14,7 +14,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.client import HttpConnection
 from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.domain.errors import BackendError, DuplicateError
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.event_log import EventQuery
-from ojs_aws.domain.events import REQUIRED_DATA
+from ojs_aws.domain.events import REQUIRED_DATA, EventQuery
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.json_text import RawJson, decode

@@ -17,8 +17,7 @@ from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.batches import Decision, OpenBatch
-from ojs_aws.domain.jobs.bulk import BulkDone, BulkRequest, OperationDone
+from ojs_aws.domain.jobs.batches import BulkDone, BulkRequest, Decision, OpenBatch, OperationDone
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.queues.state import Depth, Pressure, QueueInfo
 from ojs_aws.domain.queues.tallies import QueueTotals

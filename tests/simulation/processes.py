@@ -9,8 +9,7 @@ from typing import Any, cast
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.config import Settings
-from ojs_aws.domain.clock import Clock
-from ojs_aws.domain.parallel import Parallel
+from ojs_aws.domain.runtime import Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer

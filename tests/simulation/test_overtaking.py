@@ -18,7 +18,7 @@ from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.parallel import InOrder
+from ojs_aws.domain.runtime import InOrder
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.load import HUNG_S

@@ -11,11 +11,10 @@ from ojs_aws.adapters.dynamodb.names import JOB_SK, job_pk
 from ojs_aws.adapters.sqs.messages import decode_message, queue_arn
 from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.config import Settings
-from ojs_aws.domain.event_log import EventQuery
-from ojs_aws.domain.events import Event
+from ojs_aws.domain.events import Event, EventQuery
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.parallel import IN_ORDER
-from ojs_aws.domain.queues.messages import Message
+from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.events import Mapping

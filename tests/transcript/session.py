@@ -20,7 +20,7 @@ from ojs_aws.bootstrap import (
 )
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.aws import create_bucket, create_queues, create_table
 from ojs_aws.local.lambdas import LambdaContext, http_answer, http_event
 from ojs_aws.services.access.api_keys import KeyIssuer

@@ -21,9 +21,8 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend, build_key_issuer
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
-from ojs_aws.domain.clock import IdGenerator
-from ojs_aws.domain.event_log import SetAside
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.events import SetAside
+from ojs_aws.domain.runtime import IN_ORDER, IdGenerator
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import CountingIds, FakeClock
 from ojs_aws.transport.events.stream import build_stream

@@ -10,7 +10,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
-from ojs_aws.domain.jobs.bulk import BulkDone, BulkRequest, OperationDone
+from ojs_aws.domain.jobs.batches import BulkDone, BulkRequest, OperationDone
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import BULK_PARTITION, OPERATION_PARTITION
 

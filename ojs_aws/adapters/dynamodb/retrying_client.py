@@ -18,7 +18,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item
 from ojs_aws.adapters.errors import had_no_effect, is_contended, note_effect
 from ojs_aws.domain.errors import BackendUnavailableError
-from ojs_aws.domain.request_scope import current_request
+from ojs_aws.domain.runtime import current_request
 from ojs_aws.topology import PRESSURE_PARTITION, QUEUE_PARTITION
 
 if TYPE_CHECKING:

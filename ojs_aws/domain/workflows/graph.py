@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.workflows.workflow import Workflow
 
 ROOT: Final = 0
 
@@ -204,3 +208,27 @@ def job_id_of(workflow_id: str, created_at: Instant, index: int) -> str:
     variant = "89ab"[int(digest[15], 16) & 3]
     at = f"{created_at & (1 << 48) - 1:012x}"
     return f"{at[:8]}-{at[8:]}-7{digest[:3]}-{variant}{digest[3:6]}-{digest[16:28]}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPlan:
+    """Holds the part of a workflow that never changes.
+
+    :ivar envelopes: of its jobs as the enqueue middleware left them, by the index of their step.
+    """
+
+    graph: Graph
+    envelopes: Mapping[int, RawJson]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPage:
+    """Holds a page of workflows, newest first.
+
+    :ivar cursor: empty on the last page; otherwise there may be more.
+    :ivar is_followed: whether at least one workflow more is known.
+    """
+
+    workflows: tuple[Workflow, ...]
+    cursor: str = ""
+    is_followed: bool = False

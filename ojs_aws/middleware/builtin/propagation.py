@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.native_json import check_native
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 

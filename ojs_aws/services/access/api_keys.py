@@ -27,9 +27,9 @@ from ojs_aws.domain.api_keys import (
     verify,
 )
 from ojs_aws.domain.attributes import not_found
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import StaleKeyError
 from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.jobs.bulk import OperationDone
+from ojs_aws.domain.jobs.batches import OperationDone
 from ojs_aws.domain.json_text import encode
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.bulk import BulkRequests
-    from ojs_aws.domain.clock import Clock, IdGenerator
+    from ojs_aws.domain.runtime import Clock, IdGenerator
 
 _logger = logging.getLogger(__name__)
 

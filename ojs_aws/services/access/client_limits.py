@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.limits.rules import ClientRate, Standing
+from ojs_aws.domain.runtime import Clock
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ClientBuckets

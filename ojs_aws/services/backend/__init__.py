@@ -9,24 +9,26 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ojs_aws.services.backend.bulk import BulkServices
-from ojs_aws.services.backend.cron import CronServices
-from ojs_aws.services.backend.dead_letters import DeadLetterServices
+from ojs_aws.services.backend.features import (
+    BulkServices,
+    CronServices,
+    DeadLetterServices,
+    OutcomeServices,
+    SchemaServices,
+    WorkerServices,
+    WorkflowServices,
+)
 from ojs_aws.services.backend.foundation import Foundation
 from ojs_aws.services.backend.jobs import JobServices
-from ojs_aws.services.backend.outcomes import OutcomeServices
 from ojs_aws.services.backend.queues import QueueServices
-from ojs_aws.services.backend.schemas import SchemaServices
 from ojs_aws.services.backend.upkeep import UpkeepServices
-from ojs_aws.services.backend.workers import WorkerServices
-from ojs_aws.services.backend.workflows import WorkflowServices
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.services.access.api_keys import KeyAdmin
     from ojs_aws.services.access.audit import OperationAudit
     from ojs_aws.services.access.client_limits import ClientRateLimits
-    from ojs_aws.services.backend.stores import Stores
+    from ojs_aws.services.backend.foundation import Stores
     from ojs_aws.services.limits.admin import LimitAdmin
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.enqueuer import Enqueuer
+    from ojs_aws.services.backend.features import SchemaServices
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices
-    from ojs_aws.services.backend.schemas import SchemaServices
     from ojs_aws.services.jobs.ack import Ack
     from ojs_aws.services.jobs.fail import Fail
     from ojs_aws.services.jobs.fetch.service import Fetch

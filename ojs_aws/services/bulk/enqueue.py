@@ -20,9 +20,9 @@ from ojs_aws.services.bulk.engine import BUDGET_MS
 from ojs_aws.services.jobs.messages import JobMessages
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.clock import Clock
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.runtime import Clock
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.jobs.push import Push
     from ojs_aws.services.jobs.push_result import PushResult

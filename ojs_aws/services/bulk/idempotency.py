@@ -12,12 +12,12 @@ from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.events import event_id
-from ojs_aws.domain.jobs.bulk import BulkDone, BulkRequest
+from ojs_aws.domain.jobs.batches import BulkDone, BulkRequest
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.bulk import BulkRequests
-    from ojs_aws.domain.clock import Clock, IdGenerator
+    from ojs_aws.domain.runtime import Clock, IdGenerator
 
 KEPT_MS: Final = 48 * 3_600_000
 """How long an answer is given again."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
-from ojs_aws.domain.clock import IdGenerator
 from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.cron.runs import job_of
 from ojs_aws.services.jobs.change import JobChanger

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import invalid, unknown_cron
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import (
@@ -29,6 +28,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.cron.scheduler import MAX_CONFLICTS, CronScheduler
 from ojs_aws.services.jobs.push import Push

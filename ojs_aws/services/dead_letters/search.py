@@ -10,8 +10,7 @@ from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_queue, check_type, field_error
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.jobs.list_total import ListTotal, shown_total
-from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
+from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.job_lists import END, PAGE, ListCounts, ListStop, Part, check_range
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk

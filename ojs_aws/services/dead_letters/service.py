@@ -14,8 +14,7 @@ from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.list_total import ListTotal
-from ojs_aws.domain.jobs.lists import JobList
+from ojs_aws.domain.jobs.lists import JobList, ListTotal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.replay_rules import EnvelopeOverride
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch

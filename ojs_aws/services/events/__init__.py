@@ -23,7 +23,7 @@ from typing import Any, Final
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.bulk import BulkDone, OperationDone
+from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.queues.state import LastTick, Pressure, QueueInfo, QueueSettings
 from ojs_aws.domain.schemas.schema import SchemaName
@@ -31,13 +31,17 @@ from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
-from ojs_aws.services.events.jobs import job_events
-from ojs_aws.services.events.limits import limit_events
-from ojs_aws.services.events.operations import bulk_events, operation_events
-from ojs_aws.services.events.queues import pressure_events, queue_events, settings_events
-from ojs_aws.services.events.schemas import schema_events
+from ojs_aws.services.events.jobs import job_events, workflow_events
+from ojs_aws.services.events.operations import (
+    bulk_events,
+    limit_events,
+    operation_events,
+    pressure_events,
+    queue_events,
+    schema_events,
+    settings_events,
+)
 from ojs_aws.services.events.workers import worker_events
-from ojs_aws.services.events.workflows import workflow_events
 
 __all__ = ["Commit", "Made", "events_of"]
 

@@ -1,4 +1,4 @@
-"""Makes the events of jobs (ojs-events, section 4.1)."""
+"""Makes the events of jobs and of workflows (ojs-events, section 4.1)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Final
 
 from ojs_aws.domain.actor import read_actor
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.failures import DEFAULT_TYPE, render_failure
 from ojs_aws.domain.jobs.lifecycle import is_requeue
 from ojs_aws.domain.json_text import RawJson, assemble, encode
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
 Data = dict[str, RawJson]
@@ -258,3 +260,26 @@ _EVENTS_OF: Final[dict[JobState, Callable[[JobRecord | None, JobRecord], JobEven
     JobState.DISCARDED: _discarded,
     JobState.CANCELLED: _cancelled,
 }
+
+
+def workflow_events(
+    before: Workflow | None, after: Workflow | None, commit: Commit
+) -> list[MadeEvent]:
+    """Return the events that the workflow's write recorded; none for a removal."""
+    del commit
+    if after is None or (before is not None and before.version >= after.version):
+        return []
+    common: dict[str, JsonValue] = {
+        "workflow_id": after.id,
+        "workflow_name": after.name,
+        "workflow_type": after.kind,
+    }
+    return [
+        MadeEvent(
+            kind=event.kind,
+            time=event.at,
+            subject=after.id,
+            data=encode({**common, **event.data}),
+        )
+        for event in after.events
+    ]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock, IdGenerator
 from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
@@ -14,6 +13,7 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.validation import Envelope, read_envelope
 from ojs_aws.domain.json_text import AssembledText, RawJson, decode
 from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.runtime import Clock, IdGenerator
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.rules import QueueRules
 

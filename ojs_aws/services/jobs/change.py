@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import not_found
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines, held_job
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:

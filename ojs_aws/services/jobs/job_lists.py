@@ -12,8 +12,7 @@ from ojs_aws.domain.attributes import check_queue, check_type, field_error
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failure_groups import failure_group
-from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
-from ojs_aws.domain.jobs.lists import Between, Count, JobList, Page
+from ojs_aws.domain.jobs.lists import Between, Count, JobList, ListTotal, Page, TotalKind
 from ojs_aws.domain.json_text import decode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 

@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import AlreadyStoredError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import QueueFullError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.services.batches.outcomes import TransactionTooLargeError, at_index
 from ojs_aws.services.jobs.idempotency import id_taken, is_same_envelope
 from ojs_aws.services.jobs.messages import JobMessages

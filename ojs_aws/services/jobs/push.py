@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.chain.batch import Batch, StoreOne

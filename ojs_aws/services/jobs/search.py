@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import DocumentMissingError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere, size_of
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.jobs.list_total import ListTotal, shown_total
-from ojs_aws.domain.jobs.lists import ListedJob
+from ojs_aws.domain.jobs.lists import ListedJob, ListTotal, shown_total
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.job_lists import NOBODY_COUNTED, JobFilter, ListCounts, ListStop
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk

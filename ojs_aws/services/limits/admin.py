@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_type, not_found
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import JobList
@@ -25,6 +24,7 @@ from ojs_aws.domain.limits.policies import (
     read_override,
 )
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.limits.seen import SeenLimits, is_seen
 from ojs_aws.services.queues.service import Queues

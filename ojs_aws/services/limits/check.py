@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import Limit, OnLimit
 from ojs_aws.domain.json_text import encode
@@ -36,6 +35,7 @@ from ojs_aws.domain.limits.rules import (
     take,
     type_key,
 )
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S
 

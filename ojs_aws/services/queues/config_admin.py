@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.config import Settings
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, invalid, not_found
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import ConflictError, JsonValue, NotFoundError
 from ojs_aws.domain.job_policies import Limit
@@ -29,6 +28,7 @@ from ojs_aws.domain.queues.config import (
 )
 from ojs_aws.domain.queues.config_changes import changed_members, check_deletion
 from ojs_aws.domain.queues.state import LimitChange, QueueInfo, QueueSettings, QueueState
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.config_view import QueueConfigView, config_view
 from ojs_aws.services.queues.push_settings import AT_FETCH, push_settings_of, revived

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag, Tally, minute_of
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import JobTypeNotAllowedError, OjsError, QueueDrainingError
 from ojs_aws.domain.json_text import encode
@@ -24,6 +23,7 @@ from ojs_aws.domain.queues.config import (
     read_config,
 )
 from ojs_aws.domain.queues.state import LimitChange, QueueSettings, QueueState
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:

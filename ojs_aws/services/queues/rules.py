@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import NotFoundError, OjsError
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
 LOOK_AGAIN_MS: Final = 1_000

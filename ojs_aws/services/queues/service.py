@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, not_found
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.domain.queues.state import QueueInfo, Triggers
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row

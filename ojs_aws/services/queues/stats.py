@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Count, JobList
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, Tally, minute_of, total
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.job_lists import ListStop
 

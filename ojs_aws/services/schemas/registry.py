@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_type, field_error, invalid, not_found, too_large
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.errors import (
     ConflictError,
@@ -18,6 +17,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.jobs.validation import is_uri
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.schemas.changes import breaking_changes
 from ojs_aws.domain.schemas.schema import (
     SchemaEntry,

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import JsonValue, SchemaValidationError
 from ojs_aws.domain.json_text import decode
-from ojs_aws.domain.request_scope import SCHEMA_S, SchemaChecks, current_request
+from ojs_aws.domain.runtime import SCHEMA_S, Clock, SchemaChecks, current_request
 from ojs_aws.domain.schemas.schema import newest_first
 from ojs_aws.domain.timestamps import Instant
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import FAILED, Event
 from ojs_aws.domain.jobs.failure_groups import (
@@ -26,6 +25,7 @@ from ojs_aws.domain.jobs.failure_groups import (
     window_of,
 )
 from ojs_aws.domain.json_text import ANY_DEPTH, decode
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import check_queue
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, minute_of, total
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts, QueueStatistics
 

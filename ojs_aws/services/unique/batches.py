@@ -17,7 +17,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.batches import StagedJob
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
-from ojs_aws.domain.parallel import Parallel
+from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, parse_unique_policy
 from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob, at_index

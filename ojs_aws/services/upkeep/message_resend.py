@@ -14,7 +14,7 @@ from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.jobs.lists import Head, ListedJob
 from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since
 from ojs_aws.domain.limits.rules import type_key
-from ojs_aws.domain.queues.messages import Backlog
+from ojs_aws.domain.queues.state import Backlog
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
 from ojs_aws.services.limits.check import LimitedTypes

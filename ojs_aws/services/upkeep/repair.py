@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import field_error
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.lists import JobList, ListedJob, Page
 from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.services.jobs.messages import JobMessages, message_of_row

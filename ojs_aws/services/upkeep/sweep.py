@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, fields, replace
 from operator import add, or_
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.parallel import IN_ORDER, Parallel
 from ojs_aws.domain.queues.state import LastTick, QueueInfo
+from ojs_aws.domain.runtime import IN_ORDER, Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.batches.outcomes import RollForwardReport
 from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import ready_since
-from ojs_aws.domain.queues.messages import Message
-from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.queues.state import Message, QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.job_errors import JobErrors

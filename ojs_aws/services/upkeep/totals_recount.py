@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.event_log import HANDLED_MARK
+from ojs_aws.domain.events import HANDLED_MARK
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, QueueTotals, minute_of
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.stats import MAX_CHECKED, QueueCounts, QueueStatistics
 

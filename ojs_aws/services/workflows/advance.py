@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import BackendError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workflows.plans import WorkflowPlan
+from ojs_aws.domain.workflows.graph import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, in_writes, job_end_of
 

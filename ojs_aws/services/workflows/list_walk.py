@@ -14,7 +14,7 @@ from ojs_aws.domain.access import View
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import stored_texts
-from ojs_aws.domain.workflows.plans import WorkflowPage, WorkflowPlan
+from ojs_aws.domain.workflows.graph import WorkflowPage, WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 
 if TYPE_CHECKING:

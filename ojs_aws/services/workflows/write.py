@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
-from ojs_aws.domain.parallel import in_groups
+from ojs_aws.domain.runtime import in_groups
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import changes
 from ojs_aws.domain.workflows.changes import ended_job
@@ -30,7 +30,7 @@ from ojs_aws.domain.workflows.workflow import (
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
-    from ojs_aws.domain.workflows.plans import WorkflowPlan
+    from ojs_aws.domain.workflows.graph import WorkflowPlan
     from ojs_aws.services.jobs.push import Push
 
 MAX_RESULT_BYTES: Final = 250_000

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.event_log import SetAside
+from ojs_aws.domain.events import SetAside
 from ojs_aws.topology import REFUSED_PUTS_METRIC, SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import (
     Measure,

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.event_log import HANDLED_MARK
-from ojs_aws.domain.events import FAILED, Event
+from ojs_aws.domain.events import FAILED, HANDLED_MARK, Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.services.workflows.stream_stage import follow
 from ojs_aws.transport.events.records import Change, about

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.clock import Clock
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.runtime import Clock
 from ojs_aws.transport.events.records import UNKNOWN, commit_of, number_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.jobs.list_total import ListTotal, shown_total
+from ojs_aws.domain.jobs.lists import ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant, parse_duration, parse_timestamp
 
 if TYPE_CHECKING:

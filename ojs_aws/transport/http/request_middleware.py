@@ -17,7 +17,7 @@ from aws_lambda_powertools.event_handler.api_gateway import Response
 
 from ojs_aws.domain.access import NOBODY, Caller, PermissionDeniedError, UnauthenticatedError
 from ojs_aws.domain.errors import InvalidPayloadError, OjsError
-from ojs_aws.domain.request_scope import RequestScope, current_request
+from ojs_aws.domain.runtime import RequestScope, current_request
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import (
     NO_CONTENT,

@@ -11,7 +11,7 @@ from botocore.config import Config
 from ojs_aws.adapters.dynamodb.retrying_client import TRIES, Pauses, RetryingClient
 from ojs_aws.adapters.errors import translated, watch_attempts
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
-from ojs_aws.domain.request_scope import RequestScope, current_request
+from ojs_aws.domain.runtime import RequestScope, current_request
 from tests.attempts import BROKEN, LOST, OK, TIMES_OUT, UNREACHABLE, Attempts, answered
 
 THROTTLED = "ThrottlingException"

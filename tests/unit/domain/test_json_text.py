@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue, PayloadTooLargeError
+from ojs_aws.domain.json_members import MAX_NATIVE_DEPTH, check_native
 from ojs_aws.domain.json_text import (
     _STRING,
     AssembledText,
@@ -27,7 +28,6 @@ from ojs_aws.domain.json_text import (
     parse_objects,
     stored_texts,
 )
-from ojs_aws.domain.native_json import MAX_NATIVE_DEPTH, check_native
 
 leaves = (
     st.none()

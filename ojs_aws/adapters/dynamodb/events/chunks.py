@@ -25,7 +25,7 @@ from ojs_aws.adapters.dynamodb.columns import (
 )
 from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.events import Event, bounded
-from ojs_aws.domain.parallel import in_groups
+from ojs_aws.domain.runtime import in_groups
 from ojs_aws.domain.timestamps import Instant
 
 PARTITION: Final = "events"

@@ -40,8 +40,7 @@ from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key, put_pa
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.errors import CANCELLED, is_contended, translated
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.event_log import EventPage, EventQuery, SetAside
-from ojs_aws.domain.events import Event
+from ojs_aws.domain.events import Event, EventPage, EventQuery, SetAside
 from ojs_aws.domain.timestamps import Instant
 
 ASIDE: Final = "events#aside"

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ojs_aws.adapters.dynamodb.columns import Item, string
-from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.columns import Item, decode_cursor, encode_cursor, string
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
     PARTITION,
@@ -19,8 +18,7 @@ from ojs_aws.adapters.dynamodb.events.chunks import (
 )
 from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.domain.attributes import field_error
-from ojs_aws.domain.event_log import EventPage, EventQuery
-from ojs_aws.domain.events import Event
+from ojs_aws.domain.events import Event, EventPage, EventQuery
 
 CHUNKS: Final = 100
 MAX_QUERIES: Final = 5

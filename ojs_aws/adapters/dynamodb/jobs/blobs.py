@@ -23,7 +23,7 @@ from ojs_aws.domain.errors import BackendError, DocumentMissingError, PayloadToo
 from ojs_aws.domain.events import trace_id_of
 from ojs_aws.domain.job import Document, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.parallel import IN_ORDER, Parallel
+from ojs_aws.domain.runtime import IN_ORDER, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import DOCUMENT_PREFIX
 

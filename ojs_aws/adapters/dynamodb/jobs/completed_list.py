@@ -15,8 +15,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.columns import Item, number, read_count, read_string, string
-from ojs_aws.adapters.dynamodb.cursors import decode_cursor, encode_cursor
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    decode_cursor,
+    encode_cursor,
+    number,
+    read_count,
+    read_string,
+    string,
+)
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.job import JobRecord, JobState

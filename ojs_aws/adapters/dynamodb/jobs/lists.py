@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.columns import Item, read_number, read_string, string
-from ojs_aws.adapters.dynamodb.cursors import encode_cursor, row_at, row_cursor
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    encode_cursor,
+    read_number,
+    read_string,
+    row_at,
+    row_cursor,
+    string,
+)
 from ojs_aws.adapters.dynamodb.jobs.codec import from_row
 from ojs_aws.adapters.dynamodb.jobs.completed_list import (
     CompletedList,

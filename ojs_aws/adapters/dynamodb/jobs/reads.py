@@ -17,7 +17,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 
 _logger = logging.getLogger(__name__)
 

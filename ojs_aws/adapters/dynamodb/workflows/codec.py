@@ -23,10 +23,9 @@ from ojs_aws.adapters.dynamodb.columns import (
 )
 from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.parallel import in_groups
+from ojs_aws.domain.runtime import in_groups
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workflows.graph import Kind, dump_graph, load_graph
-from ojs_aws.domain.workflows.plans import WorkflowPlan
+from ojs_aws.domain.workflows.graph import Kind, WorkflowPlan, dump_graph, load_graph
 from ojs_aws.domain.workflows.workflow import StepFailure, Workflow, WorkflowEvent, WorkflowState
 from ojs_aws.topology import WORKFLOW_SORT_KEY
 

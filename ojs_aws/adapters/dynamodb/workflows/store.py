@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, number, read_string, string
+from ojs_aws.adapters.dynamodb.columns import (
+    Item,
+    item_bytes,
+    number,
+    read_string,
+    row_at,
+    row_cursor,
+    string,
+)
 from ojs_aws.adapters.dynamodb.conditions import CONFLICT_CODE, ConditionFailedError
-from ojs_aws.adapters.dynamodb.cursors import row_at, row_cursor
 from ojs_aws.adapters.dynamodb.table import (
     InTable,
     Reasons,
@@ -39,7 +46,7 @@ from ojs_aws.adapters.dynamodb.workflows.codec import (
 from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.workflows.plans import WorkflowPage, WorkflowPlan
+from ojs_aws.domain.workflows.graph import WorkflowPage, WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 
 if TYPE_CHECKING:

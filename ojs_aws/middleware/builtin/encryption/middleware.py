@@ -15,8 +15,8 @@ from typing import Final, Literal, TypeVar
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.json_members import MAX_NATIVE_DEPTH
 from ojs_aws.domain.json_text import decode
-from ojs_aws.domain.native_json import MAX_NATIVE_DEPTH
 from ojs_aws.domain.unique.keys import UNIQUE_KEY, key_by, parse_unique_policy
 from ojs_aws.middleware.builtin.encryption.codec import (
     ENCODING,

@@ -11,8 +11,8 @@ from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import Head
-from ojs_aws.domain.parallel import Parallel
-from ojs_aws.domain.queues.messages import ReceivedMessage
+from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot

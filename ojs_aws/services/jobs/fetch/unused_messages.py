@@ -14,7 +14,7 @@ from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.queues.messages import ReceivedMessage
+from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.messages import MAX_HIDDEN, JobMessages, seconds_until
 from ojs_aws.services.limits.check import LimitCheck, message_backoff

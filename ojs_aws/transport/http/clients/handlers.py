@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.event_log import EventQuery
-from ojs_aws.domain.events import Event
+from ojs_aws.domain.events import Event, EventQuery
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import decode

@@ -12,7 +12,7 @@ from ojs_aws.domain.cron.schedule import rare_days
 from ojs_aws.domain.cron.transitions import coming_runs
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.jobs.list_total import ListTotal
+from ojs_aws.domain.jobs.lists import ListTotal
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, assemble, parse_object
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.authorization import (

@@ -12,8 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.event_log import is_named
-from ojs_aws.domain.events import Event
+from ojs_aws.domain.events import Event, is_named
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import RawJson, assemble, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant, format_instant

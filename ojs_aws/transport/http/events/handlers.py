@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.attributes import check_job_id, check_queue, check_type, field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.event_log import EventPage, EventQuery
-from ojs_aws.domain.events import REQUIRED_DATA, Event, render_event
-from ojs_aws.domain.jobs.list_total import shown_total
+from ojs_aws.domain.events import REQUIRED_DATA, Event, EventPage, EventQuery, render_event
+from ojs_aws.domain.jobs.lists import shown_total
 from ojs_aws.domain.json_text import assemble, assemble_array, encode, stored_texts
 from ojs_aws.domain.timestamps import format_instant, parse_timestamp
 from ojs_aws.transport.http.calls import Answer, Call, JsonOf, array_of

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import check_job_id, check_queue, field_error
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.event_log import EventPage, EventQuery, is_named
-from ojs_aws.domain.events import REQUIRED_DATA
+from ojs_aws.domain.events import REQUIRED_DATA, EventPage, EventQuery, is_named
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.transport.http.authorization import check_job

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.event_log import EventQuery
-from ojs_aws.domain.events import render_event
+from ojs_aws.domain.events import EventQuery, render_event
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failures import render_failure

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs.list_total import ListTotal
+from ojs_aws.domain.jobs.lists import ListTotal
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.state import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import parse_timestamp

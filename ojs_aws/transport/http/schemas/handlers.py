@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ojs_aws.domain.attributes import invalid, not_found
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.jobs.list_total import ListTotal
+from ojs_aws.domain.jobs.lists import ListTotal
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.schemas.schema import (
     SchemaEntry,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ojs_aws.domain.actor import change_number, read_actor
 from ojs_aws.domain.attributes import check_queue, field_error, invalid
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
+from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.workers.liveness import silence_ms

@@ -167,7 +167,7 @@ async def test_a_loop_that_was_closed_does_not_keep_the_place() -> None:
 
 
 def _waiter(loop: asyncio.AbstractEventLoop) -> Any:
-    from ojs_aws.middleware.builtin.concurrency_limit import _Waiter
+    from ojs_aws.middleware.builtin.limits import _Waiter
 
     return _Waiter(loop)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.errors import RateLimitedError
 from ojs_aws.middleware import EnqueueChain, RateLimitMiddleware
-from ojs_aws.middleware.builtin.rate_limit import TokenBuckets
+from ojs_aws.middleware.builtin.limits import TokenBuckets
 from ojs_aws.middleware.protocols import EnqueueSide
 from tests.unit.middleware.doubles import job, store
 

@@ -11,7 +11,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.bulk import BulkRequests
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs.bulk import BulkRequest
+from ojs_aws.domain.jobs.batches import BulkRequest
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import BulkAction, checked_ids, require_since
 from ojs_aws.services.bulk.idempotency import MAX_KEY, IdempotentRequests, StoredAnswer

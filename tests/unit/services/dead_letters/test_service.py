@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
+from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus

@@ -12,7 +12,7 @@ import pytest
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.job_policies import Limit
-from ojs_aws.domain.jobs.bulk import BulkDone
+from ojs_aws.domain.jobs.batches import BulkDone
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, parse_object
@@ -25,13 +25,16 @@ from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowEvent, WorkflowState
 from ojs_aws.services.events.commit import Commit, MadeEvent
 from ojs_aws.services.events.cron import cron_events
-from ojs_aws.services.events.jobs import job_events
-from ojs_aws.services.events.limits import limit_events
-from ojs_aws.services.events.operations import bulk_events
-from ojs_aws.services.events.queues import pressure_events, queue_events, settings_events
-from ojs_aws.services.events.schemas import schema_events
+from ojs_aws.services.events.jobs import job_events, workflow_events
+from ojs_aws.services.events.operations import (
+    bulk_events,
+    limit_events,
+    pressure_events,
+    queue_events,
+    schema_events,
+    settings_events,
+)
 from ojs_aws.services.events.workers import worker_events
-from ojs_aws.services.events.workflows import workflow_events
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 
 EARLIER = Instant(NOW - 500)

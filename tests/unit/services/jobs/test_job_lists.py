@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind
-from ojs_aws.domain.jobs.lists import Count, JobList
+from ojs_aws.domain.jobs.lists import Count, JobList, ListTotal, TotalKind
 from ojs_aws.domain.queues.tallies import QueueTotals
 from ojs_aws.services.jobs import job_lists
 from ojs_aws.services.jobs.job_lists import JobFilter, ListCounts

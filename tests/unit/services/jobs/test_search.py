@@ -10,8 +10,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.list_total import ListTotal
-from ojs_aws.domain.jobs.lists import Count
+from ojs_aws.domain.jobs.lists import Count, ListTotal
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus

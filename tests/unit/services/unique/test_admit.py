@@ -18,7 +18,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
 from ojs_aws.domain.json_text import decode, parse_object
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.push_result import PushResult

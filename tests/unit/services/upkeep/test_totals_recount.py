@@ -12,7 +12,7 @@ from ojs_aws.adapters.dynamodb.columns import number
 from ojs_aws.adapters.dynamodb.queues.totals import HELD
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.event_log import HANDLED_MARK
+from ojs_aws.domain.events import HANDLED_MARK
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.completion import LeftToStream

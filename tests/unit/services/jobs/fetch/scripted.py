@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.lists import Head, JobList, ListedJob, Page
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.queues.messages import ReceivedMessage
+from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot

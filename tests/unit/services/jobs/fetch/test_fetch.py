@@ -12,7 +12,7 @@ from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import StoredElsewhere
-from ojs_aws.domain.parallel import IN_ORDER
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, PATIENCE_MS
 from ojs_aws.services.jobs.fetch.request import FetchRequest

@@ -13,7 +13,7 @@ from ojs_aws.adapters.sqs.messages import MessageQueue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.limits.rules import LimitRefusal
-from ojs_aws.domain.queues.messages import Backlog, Message, ReceivedMessage
+from ojs_aws.domain.queues.state import Backlog, Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.unused_messages import (
     AGAIN_S,

@@ -12,7 +12,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.services.backend.stores import Stores
+from ojs_aws.services.backend.foundation import Stores
 from ojs_aws.services.events import Commit, events_of
 from tests.api import Api, Reply
 from tests.simulation.world import World

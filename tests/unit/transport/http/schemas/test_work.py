@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.request_scope import SCHEMA_S
+from ojs_aws.domain.runtime import SCHEMA_S
 from ojs_aws.services.schemas.validation import MAX_STEPS
 from tests.api import Api, Reply
 from tests.simulation.world import World

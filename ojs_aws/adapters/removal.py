@@ -1,23 +1,31 @@
-"""Removes documents that no job names, and empties a bucket that goes with its stack."""
+"""Removes what a stack does not: documents that no job names, and SQS queues of first use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.sqs.messages import MISSING
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.topology import DOCUMENT_PREFIX, REMOVAL_TAG, REMOVED_WITH_STACK
+from ojs_aws.topology import (
+    DOCUMENT_PREFIX,
+    OWNER_TAG,
+    REMOVAL_TAG,
+    REMOVED_WITH_STACK,
+    any_queue_name,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
 
-
-PAGE: Final = 500
+VERSIONS_OF_A_PAGE: Final = 500
 """Objects of one call: S3 takes a thousand, and needs seconds for them."""
 
 _UNTAGGED: Final = frozenset({"NoSuchTagSet", "NoSuchBucket"})
@@ -61,7 +69,7 @@ class RemovableBuckets:
     def _page(self, bucket: str) -> list[Any]:
         """Return some versions and delete markers. Without versioning each version is "null"."""
         with translated("ListObjectVersions"):
-            answer = self.client.list_object_versions(Bucket=bucket, MaxKeys=PAGE)
+            answer = self.client.list_object_versions(Bucket=bucket, MaxKeys=VERSIONS_OF_A_PAGE)
         return [
             {"Key": each["Key"], "VersionId": each["VersionId"]}
             for each in (*answer.get("Versions", []), *answer.get("DeleteMarkers", []))
@@ -204,3 +212,60 @@ def _job_of(key: str) -> str:
     """Return the job that a document belongs to; empty if the key is not a document's."""
     job_id, slash, digest = key.removeprefix(DOCUMENT_PREFIX).partition("/")
     return job_id if slash and digest and "/" not in digest else ""
+
+
+QUEUES_OF_A_PAGE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesOfFirstUse:
+    """Finds queues by the name and the tag that they have from the call that made them.
+
+    The tag decides: queues of the template have none, and with the old separator the names of
+    another deployment's queues may begin alike.
+    """
+
+    client: SQSClient
+    prefix: str
+
+    def delete(self) -> Iterator[int]:
+        """Delete them, and yield 1 after each one; make two calls for each, one for the others.
+
+        A queue that is already being deleted may be listed for another minute, and is left out.
+        """
+        for url in self._named():
+            if self._is_own(url):
+                with translated("DeleteQueue"), _or_gone():
+                    self.client.delete_queue(QueueUrl=url)
+                yield 1
+
+    def _is_own(self, url: str) -> bool:
+        tags: Mapping[str, str] = {}
+        with translated("ListQueueTags"), _or_gone():
+            tags = self.client.list_queue_tags(QueueUrl=url).get("Tags", {})
+        return tags.get(OWNER_TAG) == self.prefix
+
+    def _named(self) -> list[str]:
+        """Return the URLs of all queues whose names begin like the deployment's."""
+        begin = any_queue_name(self.prefix).removesuffix("*")
+        urls: list[str] = []
+        more: Any = {}
+        while True:
+            with translated("ListQueues"):
+                answer = self.client.list_queues(
+                    QueueNamePrefix=begin, MaxResults=QUEUES_OF_A_PAGE, **more
+                )
+            urls += answer.get("QueueUrls", [])
+            if not (token := answer.get("NextToken")):
+                return urls
+            more = {"NextToken": token}
+
+
+@contextmanager
+def _or_gone() -> Iterator[None]:
+    """Ignore the error of a queue that is not there any more."""
+    try:
+        yield
+    except refusals() as problem:
+        if error_code(problem) not in MISSING:
+            raise

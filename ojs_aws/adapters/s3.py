@@ -17,7 +17,6 @@ from ojs_aws.topology import DOCUMENT_PREFIX
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-
 MISSING: Final = "NoSuchKey"
 """S3 answers so only to those who may list the bucket; to others AccessDenied, as for a document
 that is there and that they may not read."""

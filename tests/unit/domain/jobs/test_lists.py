@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.domain.jobs.list_total import ListTotal, TotalKind, shown_total
+from ojs_aws.domain.jobs.lists import ListTotal, TotalKind, shown_total
 
 AT_LEAST, ESTIMATE = TotalKind.AT_LEAST, TotalKind.ESTIMATE
 

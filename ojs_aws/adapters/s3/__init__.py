@@ -1,1 +1,0 @@
-"""Stores large documents in S3."""

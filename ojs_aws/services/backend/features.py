@@ -1,0 +1,304 @@
+"""Makes the services of the smaller features when they are first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ojs_aws.services.backend.foundation import Foundation
+    from ojs_aws.services.backend.jobs import JobServices
+    from ojs_aws.services.backend.queues import QueueServices
+    from ojs_aws.services.bulk.by_filter import BulkByFilter, BulkPriority
+    from ojs_aws.services.bulk.changes import BulkChanges
+    from ojs_aws.services.bulk.engine import BulkEngine
+    from ojs_aws.services.bulk.enqueue import BulkEnqueue
+    from ojs_aws.services.bulk.idempotency import CompletionEvents, IdempotentRequests
+    from ojs_aws.services.cron.scheduler import CronScheduler
+    from ojs_aws.services.cron.service import Cron
+    from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
+    from ojs_aws.services.dead_letters.search import DeadLetterSearch
+    from ojs_aws.services.dead_letters.service import DeadLetters
+    from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
+    from ojs_aws.services.outcomes.progress import Checkpoints, JobProgress
+    from ojs_aws.services.outcomes.results import Results
+    from ojs_aws.services.schemas.registry import SchemaRegistry
+    from ojs_aws.services.schemas.validation import SchemaValidation
+    from ojs_aws.services.workers.heartbeat import Heartbeat
+    from ojs_aws.services.workers.pools import Pools
+    from ojs_aws.services.workers.service import Workers
+    from ojs_aws.services.workflows.advance import WorkflowAdvance
+    from ojs_aws.services.workflows.service import WorkflowService
+
+
+class _Services:
+    """Holds what a feature shares with the others, and makes nothing yet."""
+
+    def __init__(self, shared: Foundation) -> None:
+        self._shared = shared
+
+
+class _ServicesOnJobs(_Services):
+    """Holds the services of jobs as well."""
+
+    def __init__(self, shared: Foundation, jobs: JobServices) -> None:
+        super().__init__(shared)
+        self._jobs = jobs
+
+
+class BulkServices(_ServicesOnJobs):
+    """Holds the bulk operations on jobs."""
+
+    @property
+    def engine(self) -> BulkEngine:
+        """Return a new engine of bulk changes."""
+        from ojs_aws.services.bulk.engine import BulkEngine
+
+        shared = self._shared
+        return BulkEngine(shared.changer, shared.job_messages)
+
+    @cached_property
+    def enqueue(self) -> BulkEnqueue:
+        """Return the service that enqueues many jobs, each with its result."""
+        from ojs_aws.services.bulk.enqueue import BulkEnqueue
+
+        return BulkEnqueue(self._jobs.push, self._shared.clock)
+
+    @cached_property
+    def changes(self) -> BulkChanges:
+        """Return the service that cancels, retries or deletes many jobs."""
+        from ojs_aws.services.bulk.changes import BulkChanges
+
+        return BulkChanges(self.engine, self._jobs.search, self._shared.stores.unique)
+
+    @cached_property
+    def by_filter(self) -> BulkByFilter:
+        """Return the service of operators' bulk operations on jobs."""
+        from ojs_aws.services.bulk.by_filter import BulkByFilter
+
+        return BulkByFilter(self.engine, self._jobs.search)
+
+    @cached_property
+    def priority(self) -> BulkPriority:
+        """Return the service that gives the jobs of a filter a priority."""
+        from ojs_aws.services.bulk.by_filter import BulkPriority
+
+        return BulkPriority(self.engine, self._jobs.search)
+
+    @cached_property
+    def idempotency(self) -> IdempotentRequests:
+        """Return the service that runs a bulk operation once for its idempotency key."""
+        from ojs_aws.services.bulk.idempotency import IdempotentRequests
+
+        return IdempotentRequests(self._shared.stores.bulk(), self._shared.clock)
+
+    @cached_property
+    def completion_events(self) -> CompletionEvents:
+        """Return the service that publishes finished bulk operations."""
+        from ojs_aws.services.bulk.idempotency import CompletionEvents
+
+        shared = self._shared
+        return CompletionEvents(shared.stores.bulk(), shared.clock, shared.ids)
+
+
+class DeadLetterServices:
+    """Holds dead letters, one or many, and the rules that replay and prune them."""
+
+    def __init__(self, shared: Foundation, queues: QueueServices, bulk: BulkServices) -> None:
+        """Make nothing yet."""
+        self._shared = shared
+        self._queues = queues
+        self._bulk = bulk
+
+    @property
+    def _search(self) -> DeadLetterSearch:
+        from ojs_aws.services.dead_letters.search import DeadLetterSearch
+        from ojs_aws.services.jobs.job_lists import ListCounts
+
+        stores = self._shared.stores
+        counts = ListCounts(stores.store, stores.tallies)
+        return DeadLetterSearch(stores.store, stores.queues, counts)
+
+    @cached_property
+    def service(self) -> DeadLetters:
+        """Return the service of dead letters."""
+        from ojs_aws.services.dead_letters.service import DeadLetters
+
+        shared = self._shared
+        return DeadLetters(
+            shared.stores.store,
+            self._search,
+            shared.changer,
+            shared.job_messages,
+            self._queues.rules,
+        )
+
+    @cached_property
+    def bulk(self) -> DeadLetterBulk:
+        """Return the service of bulk operations on dead letters."""
+        from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
+
+        return DeadLetterBulk(self._bulk.engine, self._search)
+
+    @cached_property
+    def upkeep(self) -> DeadLetterUpkeep:
+        """Return the service that replays and prunes dead letters by rule.
+
+        :raises InvalidRequestError: a replay rule of the settings cannot be read.
+        """
+        from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
+        from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
+
+        shared = self._shared
+        return DeadLetterUpkeep(
+            queues=shared.stores.queues,
+            watermarks=shared.stores.watermarks,
+            changer=shared.changer,
+            job_messages=shared.job_messages,
+            max_count=shared.settings.dead_letter_max_count,
+            rules=read_replay_rules(shared.settings.dead_letter_replay),
+        )
+
+
+class OutcomeServices(_Services):
+    """Holds results, checkpoints and progress."""
+
+    @cached_property
+    def results(self) -> Results:
+        """Return the service that reads outcomes of jobs."""
+        from ojs_aws.services.outcomes.results import Results
+
+        stores, settings = self._shared.stores, self._shared.settings
+        return Results(self._shared.changer, stores.pause, settings.result_wait_ms)
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """Return the service of jobs' checkpoints."""
+        from ojs_aws.services.outcomes.progress import Checkpoints
+
+        return Checkpoints(self._shared.changer)
+
+    @cached_property
+    def progress(self) -> JobProgress:
+        """Return the operation PROGRESS."""
+        from ojs_aws.services.outcomes.progress import JobProgress
+
+        shared = self._shared
+        return JobProgress(shared.changer, shared.job_messages, shared.visibility, self.checkpoints)
+
+
+class CronServices(_ServicesOnJobs):
+    """Holds cron jobs and what fires them."""
+
+    @cached_property
+    def service(self) -> Cron:
+        """Return the service of cron jobs."""
+        from ojs_aws.services.cron.service import Cron
+
+        firing = self.scheduler
+        clock = self._shared.clock
+        return Cron(entries=firing.entries, firing=firing, push=self._jobs.push, clock=clock)
+
+    @cached_property
+    def scheduler(self) -> CronScheduler:
+        """Return the service that fires cron jobs."""
+        from ojs_aws.services.cron.scheduler import CronScheduler
+
+        shared, jobs = self._shared, self._jobs
+        return CronScheduler(
+            entries=shared.stores.cron(),
+            wake_ups=shared.stores.wake_ups(),
+            push=jobs.push,
+            changer=shared.changer,
+            cancel=jobs.cancel,
+            activate=jobs.activate,
+            ids=shared.ids,
+        )
+
+
+class WorkflowServices(_ServicesOnJobs):
+    """Holds workflows and what moves them on."""
+
+    @cached_property
+    def service(self) -> WorkflowService:
+        """Return the service of workflows."""
+        from ojs_aws.services.workflows.service import WorkflowService
+
+        shared = self._shared
+        return WorkflowService(
+            workflows=self.advance.workflows,
+            push=self._jobs.push,
+            changer=shared.changer,
+            workflow_advance=self.advance,
+            ids=shared.ids,
+        )
+
+    @cached_property
+    def advance(self) -> WorkflowAdvance:
+        """Return the service that moves workflows on.
+
+        Their jobs have passed the middleware already.
+        """
+        from ojs_aws.middleware.chain.enqueue import EnqueueChain
+        from ojs_aws.middleware.enqueuer import Enqueuer
+        from ojs_aws.services.workflows.advance import WorkflowAdvance
+
+        shared = self._shared
+        return WorkflowAdvance(
+            workflows=shared.stores.workflows(),
+            push=self._jobs.push_through(Enqueuer(EnqueueChain()), is_internal=True),
+            changer=shared.changer,
+            job_messages=shared.job_messages,
+        )
+
+
+class SchemaServices(_Services):
+    """Holds the registry of schemas and the check of arguments against them."""
+
+    @cached_property
+    def registry(self) -> SchemaRegistry:
+        """Return the registry of job types' schemas."""
+        from ojs_aws.services.schemas.registry import SchemaRegistry
+
+        return SchemaRegistry(self._shared.stores.schemas(), self._shared.clock)
+
+    @cached_property
+    def validation(self) -> SchemaValidation:
+        """Return the service that checks arguments against schemas."""
+        from ojs_aws.services.schemas.validation import SchemaValidation
+
+        stores = self._shared.stores
+        return SchemaValidation(stores.schemas(), self._shared.clock, stores.processor_s)
+
+
+class WorkerServices(_Services):
+    """Holds the registry of workers, their heartbeats, and their pools."""
+
+    @cached_property
+    def service(self) -> Workers:
+        """Return the service of workers."""
+        from ojs_aws.services.workers.service import Workers
+
+        return Workers(self._shared.stores.workers(), self._shared.changer)
+
+    @cached_property
+    def heartbeat(self) -> Heartbeat:
+        """Return the operation BEAT."""
+        from ojs_aws.services.workers.heartbeat import Heartbeat
+
+        shared = self._shared
+        return Heartbeat(
+            shared.stores.workers(),
+            shared.changer,
+            shared.job_messages,
+            shared.visibility,
+            shared.drain_state,
+        )
+
+    @cached_property
+    def pools(self) -> Pools:
+        """Return the service of worker pools."""
+        from ojs_aws.services.workers.pools import Pools
+
+        stores = self._shared.stores
+        return Pools(stores.pools(), stores.workers(), stores.clock, stores.new_reservation_id)
