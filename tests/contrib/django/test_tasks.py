@@ -10,7 +10,7 @@ import pytest
 from django.test import override_settings
 
 from ojs_aws import Job
-from ojs_aws.contrib.django.options import CLIENTS
+from ojs_aws.contrib.django.options import BACKEND, CLIENTS
 from ojs_aws.contrib.django.task_results import (
     TaskResultDoesNotExist,
     TaskResultStatus,
@@ -20,7 +20,7 @@ from ojs_aws.contrib.django.task_results import (
     task_started,
 )
 from ojs_aws.contrib.django.task_runs import task_jobs
-from ojs_aws.contrib.django.workers import BACKEND, make_worker
+from ojs_aws.contrib.django.workers import make_worker
 from ojs_aws.testing import Ojs
 
 TASKS = {
