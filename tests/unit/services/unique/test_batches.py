@@ -201,6 +201,7 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
     push_all(clean, jobs)
     calls = list(clean.faults.calls)
     clean_states = settled(clean)
+    documents = {job.id: job.document for job in clean.stored.jobs.values()}
     chosen = [
         at for at, call in enumerate(calls) if call not in {"insert", "reserve"} or at % 29 == 0
     ]
@@ -216,7 +217,6 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
             push_all(world, jobs)
         recover(world)
         assert settled(world) == clean_states, calls[faulty]
-        documents = {job.id: job.document for job in clean.stored.jobs.values()}
         assert {job.id: job.document for job in world.stored.jobs.values()} == documents
         assert len(live(world, 7)) == 1
 

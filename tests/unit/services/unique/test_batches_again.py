@@ -69,8 +69,9 @@ def test_a_batch_sent_twice_leaves_whom_its_policy_leaves(strategy: str, fault: 
         world.faults.faulty = None
         world.clock.advance(s=1)
         push_all(world, jobs)
-        assert settled(world)[name(6)] is JobState.ACTIVE, calls[: at + 1]
-        assert settled(world)[name(1000)] is JobState.AVAILABLE, calls[: at + 1]
+        states = settled(world)
+        assert states[name(6)] is JobState.ACTIVE, calls[: at + 1]
+        assert states[name(1000)] is JobState.AVAILABLE, calls[: at + 1]
 
 
 def test_a_job_put_into_its_place_late_replaces_whom_it_met() -> None:
