@@ -54,8 +54,7 @@ class BulkServices(_ServicesOnJobs):
         """Return a new engine of bulk changes."""
         from ojs_aws.services.bulk.engine import BulkEngine
 
-        shared = self._shared
-        return BulkEngine(shared.changer, shared.job_messages)
+        return BulkEngine(self._shared.changer, self._shared.job_messages)
 
     @cached_property
     def enqueue(self) -> BulkEnqueue:
@@ -101,12 +100,11 @@ class BulkServices(_ServicesOnJobs):
         return CompletionEvents(shared.stores.bulk(), shared.clock, shared.ids)
 
 
-class DeadLetterServices:
+class DeadLetterServices(_Services):
     """Holds dead letters, one or many, and the rules that replay and prune them."""
 
     def __init__(self, shared: Foundation, queues: QueueServices, bulk: BulkServices) -> None:
-        """Make nothing yet."""
-        self._shared = shared
+        super().__init__(shared)
         self._queues = queues
         self._bulk = bulk
 
@@ -235,10 +233,7 @@ class WorkflowServices(_ServicesOnJobs):
 
     @cached_property
     def advance(self) -> WorkflowAdvance:
-        """Return the service that moves workflows on.
-
-        Their jobs have passed the middleware already.
-        """
+        """Return the service that moves workflows on; their jobs have passed the middleware."""
         from ojs_aws.middleware.chain.enqueue import EnqueueChain
         from ojs_aws.middleware.enqueuer import Enqueuer
         from ojs_aws.services.workflows.advance import WorkflowAdvance
