@@ -13,7 +13,7 @@ from ..startup import finish_init
 from ojs_aws.bootstrap import aws_clients, build_authentication
 from ojs_aws.config import Settings
 from ojs_aws.transport.authorizer import Handler, build_authorizer
-from ojs_aws.transport.tracing import function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
 
 settings = Settings.from_env(os.environ)
 handler: Final[Handler] = finish_init(

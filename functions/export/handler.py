@@ -21,7 +21,7 @@ from ojs_aws.topology import EXPORT_TRIES_PARTITION
 from ojs_aws.transport.events.export import build_export
 from ojs_aws.transport.events.stream import Handler
 from ojs_aws.transport.events.stream_reader import StreamReader
-from ojs_aws.transport.tracing import function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
 
 settings = Settings.from_env(os.environ)
 clients = aws_clients()

@@ -14,9 +14,9 @@ from ..startup import finish_init
 from ojs_aws.bootstrap import aws_clients, build_backend, build_remembered_authentication
 from ojs_aws.config import Settings
 from ojs_aws.transport.authorizer import authorizing_events, build_authorizer
+from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import JOB_ENDPOINT
-from ojs_aws.transport.tracing import function_tracing
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
 backend = build_backend(settings, clients)

@@ -14,7 +14,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, parse_array, parse_object
 from ojs_aws.typed_jobs.signature import NO_DEFAULT, JobSignature, Parameter
-from ojs_aws.typed_jobs.values import Codec, PlainCodec, WrongValueError, codec_of
+from ojs_aws.typed_jobs.values import Codec, PlainCodec, WrongValueError, plain_check
 
 if TYPE_CHECKING:
     from ojs_aws.typed_jobs.model_values import ModelCodec
@@ -247,3 +247,18 @@ def _fits(codec: Codec, member: Member, name: str) -> bool:
     except WrongValueError:
         return False
     return True
+
+
+def codec_of(kind: object, place: str) -> Codec:
+    """Return the codec of a type.
+
+    :param kind: an annotation, with all names resolved.
+    :param place: what has the type, for the message: ``the argument 'order' of send_email``.
+    :raises RegistrationError: no JSON stands for values of this type.
+    """
+    check = plain_check(kind)
+    if check is not None:
+        return PlainCodec(check)
+    from ojs_aws.typed_jobs.model_values import model_codec  # imports pydantic
+
+    return model_codec(kind, place)

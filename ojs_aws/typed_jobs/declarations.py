@@ -14,11 +14,11 @@ from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.middleware.results import RegistrationError
-from ojs_aws.typed_jobs.arguments import ArgumentDecoder, ArgumentEncoder, ArgumentTypes
+from ojs_aws.typed_jobs.arguments import ArgumentDecoder, ArgumentEncoder, ArgumentTypes, codec_of
 from ojs_aws.typed_jobs.clients import Clients
 from ojs_aws.typed_jobs.options import JobOptions, check_values, with_places
 from ojs_aws.typed_jobs.signature import JobSignature
-from ojs_aws.typed_jobs.values import Codec, WrongValueError, codec_of
+from ojs_aws.typed_jobs.values import Codec, WrongValueError
 
 RESULT: Final = "result"
 

@@ -256,18 +256,3 @@ class PlainCodec:
     def decode(self, member: Member, field: str) -> object:
         """Return the value, checked."""
         return self.check(member.value, field)
-
-
-def codec_of(kind: object, place: str) -> Codec:
-    """Return the codec of a type.
-
-    :param kind: an annotation, with all names resolved.
-    :param place: what has the type, for the message: ``the argument 'order' of send_email``.
-    :raises RegistrationError: no JSON stands for values of this type.
-    """
-    check = plain_check(kind)
-    if check is not None:
-        return PlainCodec(check)
-    from ojs_aws.typed_jobs.model_values import model_codec  # imports pydantic
-
-    return model_codec(kind, place)

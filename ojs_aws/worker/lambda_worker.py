@@ -19,7 +19,8 @@ from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.services.backend import Backend
-from ojs_aws.transport.tracing import Tracing, function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
+from ojs_aws.transport.tracing import Tracing
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.resources import Opened, in_use, open_all
 from ojs_aws.worker.base import BaseWorker

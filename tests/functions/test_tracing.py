@@ -17,7 +17,8 @@ from ojs_aws import Client, Job, JobContext, LambdaWorker
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.local.lambdas import Handler, LambdaContext, http_event
 from ojs_aws.local.triggers import SqsTrigger
-from ojs_aws.transport.tracing import NO_TRACING, function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
+from ojs_aws.transport.tracing import NO_TRACING
 from tests.api import OJS
 from tests.aws import EmbeddedAws, embedded
 

@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models.functions import Now
 
 from ojs_aws.client.transports.substitute import current_substitute
-from ojs_aws.contrib.django.commits import AfterCommit
+from ojs_aws.contrib.django.after_commit import AfterCommit
 from ojs_aws.contrib.django.models import OutboxRow
 from ojs_aws.contrib.django.options import CLIENTS, DjangoOptions, OutboxOptions, make_client
 from ojs_aws.contrib.django.relay_database import RelayDatabase

@@ -13,13 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-
-if TYPE_CHECKING:
-    from ojs_aws.domain.workflows.workflow import Workflow
 
 ROOT: Final = 0
 
@@ -219,16 +216,3 @@ class WorkflowPlan:
 
     graph: Graph
     envelopes: Mapping[int, RawJson]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowPage:
-    """Holds a page of workflows, newest first.
-
-    :ivar cursor: empty on the last page; otherwise there may be more.
-    :ivar is_followed: whether at least one workflow more is known.
-    """
-
-    workflows: tuple[Workflow, ...]
-    cursor: str = ""
-    is_followed: bool = False

@@ -280,3 +280,16 @@ def worth_keeping(
 
     kept = {each.index for each in sorted(failures, key=rank)[:MAX_FAILURES]}
     return tuple(each for each in failures if each.index in kept)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPage:
+    """Holds a page of workflows, newest first.
+
+    :ivar cursor: empty on the last page; otherwise there may be more.
+    :ivar is_followed: whether at least one workflow more is known.
+    """
+
+    workflows: tuple[Workflow, ...]
+    cursor: str = ""
+    is_followed: bool = False

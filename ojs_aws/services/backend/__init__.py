@@ -14,12 +14,11 @@ from ojs_aws.services.backend.features import (
     CronServices,
     DeadLetterServices,
     OutcomeServices,
-    SchemaServices,
     WorkerServices,
     WorkflowServices,
 )
 from ojs_aws.services.backend.foundation import Foundation
-from ojs_aws.services.backend.jobs import JobServices
+from ojs_aws.services.backend.jobs import JobServices, SchemaServices
 from ojs_aws.services.backend.queues import QueueServices
 from ojs_aws.services.backend.upkeep import UpkeepServices
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
     from ojs_aws.services.outcomes.progress import Checkpoints, JobProgress
     from ojs_aws.services.outcomes.results import Results
-    from ojs_aws.services.schemas.registry import SchemaRegistry
-    from ojs_aws.services.schemas.validation import SchemaValidation
     from ojs_aws.services.workers.heartbeat import Heartbeat
     from ojs_aws.services.workers.pools import Pools
     from ojs_aws.services.workers.service import Workers
@@ -245,25 +243,6 @@ class WorkflowServices(_ServicesOnJobs):
             changer=shared.changer,
             job_messages=shared.job_messages,
         )
-
-
-class SchemaServices(_Services):
-    """Holds the registry of schemas and the check of arguments against them."""
-
-    @cached_property
-    def registry(self) -> SchemaRegistry:
-        """Return the registry of job types' schemas."""
-        from ojs_aws.services.schemas.registry import SchemaRegistry
-
-        return SchemaRegistry(self._shared.stores.schemas(), self._shared.clock)
-
-    @cached_property
-    def validation(self) -> SchemaValidation:
-        """Return the service that checks arguments against schemas."""
-        from ojs_aws.services.schemas.validation import SchemaValidation
-
-        stores = self._shared.stores
-        return SchemaValidation(stores.schemas(), self._shared.clock, stores.processor_s)
 
 
 class WorkerServices(_Services):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.services.backend.features import SchemaServices
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices
     from ojs_aws.services.jobs.ack import Ack
@@ -19,6 +18,31 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.search import JobSearch
     from ojs_aws.services.jobs.transact import Transact
     from ojs_aws.services.jobs.why import Why
+    from ojs_aws.services.schemas.registry import SchemaRegistry
+    from ojs_aws.services.schemas.validation import SchemaValidation
+
+
+class SchemaServices:
+    """Holds the registry of schemas and the check of arguments against them."""
+
+    def __init__(self, shared: Foundation) -> None:
+        """Make nothing yet."""
+        self._shared = shared
+
+    @cached_property
+    def registry(self) -> SchemaRegistry:
+        """Return the registry of job types' schemas."""
+        from ojs_aws.services.schemas.registry import SchemaRegistry
+
+        return SchemaRegistry(self._shared.stores.schemas(), self._shared.clock)
+
+    @cached_property
+    def validation(self) -> SchemaValidation:
+        """Return the service that checks arguments against schemas."""
+        from ojs_aws.services.schemas.validation import SchemaValidation
+
+        stores = self._shared.stores
+        return SchemaValidation(stores.schemas(), self._shared.clock, stores.processor_s)
 
 
 class JobServices:

@@ -14,8 +14,8 @@ from ojs_aws.domain.access import View
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.json_text import stored_texts
-from ojs_aws.domain.workflows.graph import WorkflowPage, WorkflowPlan
-from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.domain.workflows.graph import WorkflowPlan
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowPage, WorkflowState
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows

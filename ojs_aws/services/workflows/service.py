@@ -23,8 +23,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble
 from ojs_aws.domain.workflows import changes as workflow_changes
 from ojs_aws.domain.workflows.definition import ID_PATTERN, Definition
-from ojs_aws.domain.workflows.graph import Graph, WorkflowPage, WorkflowPlan, dump_graph
-from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.domain.workflows.graph import Graph, WorkflowPlan, dump_graph
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowPage, WorkflowState
 from ojs_aws.services.workflows.advance import MAX_CONFLICTS, WorkflowAdvance
 from ojs_aws.services.workflows.enqueue import check_jobs, pass_middleware
 from ojs_aws.services.workflows.list_walk import MAX_READS, WorkflowWalk, jobs_of

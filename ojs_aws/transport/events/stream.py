@@ -46,7 +46,8 @@ from ojs_aws.transport.events.stream_reader import (
     time_of,
     trouble_of,
 )
-from ojs_aws.transport.tracing import Tracing, function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
+from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger

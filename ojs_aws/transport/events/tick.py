@@ -20,7 +20,8 @@ from ojs_aws.topology import (
     UNDECLARED_METRIC,
 )
 from ojs_aws.transport.events.job_metrics import MetricNames, publish
-from ojs_aws.transport.tracing import CRON_SPAN, SWEEP_SPAN, Tracing, function_tracing
+from ojs_aws.transport.function_tracing import function_tracing
+from ojs_aws.transport.tracing import CRON_SPAN, SWEEP_SPAN, Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger

@@ -15,6 +15,7 @@ from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolv
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
+from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.http.authorization import authenticating, authorizing, check_bounds
 from ojs_aws.transport.http.calls import NO_CONTENT, Call, Middleware, Server
 from ojs_aws.transport.http.request_middleware import (
@@ -42,7 +43,7 @@ from ojs_aws.transport.http.routes import (
     routes_of,
 )
 from ojs_aws.transport.http.sites import READS
-from ojs_aws.transport.tracing import NO_TRACING, Tracing, function_tracing
+from ojs_aws.transport.tracing import NO_TRACING, Tracing
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger

@@ -46,8 +46,8 @@ from ojs_aws.adapters.dynamodb.workflows.codec import (
 from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.workflows.graph import WorkflowPage, WorkflowPlan
-from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.domain.workflows.graph import WorkflowPlan
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowPage, WorkflowState
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.inserts import Ahead

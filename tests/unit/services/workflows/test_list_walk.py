@@ -10,8 +10,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.workflows.graph import WorkflowPage
-from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.domain.workflows.workflow import WorkflowPage, WorkflowState
 from ojs_aws.services.workflows.list_walk import MAX_READS
 from tests.simulation.world import World
 

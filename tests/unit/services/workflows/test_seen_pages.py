@@ -11,8 +11,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.access import View
-from ojs_aws.domain.workflows.graph import WorkflowPage
-from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowPage, WorkflowState
 from ojs_aws.services.workflows import list_walk, service
 from ojs_aws.services.workflows.list_walk import PAGE, WorkflowWalk
 from ojs_aws.services.workflows.service import WorkflowService
