@@ -16,7 +16,12 @@ from pathlib import Path
 import httpx
 
 from ojs_aws.cli.verify.conformance.cases import Case, CaseError, load_cases
-from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome, Verdict, open_client
+from ojs_aws.cli.verify.conformance.runner import (
+    CaseOutcome,
+    CaseVerdict,
+    ConformanceRunner,
+    open_client,
+)
 from tests.conformance.report import line, summary
 
 OWN_CASES = Path(__file__).parent / "cases"
@@ -37,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no run against {options.url}: {problem!r}", file=sys.stderr)
         return 2
     print(summary(verdicts, time.monotonic() - started))
-    return 1 if any(verdict.outcome is Outcome.FAILED for verdict in verdicts) else 0
+    return 1 if any(verdict.outcome is CaseOutcome.FAILED for verdict in verdicts) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,7 +72,7 @@ def _selected(cases: list[Case], options: argparse.Namespace) -> list[Case]:
     return chosen
 
 
-def _run(cases: list[Case], options: argparse.Namespace) -> list[Verdict]:
+def _run(cases: list[Case], options: argparse.Namespace) -> list[CaseVerdict]:
     verdicts = []
     with open_client() as client:
         client.get(f"{options.url.rstrip('/')}/ojs/v1/health")  # better one error than a hundred

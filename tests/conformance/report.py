@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ojs_aws.cli.verify.conformance.cases import EXTENSION_LEVEL
-from ojs_aws.cli.verify.conformance.runner import Outcome, Verdict
+from ojs_aws.cli.verify.conformance.runner import CaseOutcome, CaseVerdict
 
-_MARKS = {Outcome.PASSED: "pass", Outcome.FAILED: "FAIL", Outcome.UNJUDGEABLE: "n/a "}
+_MARKS = {CaseOutcome.PASSED: "pass", CaseOutcome.FAILED: "FAIL", CaseOutcome.UNJUDGEABLE: "n/a "}
 
 
-def line(verdict: Verdict) -> str:
+def line(verdict: CaseVerdict) -> str:
     """One case: verdict, level, id, seconds and name, then what was not as asserted."""
     case = verdict.case
     head = (
@@ -21,15 +21,15 @@ def line(verdict: Verdict) -> str:
     return "\n".join([head, *(f"        {finding}" for finding in verdict.findings)])
 
 
-def summary(verdicts: Sequence[Verdict], seconds: float) -> str:
+def summary(verdicts: Sequence[CaseVerdict], seconds: float) -> str:
     """How many cases of each level came out how."""
     rows = [f"{'level':<8}{'passed':>8}{'failed':>8}{'n/a':>8}"]
     for level in sorted({verdict.case.level for verdict in verdicts}):
         counts = Counter(v.outcome for v in verdicts if v.case.level == level)
-        cells = "".join(f"{counts[outcome]:>8}" for outcome in Outcome)
+        cells = "".join(f"{counts[outcome]:>8}" for outcome in CaseOutcome)
         rows.append(f"{_level_name(level):<8}{cells}")
     totals = Counter(verdict.outcome for verdict in verdicts)
-    rows.append(f"{'all':<8}" + "".join(f"{totals[outcome]:>8}" for outcome in Outcome))
+    rows.append(f"{'all':<8}" + "".join(f"{totals[outcome]:>8}" for outcome in CaseOutcome))
     return "\n".join(["", *rows, "", f"{len(verdicts)} cases in {seconds:.1f} s"])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.cli.verify.conformance.cases import Case, load_cases
-from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome, Verdict
+from ojs_aws.cli.verify.conformance.runner import CaseOutcome, CaseVerdict, ConformanceRunner
 
 CASES = load_cases(Path(__file__).parent / "cases")
 PROMPT_CASES = [case for case in CASES if not case.time_dependent]
@@ -28,7 +28,7 @@ def _name(case: Case) -> str:
 @pytest.fixture(scope="module")
 def waiting_verdicts(
     runner: ConformanceRunner, request: pytest.FixtureRequest
-) -> Iterator[dict[str, Future[Verdict]]]:
+) -> Iterator[dict[str, Future[CaseVerdict]]]:
     """The verdicts to come of the collected cases that wait, by file."""
     collected = {item.name for item in request.session.items}
     chosen = [c for c in WAITING_CASES if f"test_waiting_case[{_name(c)}]" in collected]
@@ -45,10 +45,10 @@ def test_prompt_case(case: Case, runner: ConformanceRunner, is_deployed: bool) -
 
 
 @pytest.mark.parametrize("case", WAITING_CASES, ids=_name)
-def test_waiting_case(case: Case, waiting_verdicts: dict[str, Future[Verdict]]) -> None:
+def test_waiting_case(case: Case, waiting_verdicts: dict[str, Future[CaseVerdict]]) -> None:
     """The server answers a case that waits for backoffs, timeouts or schedules as it asserts."""
     _require_pass(waiting_verdicts[case.file].result())
 
 
-def _require_pass(verdict: Verdict) -> None:
-    assert verdict.outcome is Outcome.PASSED, "\n".join(verdict.findings)
+def _require_pass(verdict: CaseVerdict) -> None:
+    assert verdict.outcome is CaseOutcome.PASSED, "\n".join(verdict.findings)

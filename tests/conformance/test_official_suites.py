@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from ojs_aws.cli.verify.conformance.cases import Case, load_cases
-from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome
+from ojs_aws.cli.verify.conformance.runner import CaseOutcome, ConformanceRunner
 
 CONTRADICTORY = {
     "L1-RTR-014": "expects error types that it never sent",
@@ -40,6 +40,6 @@ def test_official_case(case: Case, server_url: str, http: httpx.Client, run_name
         pytest.skip(f"no server can pass it: it {CONTRADICTORY[case.id]}")
     reset_url = f"{server_url}/ojs/v1/test/reset"
     verdict = ConformanceRunner(server_url, http, run=run_name, reset_url=reset_url).run_case(case)
-    if verdict.outcome is Outcome.UNJUDGEABLE:
+    if verdict.outcome is CaseOutcome.UNJUDGEABLE:
         pytest.skip(verdict.findings[0])
-    assert verdict.outcome is Outcome.PASSED, "\n".join(verdict.findings)
+    assert verdict.outcome is CaseOutcome.PASSED, "\n".join(verdict.findings)

@@ -13,14 +13,14 @@ import pytest
 from ojs_aws.cli.verify.conformance.cases import CaseError, load_cases, parse_case, uuid7
 from ojs_aws.cli.verify.conformance.matchers import matches
 from ojs_aws.cli.verify.conformance.paths import Json
-from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome, Verdict
+from ojs_aws.cli.verify.conformance.runner import CaseOutcome, CaseVerdict, ConformanceRunner
 from tests.conformance.report import line, summary
 from tests.load import HUNG_S
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
-def run(handler: Handler, *steps: dict[str, Json], **case: Json) -> Verdict:
+def run(handler: Handler, *steps: dict[str, Json], **case: Json) -> CaseVerdict:
     """The verdict on a case of these steps against this server; nobody sleeps."""
     document: dict[str, Json] = {"test_id": "t", "steps": list(steps), **case}
     client = httpx.Client(transport=httpx.MockTransport(handler))
@@ -29,7 +29,7 @@ def run(handler: Handler, *steps: dict[str, Json], **case: Json) -> Verdict:
 
 
 def echo(request: httpx.Request) -> httpx.Response:
-    """Answer with what was asked."""
+    """CaseAnswer with what was asked."""
     sent = json.loads(request.content) if request.content else None
     return httpx.Response(
         200,
@@ -59,7 +59,7 @@ def test_met_assertions_pass() -> None:
             },
         ),
     )
-    assert verdict.outcome is Outcome.PASSED, verdict.findings
+    assert verdict.outcome is CaseOutcome.PASSED, verdict.findings
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_met_assertions_pass() -> None:
 def test_an_unmet_assertion_fails_the_case_with_one_finding(assertions: dict[str, Json]) -> None:
     """The finding names the step."""
     verdict = run(echo, step("one", assertions=assertions))
-    assert verdict.outcome is Outcome.FAILED
+    assert verdict.outcome is CaseOutcome.FAILED
     assert len(verdict.findings) == 1
     assert verdict.findings[0].startswith("one: ")
 
@@ -92,7 +92,7 @@ def test_a_body_assertion_fails_on_an_answer_without_json() -> None:
         lambda _: httpx.Response(200, text="<html>"),
         step("one", assertions={"body": {"$.error": "absent"}}),
     )
-    assert verdict.outcome is Outcome.FAILED
+    assert verdict.outcome is CaseOutcome.FAILED
 
 
 def test_a_server_that_does_not_answer_fails_the_case() -> None:
@@ -102,7 +102,7 @@ def test_a_server_that_does_not_answer_fails_the_case() -> None:
         raise httpx.ConnectError("refused", request=request)
 
     verdict = run(broken, step("one", assertions={"status": 200}))
-    assert verdict.outcome is Outcome.FAILED
+    assert verdict.outcome is CaseOutcome.FAILED
     assert "refused" in verdict.findings[0]
 
 
@@ -131,7 +131,7 @@ def test_references_to_earlier_answers_are_filled_everywhere() -> None:
             },
         ),
     )
-    assert verdict.outcome is Outcome.PASSED, verdict.findings
+    assert verdict.outcome is CaseOutcome.PASSED, verdict.findings
 
 
 def test_placeholders_belong_to_case_and_run() -> None:
@@ -158,7 +158,7 @@ def test_placeholders_belong_to_case_and_run() -> None:
             },
         ),
     )
-    assert verdict.outcome is Outcome.PASSED, verdict.findings
+    assert verdict.outcome is CaseOutcome.PASSED, verdict.findings
     assert matches("string:uuidv7", uuid7())
     assert uuid7() != uuid7()
 
@@ -176,7 +176,7 @@ def test_a_raw_body_is_sent_as_it_is() -> None:
         step("two", raw_body="", headers={"content-type": "text/plain"}, assertions={}),
         {"id": "three", "action": "GET", "path": "/p", "assertions": {"status": 400}},
     ]
-    assert run(record, *steps).outcome is Outcome.PASSED
+    assert run(record, *steps).outcome is CaseOutcome.PASSED
     assert seen == [
         (b"{ no json }", "application/openjobspec+json"),
         (b"", "text/plain"),
@@ -200,10 +200,10 @@ def test_parallel_steps_are_under_way_at_the_same_time() -> None:
         step("two", parallel_with="one", assertions={"status": 200}),
         step("after", path="/q", assertions={"status": 200}),
     )
-    assert verdict.outcome is Outcome.PASSED, verdict.findings
+    assert verdict.outcome is CaseOutcome.PASSED, verdict.findings
 
 
-def claim_case(first: list[Json], second: list[Json]) -> Verdict:
+def claim_case(first: list[Json], second: list[Json]) -> CaseVerdict:
     """A case in which two fetches get these jobs."""
     answers: dict[str, Json] = {
         "/push": {"job": {"id": "j1"}},
@@ -228,7 +228,7 @@ def claim_case(first: list[Json], second: list[Json]) -> Verdict:
 
 def test_an_exclusive_claim_wants_one_holder_and_one_empty_hand() -> None:
     """Neither both nor none may have the job."""
-    assert claim_case([{"id": "j1"}], []).outcome is Outcome.PASSED
+    assert claim_case([{"id": "j1"}], []).outcome is CaseOutcome.PASSED
     assert len(claim_case([{"id": "j1"}], [{"id": "j1"}]).findings) == 2
     assert len(claim_case([], []).findings) == 2
     assert len(claim_case([{"id": "j2"}], []).findings) == 1
@@ -237,7 +237,7 @@ def test_an_exclusive_claim_wants_one_holder_and_one_empty_hand() -> None:
 def test_equality_compares_answers() -> None:
     """Values that are both missing are not equal."""
 
-    def compare(left: str, right: str) -> Outcome:
+    def compare(left: str, right: str) -> CaseOutcome:
         return run(
             echo,
             step("one", 1, assertions={"status": 200}),
@@ -246,9 +246,11 @@ def test_equality_compares_answers() -> None:
         ).outcome
 
     jobs = "steps.%s.response.body.jobs"
-    assert compare("$." + jobs % "one", "{{" + jobs % "two" + "}}") is Outcome.PASSED
-    assert compare("$." + jobs % "one", "$.steps.two.response.body.path") is Outcome.FAILED
-    assert compare("$.steps.one.response.body.x", "$.steps.two.response.body.x") is Outcome.FAILED
+    assert compare("$." + jobs % "one", "{{" + jobs % "two" + "}}") is CaseOutcome.PASSED
+    assert compare("$." + jobs % "one", "$.steps.two.response.body.path") is CaseOutcome.FAILED
+    assert (
+        compare("$.steps.one.response.body.x", "$.steps.two.response.body.x") is CaseOutcome.FAILED
+    )
 
 
 def test_waits_are_slept_before_the_step() -> None:
@@ -297,7 +299,7 @@ def test_what_no_http_runner_can_judge_is_neither_pass_nor_failure(
 ) -> None:
     """Unknown actions and comparisons, captured values, and cases that assert nothing."""
     verdict = run(echo, *steps)
-    assert verdict.outcome is Outcome.UNJUDGEABLE
+    assert verdict.outcome is CaseOutcome.UNJUDGEABLE
     assert verdict.findings[0]
 
 

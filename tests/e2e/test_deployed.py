@@ -16,7 +16,7 @@ import pytest
 from infra.deployment import Deployment, run_demo_job
 from infra.emulator import Emulator
 from ojs_aws.cli.verify.conformance.cases import Case, load_cases
-from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome
+from ojs_aws.cli.verify.conformance.runner import CaseOutcome, ConformanceRunner
 from tests.e2e.steps import (
     eventually,
     fetch,
@@ -205,7 +205,7 @@ def test_every_path_is_answered_by_ojs(
 def test_conformance(case: Case, conformance: ConformanceRunner) -> None:
     """The deployed API answers a conformance case as it asserts."""
     verdict = conformance.run_case(case)
-    assert verdict.outcome is Outcome.PASSED, "\n".join(verdict.findings)
+    assert verdict.outcome is CaseOutcome.PASSED, "\n".join(verdict.findings)
 
 
 # ------------------------------------------------------------- middleware and hooks of one's own

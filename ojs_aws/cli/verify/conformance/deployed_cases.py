@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from ojs_aws.cli.verify.conformance.cases import METHODS, Case, Step, load_cases
-from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, Outcome
+from ojs_aws.cli.verify.conformance.runner import CaseOutcome, ConformanceRunner
 from ojs_aws.cli.verify.site import Assertion, Door, Site, demand
 from ojs_aws.transport.http.routes import JOB_ENDPOINT, find, methods_of
 
@@ -80,7 +80,9 @@ def conforms(site: Site, door: Door) -> str:
         cases = [*filter(is_at_the_job_endpoint, cases)]
     cases = cases[:: site.scale.every_case]
     with ThreadPoolExecutor(site.scale.workers) as pool:
-        failed = [it for it in pool.map(runner.run_case, cases) if it.outcome is not Outcome.PASSED]
+        failed = [
+            it for it in pool.map(runner.run_case, cases) if it.outcome is not CaseOutcome.PASSED
+        ]
     texts = [f"{each.case.file}: {each.findings[0]}" for each in failed[:SHOWN]]
     demand(not failed, f"{len(failed)} of {len(cases)} cases failed. {'; '.join(texts)}")
     return f"{len(cases)} cases"

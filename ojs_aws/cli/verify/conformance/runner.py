@@ -19,8 +19,8 @@ import httpx
 
 from ojs_aws.cli.verify.conformance.cases import Case, Step, map_text, placeholders
 from ojs_aws.cli.verify.conformance.step_checks import (
-    Answer,
     Answers,
+    CaseAnswer,
     check,
     check_across,
     fill_references,
@@ -31,7 +31,7 @@ _EXCERPT: Final = 300
 USER_AGENT: Final = "ojs-conformance/1.0"  # httpx's own name would be taken for the Python SDK
 
 
-class Outcome(StrEnum):
+class CaseOutcome(StrEnum):
     """Says how a case ended."""
 
     PASSED = "passed"
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CaseVerdict:
     """Holds what came of a case.
 
     :ivar findings: one line per unmet assertion, or the reason why the case cannot be judged.
@@ -48,7 +48,7 @@ class Verdict:
     """
 
     case: Case
-    outcome: Outcome
+    outcome: CaseOutcome
     findings: tuple[str, ...]
     seconds: float
 
@@ -81,16 +81,16 @@ class ConformanceRunner:
         self._auth = auth
         self._sleep = sleep
 
-    def run_case(self, case: Case) -> Verdict:
+    def run_case(self, case: Case) -> CaseVerdict:
         """Run one case to its end: an unmet assertion does not stop the later steps."""
         if case.unjudgeable:
-            return Verdict(case, Outcome.UNJUDGEABLE, (case.unjudgeable,), 0.0)
+            return CaseVerdict(case, CaseOutcome.UNJUDGEABLE, (case.unjudgeable,), 0.0)
         started = time.monotonic()
         if self._reset_url:
             self._client.post(self._reset_url).raise_for_status()
         findings = tuple(self._run_steps(case))
-        outcome = Outcome.FAILED if findings else Outcome.PASSED
-        return Verdict(case, outcome, findings, time.monotonic() - started)
+        outcome = CaseOutcome.FAILED if findings else CaseOutcome.PASSED
+        return CaseVerdict(case, outcome, findings, time.monotonic() - started)
 
     def _run_steps(self, case: Case) -> Iterator[str]:
         fill = placeholders(case, self._run)
@@ -106,24 +106,24 @@ class ConformanceRunner:
 
     def _perform(
         self, step: Step, answers: Answers, fill: Callable[[str], str]
-    ) -> tuple[Answer, list[str]]:
+    ) -> tuple[CaseAnswer, list[str]]:
         self._sleep(step.pause_ms / 1000)
         if step.action == "WAIT":
-            return Answer(), []
+            return CaseAnswer(), []
 
         def filled(text: str) -> str:
             return fill_references(fill(text), answers)
 
         if step.action == "ASSERT":
             findings = check_across(step.assertions, answers)
-            return Answer(), [f"{step.id}: {finding}" for finding in findings]
+            return CaseAnswer(), [f"{step.id}: {finding}" for finding in findings]
         answer = self._send(step, filled)
         assertions = map_text(dict(step.assertions), filled)
         findings = check(assertions if isinstance(assertions, dict) else {}, answer)
         shown = f" [{step.action} {filled(step.path)} -> {answer.status} {answer.text[:_EXCERPT]}]"
         return answer, [f"{step.id}: {finding}{shown}" for finding in findings]
 
-    def _send(self, step: Step, filled: Callable[[str], str]) -> Answer:
+    def _send(self, step: Step, filled: Callable[[str], str]) -> CaseAnswer:
         headers = {"User-Agent": USER_AGENT}
         headers |= {name: filled(value) for name, value in step.headers.items()}
         content = None
@@ -144,7 +144,7 @@ class ConformanceRunner:
                 follow_redirects=True,
             )
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            return Answer(problem=f"no answer: {problem!r}")
+            return CaseAnswer(problem=f"no answer: {problem!r}")
         elapsed_ms = (time.monotonic() - started) * 1000
         return _read(response, elapsed_ms)
 
@@ -163,14 +163,14 @@ def open_client(timeout_s: float = 30.0, *, trust_env: bool = False) -> httpx.Cl
     )
 
 
-def _read(response: httpx.Response, elapsed_ms: float) -> Answer:
+def _read(response: httpx.Response, elapsed_ms: float) -> CaseAnswer:
     text = response.content.decode("utf-8", "replace")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
         body = None
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(
+    return CaseAnswer(
         response.status_code, headers, text, body if isinstance(body, dict) else None, elapsed_ms
     )
 

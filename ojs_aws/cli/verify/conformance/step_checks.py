@@ -24,7 +24,7 @@ _TEMPLATE: Final = re.compile(r"\{\{steps\.[\w-]+\.response\.body\.[^}]+\}\}")
 
 
 @dataclass(frozen=True)
-class Answer:
+class CaseAnswer:
     """Holds what the server answered to a step; ``problem`` says why there is none."""
 
     status: int = 0
@@ -35,7 +35,7 @@ class Answer:
     problem: str = ""
 
 
-Answers = dict[str, Answer]
+Answers = dict[str, CaseAnswer]
 
 
 # ------------------------------------------------------------------------------ references
@@ -64,7 +64,7 @@ def fill_references(text: str, answers: Answers) -> str:
 
 
 # ------------------------------------------------------------------------------ assertions
-def check(assertions: Mapping[str, Json], answer: Answer) -> list[str]:
+def check(assertions: Mapping[str, Json], answer: CaseAnswer) -> list[str]:
     """Return a line for every assertion of a step that the answer does not meet."""
     if answer.problem:
         return [answer.problem]
@@ -86,7 +86,7 @@ def _items(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _check_status(assertions: Mapping[str, Json], answer: Answer) -> Iterator[str]:
+def _check_status(assertions: Mapping[str, Json], answer: CaseAnswer) -> Iterator[str]:
     wanted = assertions.get("status")
     if wanted is not None and not matches_status(wanted, answer.status):
         yield f"status is {answer.status}, not {json.dumps(wanted)}"
@@ -95,7 +95,7 @@ def _check_status(assertions: Mapping[str, Json], answer: Answer) -> Iterator[st
         yield f"status is {answer.status}, not one of {json.dumps(allowed)}"
 
 
-def _check_headers(wanted: Json, answer: Answer) -> Iterator[str]:
+def _check_headers(wanted: Json, answer: CaseAnswer) -> Iterator[str]:
     for name, matcher in wanted.items() if isinstance(wanted, dict) else ():
         got = answer.headers.get(name.lower(), "")
         if isinstance(matcher, dict):
@@ -108,7 +108,7 @@ def _check_headers(wanted: Json, answer: Answer) -> Iterator[str]:
             yield f"header {name} is {got!r}, not {json.dumps(matcher)}"
 
 
-def _check_body(wanted: Json, answer: Answer) -> Iterator[str]:
+def _check_body(wanted: Json, answer: CaseAnswer) -> Iterator[str]:
     if not isinstance(wanted, dict) or not wanted:
         return
     options = wanted.get("$or")
@@ -139,7 +139,7 @@ def _check_path(path: str, matcher: Json, body: Json) -> Iterator[str]:
         yield f"{path} is {json.dumps(value)[:_EXCERPT]}, not {json.dumps(matcher)}"
 
 
-def _check_absent(paths: Json, answer: Answer) -> Iterator[str]:
+def _check_absent(paths: Json, answer: CaseAnswer) -> Iterator[str]:
     for path in _items(paths):
         try:
             value = lookup(str(path), answer.body or {})
@@ -149,7 +149,7 @@ def _check_absent(paths: Json, answer: Answer) -> Iterator[str]:
             yield f"{path} is {json.dumps(value)[:_EXCERPT]}, but should be absent"
 
 
-def _check_timing(wanted: Json, answer: Answer) -> Iterator[str]:
+def _check_timing(wanted: Json, answer: CaseAnswer) -> Iterator[str]:
     limits = wanted if isinstance(wanted, dict) else {}
     less, more = limits.get("less_than"), limits.get("greater_than")
     if isinstance(less, (int, float)) and answer.elapsed_ms >= less:
