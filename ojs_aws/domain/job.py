@@ -274,6 +274,8 @@ class JobRecord:
         FETCH can pass it by unread.
         """
         place = ready_place(self.priority, self.order)
+        if self.limit is None and not self.tenant:
+            return place
         return ready_key(place, "" if self.limit is None else self.limit.key, self.tenant)
 
     @property

@@ -56,8 +56,8 @@ ELSEWHERE = {
 }
 """What only the constructs, the local server and commands raise, and show."""
 
-APART = ("ojs_aws.cdk", "ojs_aws.contrib", "ojs_aws.testing")
-"""Packages that export their own errors."""
+APART = ("ojs_aws.cdk", "ojs_aws.contrib", "ojs_aws.testing", "ojs_aws.worker.delivery.function")
+"""Packages that export their own errors, and a function that needs its environment."""
 
 
 def classes() -> Iterator[type[BaseException]]:

@@ -63,7 +63,9 @@ def authorizing(server: Server, route: Route) -> Middleware:
 
     def authorize(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
         event = app.current_event.raw_event
-        caller = _for_tenant(find(event), event)
+        caller, named = find(event), (event.get("headers") or {}).get(TENANT_HEADER)
+        if named is not None:
+            caller = _for_tenant(caller, named)
         app.context[CALLER] = caller
         caller.check(access.permission, route.operation)
         if access.bounds is Bounds.REFUSED:
@@ -73,11 +75,8 @@ def authorizing(server: Server, route: Route) -> Middleware:
     return authorize
 
 
-def _for_tenant(caller: Caller, event: Mapping[str, Any]) -> Caller:
-    """Return the caller of a request that may name a tenant."""
-    named = (event.get("headers") or {}).get(TENANT_HEADER)
-    if named is None:
-        return caller
+def _for_tenant(caller: Caller, named: str) -> Caller:
+    """Return the caller of a request whose header names a tenant."""
     from ojs_aws.transport.http.tenants.isolation import caller_for  # few deployments have tenants
 
     return caller_for(caller, named)
