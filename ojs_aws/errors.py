@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.results import UnknownMiddlewareError as UnknownMiddlewareError
     from ojs_aws.typed_jobs.handles import JobNotSentError as JobNotSentError
     from ojs_aws.typed_jobs.values import WrongValueError as WrongValueError
+    from ojs_aws.worker.delivery.answers import DeliveryError as DeliveryError
+    from ojs_aws.worker.delivery.answers import EndpointError as EndpointError
+    from ojs_aws.worker.delivery.answers import UndeliveredError as UndeliveredError
     from ojs_aws.worker.executor import ResultError as ResultError
     from ojs_aws.worker.failure import DeadLetterError as DeadLetterError
     from ojs_aws.worker.failure import DiscardError as DiscardError

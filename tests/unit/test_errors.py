@@ -49,10 +49,13 @@ INTERNAL = {
 ELSEWHERE = {
     "AppPathError",
     "BundleError",
+    "CaseError",
     "NotSoError",
     "ResetError",
     "SkippedError",
     "StartError",
+    "TimeOverError",
+    "UnreachableError",
 }
 """What only the constructs, the local server and commands raise, and show."""
 
