@@ -270,8 +270,7 @@ class JobRecord:
     def ready_key(self) -> str:
         """Return the place in the queue's ready list: by priority (higher first), then order.
 
-        A job with a limit names its bucket behind that, and one of a tenant that tenant, so that
-        FETCH can pass it by unread.
+        Behind it stand the bucket of its limit and its tenant, so FETCH can pass it by unread.
         """
         place = ready_place(self.priority, self.order)
         if self.limit is None and not self.tenant:
