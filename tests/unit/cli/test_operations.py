@@ -40,6 +40,10 @@ COMMANDS: Final = {
     "rate_limits.remove": "rate-limits remove",
     "workers.list": "workers list",
     "workers.get": "workers show",
+    "workers.pools": "pools list",
+    "workers.pool": "pools show",
+    "workers.set_pool": "pools set",
+    "workers.delete_pool": "pools delete",
     "workers.deregister": "workers remove",
     "workers.quiet": "workers quiet",
     "workers.quiet_all": "workers quiet",
@@ -107,7 +111,7 @@ REASONS: Final = {
 """Why a method of the client has no command."""
 
 OTHERS: Final = frozenset(
-    {"bundle", "cost", "dashboard", "deploy", "destroy", "init", "local", "middleware"}
+    {"bundle", "cost", "dashboard", "deliver", "deploy", "destroy", "init", "local", "middleware"}
     | {"migrate celery", "outbox relay", "outbox retry", "outbox status"}
     | {"preflight", "reference", "run", "settings", "upgrade", "verify-aws"}
 )
