@@ -168,7 +168,7 @@ def test_the_wheel_carries_the_dashboard_without_its_sources(shop: Shop) -> None
     """Every built file, so that Python alone serves the page."""
     carried = {name for name in shop.names if name.startswith("ojs_aws/dashboard/")}
     built = {path.relative_to(CHECKOUT).as_posix() for path in STATIC.rglob("*") if path.is_file()}
-    names = ("__init__", "files", "page_function", "sign_in")
+    names = ("__init__", "files", "page_function")
     modules = {f"ojs_aws/dashboard/{name}.py" for name in names}
     assert carried == built | modules
 

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import ojs_aws
 from ojs_aws import Job, Jobs, RetryPolicy, SyncClient, Worker, chain
@@ -48,11 +49,7 @@ def flaky() -> int:
 def use(client: SyncClient) -> dict[str, object]:
     """Send jobs of all kinds, wait for them, and look at them."""
     found: dict[str, object] = {}
-    first = client.enqueue("add", [1, 2], queue="sums", unique={"keys": ["args"], "period": "PT1H"})
-    try:
-        client.enqueue("add", [1, 2], queue="sums", unique={"keys": ["args"], "period": "PT1H"})
-    except DuplicateError:
-        found["duplicate"] = "refused"
+    first = client.enqueue("add", [1, 2], queue="sums")
     found["push"] = client.result(first.id, timeout_s=PATIENCE_S)
     found["state"] = str(client.get(first.id).state)
     batch = client.enqueue_many([Job(type="add", args=[n, n], queue="sums") for n in range(3)])
@@ -67,8 +64,13 @@ def use(client: SyncClient) -> dict[str, object]:
     found["dead letter"] = failing.id in {job.id for job in client.dead_letter.list().jobs}
     flow = chain(add.call(1, 1), add.call(2, 2), name="two").enqueue_sync()
     found["workflow"] = str(client.workflows.wait(flow.id, timeout_s=PATIENCE_S).state)
-    later = datetime.now(UTC) + timedelta(hours=1)
-    scheduled = client.enqueue("add", [5, 5], queue="sums", scheduled_at=later)
+    later = datetime.now(UTC) + timedelta(hours=1)  # so that no worker runs it meanwhile
+    once: dict[str, Any] = {"keys": ["args"], "period": "PT1H"}
+    scheduled = client.enqueue("add", [5, 5], queue="sums", scheduled_at=later, unique=once)
+    try:
+        client.enqueue("add", [5, 5], queue="sums", scheduled_at=later, unique=once)
+    except DuplicateError:
+        found["duplicate"] = "refused"
     found["scheduled"] = str(client.get(scheduled.id).state)
     client.cancel(scheduled.id)
     found["cancelled"] = str(client.get(scheduled.id).state)
