@@ -11,9 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .files import FileAnswer, answer_file, wants_page
-
-from ojs_aws.dashboard.files import SignIn
+from .files import FileAnswer, SignIn, answer_file, wants_page
 
 SIGN_IN: Final = "DASHBOARD_SIGN_IN"
 """The variable with the issuer that the page leads to; without it the page asks for a token."""

@@ -90,6 +90,7 @@ def test_the_bundle_of_the_page_is_the_page_alone(tmp_path: Path) -> None:
         "page = handler({'routeKey': 'GET /', 'headers': {'Accept': 'text/html'}}, None);"
         "print(page['statusCode'], page['headers']['Content-Type'])"
     )
-    command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, '.'); {code}"]
+    own = f"import sys; sys.path.insert(0, '.'); {code}"
+    command = [sys.executable, "-I", "-S", "-c", own]  # without this checkout's packages, too
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout == "200 text/html; charset=utf-8\n"
