@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.jobs.failures import MAX_BACKTRACE_CHARACTERS
 from ojs_aws.domain.json_text import decode
 from ojs_aws.worker.failure import JobError, SnoozeError
 
@@ -80,8 +81,11 @@ def _failure(error: Mapping[str, JsonValue], *, retryable: bool) -> EndpointErro
     named = error.get("type") or error.get("code")
     details = error.get("details")
     found = dict(details) if isinstance(details, dict) else {}
-    if isinstance(stack := error.get("stack") or error.get("backtrace"), (str, list)):
-        found["stack"] = stack
+    stack = error.get("stack") or error.get("backtrace")
+    if isinstance(stack, list):
+        stack = "\n".join(map(str, stack))
+    if isinstance(stack, str):
+        found["stack"] = stack[:MAX_BACKTRACE_CHARACTERS]
     return EndpointError(
         str(error.get("message") or "The endpoint says no more."),
         type=named if isinstance(named, str) else "EndpointError",

@@ -53,6 +53,7 @@ BUSY_WAIT_S: Final = 60
 MAX_RETRY_AFTER_S: Final = 3600
 """The longest wait that an endpoint may ask for."""
 
+_PART_BYTES: Final = 65_536
 _OF_THE_HANDLER: Final = frozenset({2, 4})
 """The first digits of answers that come from a handler, and not from what is before it."""
 
@@ -186,9 +187,13 @@ class HttpDelivery:
     def _post(
         self, body: bytes, headers: Mapping[str, str], timeout_s: float
     ) -> tuple[int, str, bytes]:
-        """Return status, ``Retry-After`` and body of the answer."""
+        """Return status, ``Retry-After`` and body of the answer.
+
+        :raises TimeoutError: it has not come whole in time, though parts of it come.
+        """
         import urllib3
 
+        ends_at = self._monotonic() + timeout_s
         if self._pool is None:
             self._pool = urllib3.PoolManager(maxsize=50, retries=False)
         answer = self._pool.request(
@@ -201,10 +206,24 @@ class HttpDelivery:
             preload_content=False,
         )
         try:
-            content = answer.read(MAX_ANSWER_BYTES + 1)
-        finally:
+            content = self._read(answer, ends_at)
+        except BaseException:
+            answer.close()
+            raise
+        if len(content) > MAX_ANSWER_BYTES:
+            answer.close()  # what is unread is no answer to the next request
+        else:
             answer.release_conn()
         return answer.status, answer.headers.get("Retry-After", ""), content
+
+    def _read(self, answer: urllib3.BaseHTTPResponse, ends_at: float) -> bytes:
+        """Return the body of an answer, up to where it is too long."""
+        content = bytearray()
+        while len(content) <= MAX_ANSWER_BYTES and (part := answer.read1(_PART_BYTES)):
+            content += part
+            if self._monotonic() > ends_at:
+                raise TimeoutError
+        return bytes(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +280,6 @@ def _reason(problem: BaseException, timeout_s: float) -> str:
     import urllib3.exceptions as errors
 
     is_refused = isinstance(problem, errors.NewConnectionError)  # of urllib3, also a timeout
-    if isinstance(problem, errors.TimeoutError) and not is_refused:
+    if isinstance(problem, (errors.TimeoutError, TimeoutError)) and not is_refused:
         return f"no answer within {timeout_s:g} s"
     return f"no connection ({type(problem).__name__})"

@@ -95,7 +95,7 @@ def test_a_committed_job_is_sent_exactly_as_it_was_enqueued(
 def test_rows_are_written_where_nothing_names_a_server(
     alias: str, relay: MakeRelay, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the relay needs one; the enqueue middleware runs all the same."""
+    """Only the relay needs one; the enqueue middleware still runs."""
     monkeypatch.setattr(CLIENTS, "_sync", None)
     with override_settings(OJS={"OUTBOX": {"RELAY": "separate"}}):
         with transaction.atomic(using=alias):

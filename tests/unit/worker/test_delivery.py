@@ -332,6 +332,36 @@ async def test_2_3_a_timeout_is_retried(endpoint: Endpoint) -> None:
     assert "retryable" not in error
 
 
+async def test_10_1_an_answer_that_comes_in_drops_ends_with_the_timeout(
+    endpoint: Endpoint,
+) -> None:
+    """Each part comes in time, and the whole does not: the handler still holds a worker."""
+    sending = Deliveries(endpoint.url, timeout_s=5)
+    endpoint.before = lambda: setattr(sending.times, "now", 16.0)
+    error = await sending.failed()
+    assert error["message"] == f"{endpoint.url} did not answer: no answer within 15 s."
+    assert error["type"] == "NoAnswer"
+
+
+async def test_a_long_answer_does_not_reach_the_next_request(endpoint: Endpoint) -> None:
+    """The connection with the unread rest is closed."""
+    sending = Deliveries(endpoint.url)
+    endpoint.answers(200, b" " * (3 * MAX_ANSWER_BYTES))
+    assert (await sending.failed())["type"] == "InvalidAnswer"
+    endpoint.answers(*DONE)
+    assert isinstance(await sending.outcome(), Succeeded)
+
+
+@pytest.mark.parametrize("stack", ["x" * 50_000, ["x" * 1000] * 50], ids=["text", "list"])
+async def test_a_long_stack_is_cut(endpoint: Endpoint, stack: object) -> None:
+    """So that the report is accepted, with the other details."""
+    error = {"message": "wrong", "stack": stack, "details": {"field": "to"}}
+    endpoint.answers(200, {"status": "failed", "error": error})
+    details = (await Deliveries(endpoint.url).failed())["details"]
+    assert details["field"] == "to"
+    assert len(details["stack"]) == 10_000
+
+
 # ------------------------------------------------------------------ 7: what may go wrong
 
 
