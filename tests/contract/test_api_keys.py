@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.adapters.dynamodb.access import ApiKeys
+from ojs_aws.adapters.dynamodb.names import DOCUMENT
 from ojs_aws.bootstrap import build_authentication, build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.api_keys import Refusal, read_key
@@ -172,6 +173,15 @@ def test_a_key_of_a_tenant_stays_one(issuer: KeyIssuer, authenticate: Authentica
     plain = authenticate(f"Bearer {issuer.create('all', [Scope.PRODUCER]).text}").caller
     assert plain is not None
     assert plain.tenant == ""
+
+
+def test_the_record_of_a_key_without_a_tenant_names_none(
+    aws: EmbeddedAws, issuer: KeyIssuer
+) -> None:
+    """It is the record that versions without tenants store."""
+    issuer.create("all", [Scope.PRODUCER])
+    (item,) = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    assert "tenant" not in item[DOCUMENT]["S"]
 
 
 @pytest.mark.parametrize(

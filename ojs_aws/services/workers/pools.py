@@ -114,8 +114,6 @@ class Pools:
 
     def order(self, pool: Pool) -> tuple[str, ...]:
         """Return the queues of a pool, or of a FETCH's own choice, in the order of a turn."""
-        if pool.strategy is Strategy.STRICT:
-            return pool.queues
         if self._phase is None:
             digest = hashlib.blake2s(self.seed().encode(), digest_size=8).digest()
             self._phase = int.from_bytes(digest, "big")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import JobList, Page
 from ojs_aws.domain.jobs.ready_keys import tenant_in
@@ -76,7 +76,7 @@ class TenantRound:
                 waits=True,
             )
             for job in jobs.values()
-            if job.tenant == self.tenant and job.state is not JobState.AVAILABLE
+            if job.tenant == self.tenant
         ]
         return sorted(own, key=_place)
 
@@ -84,7 +84,7 @@ class TenantRound:
         """Yield the tenant's jobs of the ready list in their order, page by page, to a bound."""
         store, queue = self.claims.changer.store, self.claims.terms.queue
         rows, looked = look.head.jobs, len(look.head.jobs)
-        cursor = store.place_of(rows[-1], JobList.READY) if rows and look.is_partial else ""
+        cursor = store.place_of(rows[-1], JobList.READY) if look.is_partial else ""
         while True:
             yield from (shown(row) for row in rows if tenant_in(row.sort_key) == self.tenant)
             wanted = min(PAGE, MAX_ROWS - looked)

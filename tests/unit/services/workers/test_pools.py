@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.pools import read_pool
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.workers import pools as service
 from ojs_aws.transport.http.route import BASE
 from tests.api import Api
@@ -115,6 +117,24 @@ def test_least_loaded_takes_from_the_queue_that_waits_longest(api: Api, world: W
     assert fetch(api, pool="general") == ["b"]
     fill(world, "c")
     assert fetch(api, pool="general")[0] in {"a", "b"}
+
+
+def test_least_loaded_learns_from_its_own_fetches_for_five_seconds(world: World) -> None:
+    """Queues behind the last one that had a job were not looked at."""
+    pools = world.backend.workers.pools
+    pool = read_pool("general", {"queues": ["a", "b", "c", "d"], "strategy": "least-loaded"})
+    fill(world, "a", "c")
+    world.clock.advance(s=2)
+    jobs = world.backend.jobs.fetch(FetchRequest(("a", "c"), 2))
+    plain = read_pool("plain", {"queues": ["a", "b", "c", "d"]})
+    pools.learn(plain, plain.queues, jobs)
+    assert len({pools.order(pool) for _ in pool.queues}) == 4  # round and round: it knows nothing
+    pools.learn(pool, pool.queues, jobs)
+    assert pools.order(pool)[0] == "d"
+    assert set(pools.order(pool)[1:3]) == {"a", "c"}
+    assert pools.order(pool)[3] == "b"
+    world.clock.advance(s=5)
+    assert len({pools.order(pool) for _ in pool.queues}) == 4
 
 
 def test_a_pool_costs_one_read_in_some_seconds(api: Api, world: World) -> None:

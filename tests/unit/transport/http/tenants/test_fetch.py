@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.config import Settings
 from ojs_aws.domain.jobs.ready_keys import limit_of, ready_key, ready_since, tenant_in
 from ojs_aws.services.jobs.fetch import tenant_round
 from tests.api import Api
@@ -147,3 +148,40 @@ def test_a_lost_claim_leaves_the_job_with_its_holder(world: World, api: Api) -> 
     jobs = {pushed(world, api) for _ in range(4)}
     got = [*taken(api, 2, **ACME), *taken(api, 2, **ACME)]
     assert sorted(got) == sorted(jobs)
+
+
+def test_a_worker_of_a_tenant_that_finds_nothing_does_not_wait() -> None:
+    """It takes no message, so a wait for one would only repeat its queries."""
+    for wait_ms in (0, 1_000):
+        world = World(settings=Settings(fetch_wait_ms=wait_ms))
+        api = Api(world.backend)
+        pushed(world, api, "beta")
+        assert taken(api, **ACME) == []
+        before = world.aws.calls.made["Query"]
+        assert taken(api, **ACME) == []
+        assert world.aws.calls.made["Query"] == before + 2
+
+
+def test_an_error_after_a_claim_does_not_take_the_claimed_job(world: World, api: Api) -> None:
+    """The answer has the job that was claimed; the other one stays for the next FETCH."""
+    first, second = pushed(world, api), pushed(world, api)
+
+    def fail_the_second_claim(number: int) -> None:
+        if world.faults.calls[number] == "claim":
+            world.faults.faulty = number + 1
+
+    world.faults.afterwards = fail_the_second_claim
+    assert taken(api, 2, **ACME) == [first]
+    world.faults.faulty, world.faults.afterwards = None, lambda _: None
+    assert taken(api, 2, **ACME) == [second]
+
+
+def test_a_due_job_that_was_settled_already_is_found(world: World, api: Api) -> None:
+    """Where the index still shows it among the jobs that wait, and not yet among the ready ones."""
+    later = pushed(world, api, scheduled_at="+PT1S")
+    waiting = world.store.load(later)
+    world.clock.advance(ms=2_000)
+    assert api.get(f"/jobs/{later}").json["job"]["state"] == "available"
+    world.index_shows(later, waiting)
+    assert taken(api, **BETA) == []
+    assert taken(api, **ACME) == [later]
