@@ -41,7 +41,9 @@ from ojs_aws.services.backend.foundation import Stores
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from ojs_aws.adapters.dynamodb.queues.suspensions import Suspensions
     from ojs_aws.adapters.dynamodb.watermarks import RecordTries
+    from ojs_aws.adapters.functions import Functions
     from ojs_aws.domain.runtime import Clock, IdGenerator
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.access.api_keys import (
@@ -69,6 +71,7 @@ __all__ = [
     "record_tries",
     "secret_reader",
     "stacks_of",
+    "stores_of_bindings",
 ]
 
 
@@ -161,6 +164,15 @@ def record_tries(settings: Settings, clients: AwsClients, partition: str) -> Rec
     from ojs_aws.adapters.dynamodb.watermarks import RecordTries
 
     return RecordTries(clients.dynamodb, settings.table, partition)
+
+
+def stores_of_bindings(settings: Settings, clients: AwsClients) -> tuple[Functions, Suspensions]:
+    """Return what invokes the functions that jobs are bound to, and what suspends bindings."""
+    from ojs_aws.adapters.dynamodb.queues.suspensions import Suspensions
+    from ojs_aws.adapters.functions import Functions
+
+    assert clients.functions is not None  # noqa: S101 - a deployment has all clients
+    return Functions(clients.functions()), Suspensions(clients.dynamodb, settings.table)
 
 
 def build_backend(

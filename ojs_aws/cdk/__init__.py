@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.workers.ecs_worker_service import (
         EcsWorkerServiceProps as EcsWorkerServiceProps,
     )
+    from ojs_aws.cdk.workers.lambda_bindings import LambdaBindings as LambdaBindings
+    from ojs_aws.cdk.workers.lambda_bindings import LambdaBindingsProps as LambdaBindingsProps
+    from ojs_aws.cdk.workers.lambda_bindings import LambdaTarget as LambdaTarget
     from ojs_aws.cdk.workers.lambda_worker_function import (
         LambdaWorkerFunction as LambdaWorkerFunction,
     )

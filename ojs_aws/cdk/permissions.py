@@ -136,6 +136,17 @@ EXPORT_DOCUMENTS: Final = replace(EXPORT, table=("dynamodb:GetItem",), documents
 LAMBDA_WORKER: Final = replace(WORKER_API, creates_queues=False, documents=DOCUMENTS)
 """A user's worker, on the queues that it serves."""
 
+DISPATCHER: Final = LAMBDA_WORKER
+"""Claims jobs as a worker does, and hands them to functions; it may invoke those it is bound to,
+and no others."""
+
+SETTLER: Final = Permissions(
+    table=(*READ, *WRITE),
+    queues=("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:SendMessage"),
+    documents=DOCUMENTS,
+)
+"""ACK and FAIL of dispatched jobs: cannot claim one, or read a queue of jobs."""
+
 AUTHORIZER: Final = Permissions(keys=("dynamodb:GetItem",))
 """Finds an API key by its id, and can read nothing else of the table."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ojs_aws.memory_aws.calls import ACCOUNT, META, REGION, Answer, Calls, Meta, Request, refuse
+from ojs_aws.memory_aws.invocations import Invocations
 
 MAX_ENTRIES: Final = 10
 MAX_BYTES: Final = 256 * 1024
@@ -53,14 +54,24 @@ class Mapping:
 
 @dataclass(eq=False)
 class MemoryLambda:
-    """Keeps event source mappings.
+    """Keeps event source mappings, and asynchronous invocations.
 
     :ivar mappings: the mappings by id.
+    :ivar invocations: the functions that may be invoked, and the events that wait for them.
     """
 
     calls: Calls
     mappings: dict[str, Mapping] = field(default_factory=dict)
     meta: Meta = META
+    invocations: Invocations = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without functions."""
+        self.invocations = Invocations(self.calls)
+
+    def invoke(self, **request: Any) -> Answer:
+        """Hand an event to the queue of a function."""
+        return self._run("Invoke", request, self.invocations.accept)
 
     def list_event_source_mappings(self, **request: Any) -> Answer:
         """List the mappings of a queue."""

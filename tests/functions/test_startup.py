@@ -27,6 +27,7 @@ ENVIRONMENT: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "none",
     "AWS_SECRET_ACCESS_KEY": "none",
+    "OJS_BINDINGS": '[{"name":"a","queues":["q"],"target":"t","types":["*"],"reservation_s":9}]',
     "OJS_TABLE": "ojs",
     "OJS_QUEUE_URL_PREFIX": "https://sqs.us-east-1.amazonaws.com/123456789012/",
 }
@@ -50,7 +51,7 @@ def test_entry_points_stop_the_garbage_collector_before_they_import() -> None:
     "name",
     [
         *("producer", "worker_api", "job_endpoint", "operator", "system", "stream", "tick"),
-        *("authorizer", "api_keys"),
+        *("authorizer", "api_keys", "dispatcher", "settler"),
     ],
 )
 def test_a_start_loads_nothing_that_only_rare_requests_need(name: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from ojs_aws.domain.bindings import Suspension
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant
 
@@ -25,6 +26,7 @@ class QueueInfo:
     :ivar paused_by: who paused it, as ``domain.actor`` stores it; empty where nobody knows.
     :ivar resumed_by: who resumed it last, in the same way.
     :ivar triggers: ids of the Lambda triggers that a pause switched off, until they are on again.
+    :ivar suspended: the bindings of the queue to which nothing is dispatched, by their names.
     """
 
     name: str
@@ -35,6 +37,7 @@ class QueueInfo:
     triggers: tuple[str, ...] = ()
     paused_by: str = ""
     resumed_by: str = ""
+    suspended: Mapping[str, Suspension] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import Job, uncounted_attempts
-from ojs_aws.domain.json_text import RawJson, assemble, encode
-from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.json_text import assemble
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.topology import DELIVERY_START_S
@@ -31,6 +31,7 @@ from ojs_aws.worker.delivery.answers import (
 from ojs_aws.worker.delivery.circuit import Circuit
 from ojs_aws.worker.delivery.request import (
     checked_url,
+    delivery_members,
     idempotency_window_s,
     signature,
     signing_keys,
@@ -164,13 +165,7 @@ class HttpDelivery:
 
     def _body(self, job: Job, delivery_id: str, timeout_s: float) -> bytes:
         deadline = Instant(round((self._wall_clock() + timeout_s) * 1000))
-        members: dict[str, RawJson] = {
-            "job": job.to_json(),
-            "worker_id": encode(self.worker_id),
-            "delivery_id": encode(delivery_id),
-            "deadline": encode(format_instant(deadline)),
-        }
-        return assemble(members).encode()
+        return assemble(delivery_members(job, self.worker_id, delivery_id, deadline)).encode()
 
     def _headers(self, job: Job, delivery_id: str, body: bytes) -> dict[str, str]:
         timestamp = str(int(self._wall_clock()))

@@ -9,14 +9,43 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.retry import parse_retry_policy
+from ojs_aws.domain.timestamps import Instant, format_instant
 
 MAX_ATTEMPTS: Final = 1000
 """Attempts that the idempotency window counts at most."""
 LONGEST_JITTER: Final = 1.5
 """By how much a wait between two attempts may be longer than the policy says (ojs-retry, 5)."""
 
+_DELIVERY: Final = "del_"
+
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def delivery_members(
+    job: Job, worker_id: str, delivery_id: str, deadline: Instant
+) -> dict[str, RawJson]:
+    """Return the members of what a handler gets (2.2): the job, byte for byte, and its delivery.
+
+    :param deadline: until when the answer counts.
+    """
+    return {
+        "job": job.to_json(),
+        "worker_id": encode(worker_id),
+        "delivery_id": encode(delivery_id),
+        "deadline": encode(format_instant(deadline)),
+    }
+
+
+def delivery_of(reservation_id: str) -> str:
+    """Return the delivery id of a claim: each claim of a job has another one (8.1)."""
+    return _DELIVERY + reservation_id
+
+
+def reservation_of(delivery_id: str) -> str:
+    """Return the id of the reservation that a delivery id names; empty for none."""
+    return delivery_id.removeprefix(_DELIVERY) if delivery_id.startswith(_DELIVERY) else ""
 
 
 def signing_keys(text: str) -> list[str]:

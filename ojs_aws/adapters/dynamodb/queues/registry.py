@@ -19,6 +19,7 @@ from ojs_aws.adapters.dynamodb.columns import (
 )
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
+from ojs_aws.adapters.dynamodb.queues.suspensions import read_suspensions
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.errors import translated
@@ -271,4 +272,5 @@ def read_queue(item: Item) -> QueueInfo:
         triggers=read_set(item, TRIGGERS),
         paused_by=read_string(item, PAUSED_BY),
         resumed_by=read_string(item, RESUMED_BY),
+        suspended=read_suspensions(item),
     )

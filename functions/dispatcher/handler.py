@@ -1,0 +1,20 @@
+"""Hands jobs to Lambda functions, and waits for none: the dispatcher, invoked by job queues."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from ..startup import finish_init
+
+from ojs_aws.bootstrap import aws_clients, build_backend, stores_of_bindings
+from ojs_aws.config import Settings
+from ojs_aws.domain.bindings import read_bindings
+from ojs_aws.topology import BINDINGS
+from ojs_aws.worker.delivery.dispatch import Dispatcher
+
+settings, clients = Settings.from_env(os.environ), aws_clients()
+functions, suspensions = stores_of_bindings(settings, clients)
+bindings = read_bindings(os.environ[BINDINGS])
+backend = build_backend(settings, clients)
+handler: Final[Dispatcher] = finish_init(Dispatcher(backend, functions, suspensions, bindings))

@@ -1,0 +1,246 @@
+"""Binds queues to Lambda functions of any language, which need nothing of this package."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import Duration, Tags
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_destinations as destinations
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
+from ojs_aws.cdk.bundle import backend_bundle
+from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
+from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
+from ojs_aws.topology import BINDINGS, OWNER_TAG
+
+SPARE_S: Final = 30
+"""What a reservation has beside the event's wait and the function's time: for a cold start, and
+for the outcome's way back, in seconds."""
+SHORTEST_AGE_S: Final = 60
+LONGEST_AGE_S: Final = 21_600
+"""Bounds of Lambda for the age of an event, in seconds."""
+OUTCOME_TRIES: Final = 100
+TIMEOUT_S: Final = 30
+"""Of dispatcher and settler, which wait for no handler."""
+DEFAULT_TIMEOUT_S: Final = 3
+"""Lambda's own, of a function that names none."""
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LambdaTarget:
+    """Say which function runs which jobs.
+
+    :ivar function: the function, in any runtime. It gets the event, and its return value is the
+        result. Its asynchronous invocations by others keep their settings: the binding has an alias
+        of its own.
+    :ivar queues: the OJS queues; each must be declared by the backend.
+    :ivar types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all. Bindings of one
+        queue serve different ones.
+    :ivar max_event_age_s: for how long a job may wait in Lambda's queue while the function is busy,
+        in seconds (60 to 21,600). Then it is given back.
+    """
+
+    function: lambda_.Function
+    queues: Sequence[str]
+    types: Sequence[str] = ("*",)
+    max_event_age_s: int = SHORTEST_AGE_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LambdaBindingsProps:
+    """Say which functions run the jobs of which queues.
+
+    :ivar backend: whose jobs they run.
+    :ivar targets: by the names of their bindings, of letters and digits.
+    :ivar batch_size: jobs that one invocation dispatches or settles at most (1 to 10).
+    :ivar max_concurrency: invocations of the dispatcher for each queue, and of the settler, at a
+        time (2 to 1000). The functions themselves are bounded by their reserved concurrency, or by
+        the queue's limits.
+    :ivar memory_mb: of dispatcher and settler.
+    """
+
+    backend: JobBackend
+    targets: Mapping[str, LambdaTarget]
+    batch_size: int = 10
+    max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
+    memory_mb: int = 512
+    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
+    log_level: str = "INFO"
+
+
+class LambdaBindings(Construct):
+    """Define a dispatcher and a settler, and an alias of each function that they serve.
+
+    A queue's jobs are handed to the alias, which Lambda invokes once, and their outcomes come back
+    by a queue. No function waits for another one. The dispatcher may invoke these aliases, and no
+    other function.
+
+    :ivar dispatcher: the function that claims jobs and hands them on.
+    :ivar settler: the function that reports their outcomes.
+    :ivar outcomes: the queue between functions and settler.
+    :ivar aliases: the aliases by the names of their bindings.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: LambdaBindingsProps) -> None:
+        """Define all of it.
+
+        :raises ValueError: no target, a queue that the backend does not declare, an unusable name,
+            two bindings for the same types of a queue, or an age that Lambda does not take.
+        """
+        super().__init__(scope, id_)
+        _check(props.targets)
+        self.props = props
+        self.outcomes = sqs.Queue(
+            self,
+            "Outcomes",
+            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_S),
+            retention_period=Duration.days(1),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=props.backend.queues.dead_letters, max_receive_count=OUTCOME_TRIES
+            ),
+        )
+        self.aliases = {name: self._alias(name, each) for name, each in props.targets.items()}
+        self.dispatcher = self._dispatcher()
+        self.settler = self._function("settler", "Reports what became of dispatched jobs", {})
+        props.backend.grant(self.settler, SETTLER)
+        self.settler.add_event_source(self._trigger(self.outcomes))
+
+    def _alias(self, name: str, target: LambdaTarget) -> lambda_.Alias:
+        """Return the alias of a target: invoked once, with both outcomes to one queue."""
+        alias = lambda_.Alias(
+            self,
+            f"Target{name}",
+            alias_name=f"ojs-{name}",
+            version=target.function.current_version,
+        )
+        destination = destinations.SqsDestination(self.outcomes)
+        alias.configure_async_invoke(
+            retry_attempts=0,
+            max_event_age=Duration.seconds(target.max_event_age_s),
+            on_success=destination,
+            on_failure=destination,
+        )
+        resource = target.function.node.default_child
+        if isinstance(resource, lambda_.CfnFunction) and resource.recursive_loop is None:
+            # A job that is retried passes the function again, by way of the outcomes' queue.
+            resource.recursive_loop = "Allow"
+        return alias
+
+    def _dispatcher(self) -> OjsFunction:
+        backend, described = self.props.backend, []
+        longest: dict[str, int] = {}
+        for name, target in self.props.targets.items():
+            reservation_s = target.max_event_age_s + _timeout_s(target.function) + SPARE_S
+            described.append(
+                {
+                    "name": name,
+                    "queues": [*target.queues],
+                    "target": self.aliases[name].function_arn,
+                    "types": [*target.types],
+                    "reservation_s": reservation_s,
+                }
+            )
+            for queue in target.queues:
+                longest[queue] = max(longest.get(queue, 0), reservation_s)
+        queues = [
+            backend.queues.serve(queue, -(-seconds // VISIBILITY_PER_TIMEOUT))
+            for queue, seconds in longest.items()
+        ]
+        function = self._function(
+            "dispatcher",
+            f"Hands the jobs of {', '.join(longest)} to functions"[:200],
+            {BINDINGS: json.dumps(described)},
+        )
+        backend.grant(function, DISPATCHER, queues)
+        function.add_to_role_policy(
+            iam.PolicyStatement(
+                actions=["lambda:InvokeFunction"],
+                resources=[each.function_arn for each in self.aliases.values()],
+            )
+        )
+        for each_queue in queues:
+            function.add_event_source(self._trigger(each_queue))
+        for each in function.node.find_all():
+            if isinstance(each, lambda_.CfnEventSourceMapping):  # a pause switches them off
+                Tags.of(each).add(OWNER_TAG, backend.queues.prefix)
+        backend.worker_concurrency.add(self, self.props.max_concurrency, len(queues))
+        return function
+
+    def _function(self, name: str, description: str, environment: Mapping[str, str]) -> OjsFunction:
+        props, backend = self.props, self.props.backend
+        tracing = backend.props.tracing
+        return OjsFunction(
+            self,
+            name.capitalize(),
+            OjsFunctionProps(
+                handler=f"functions.{name}.handler.handler",
+                bundle=backend_bundle(backend.props.target, tracing=tracing),
+                description=f"Open Job Spec: {description}",
+                service=f"ojs-{name}",
+                environment={**backend.environment, **environment},
+                memory_mb=props.memory_mb,
+                timeout_s=TIMEOUT_S,
+                log_retention=props.log_retention,
+                log_level=props.log_level,
+                tracing=tracing,
+                loops=True,  # retries come back to both
+            ),
+        )
+
+    def _trigger(self, queue: sqs.IQueue) -> sources.SqsEventSource:
+        return sources.SqsEventSource(
+            queue,
+            batch_size=self.props.batch_size,
+            max_concurrency=self.props.max_concurrency,
+            report_batch_item_failures=True,
+        )
+
+
+def _timeout_s(function: lambda_.Function) -> int:
+    timeout = function.timeout
+    return DEFAULT_TIMEOUT_S if timeout is None else round(timeout.to_seconds())
+
+
+def _check(targets: Mapping[str, LambdaTarget]) -> None:
+    """Refuse targets that cannot be served.
+
+    :raises ValueError: naming which, and why.
+    """
+    if not targets:
+        raise ValueError("Name a target at least: targets={'email': LambdaTarget(...)}.")
+    owners: dict[tuple[str, str], str] = {}
+    for name, target in targets.items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a binding: use 1 to 32 letters and digits.")
+        if not target.queues or not target.types or isinstance(target.types, str):
+            raise ValueError(f"The target {name!r} needs queues and types, both as lists.")
+        if any("*" in pattern[:-1] for pattern in target.types):
+            raise ValueError(f"A pattern of job types has one * at its end ({name!r}).")
+        if not SHORTEST_AGE_S <= target.max_event_age_s <= LONGEST_AGE_S:
+            raise ValueError(
+                f"max_event_age_s of {name!r} is between {SHORTEST_AGE_S} and {LONGEST_AGE_S}."
+            )
+        for queue in target.queues:
+            for pattern in target.types:
+                other = owners.setdefault((queue, pattern), name)
+                if other != name:
+                    raise ValueError(
+                        f"The targets {other!r} and {name!r} both serve {pattern!r} of the queue "
+                        f"{queue!r}: name different types."
+                    )

@@ -1,0 +1,101 @@
+"""Describes what binds job types of a queue to a function that runs them (ojs-serverless, 2.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.timestamps import Instant
+
+COOLDOWN_MS: Final = 60_000
+"""How long after a suspension, or a trial, one job is tried again (7.2)."""
+FIRST_WAIT_MS: Final = 1_000
+LONGEST_WAIT_MS: Final = 300_000
+"""How long a job waits that was given back: each time twice as long, up to this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """Binds job types of queues to a Lambda function.
+
+    :ivar name: unique in a deployment's stack.
+    :ivar queues: whose jobs it runs.
+    :ivar target: ARN of the alias of the function.
+    :ivar types: ``email.send``, ``email.*``, or ``*`` for all.
+    :ivar reservation_s: how long a job may take from its claim to its outcome: the wait in Lambda's
+        queue, the function's time, and some seconds for the outcome's way back.
+    """
+
+    name: str
+    queues: Sequence[str]
+    target: str
+    types: Sequence[str]
+    reservation_s: int
+
+    def fit(self, job_type: str) -> int:
+        """Return how well a pattern of it fits a job type; 0 for not at all."""
+        return max((_fit(pattern, job_type) for pattern in self.types), default=0)
+
+
+def _fit(pattern: str, job_type: str) -> int:
+    """Return how well a pattern fits: the type itself best, else the longest beginning."""
+    if pattern == job_type:
+        return len(pattern) + 2
+    is_fitting = pattern.endswith("*") and job_type.startswith(pattern[:-1])
+    return len(pattern) if is_fitting else 0
+
+
+def binding_of(bindings: Iterable[Binding], job_type: str) -> Binding | None:
+    """Return the binding of a job type that fits best; None if none does."""
+    best = max(bindings, key=lambda each: each.fit(job_type), default=None)
+    return best if best is not None and best.fit(job_type) else None
+
+
+def read_bindings(text: str) -> list[Binding]:
+    """Return the bindings that a JSON array describes, as the construct writes it.
+
+    :raises ValueError: it describes none.
+    """
+    try:
+        found = [Binding(**each) for each in json.loads(text)]
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"bindings must be a JSON array of objects: {problem}") from problem
+    if not found:
+        raise ValueError("there are no bindings: name one at least")
+    return found
+
+
+def wait_ms(times: int) -> int:
+    """Return how long a job waits that was given back so many times before."""
+    return int(min(FIRST_WAIT_MS * 2 ** min(times, 16), LONGEST_WAIT_MS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspension:
+    """Says why nothing is dispatched to a binding.
+
+    :ivar since: when it was suspended.
+    :ivar tried_at: when a job was last tried.
+    """
+
+    reason: str
+    since: Instant
+    tried_at: Instant
+
+    def may_try(self, now: Instant) -> bool:
+        """Return whether one job may be tried now."""
+        return now >= self.tried_at + COOLDOWN_MS
+
+
+def write_suspension(suspension: Suspension) -> str:
+    """Return a suspension as it is stored."""
+    said = [suspension.reason, suspension.since, suspension.tried_at]
+    return json.dumps(said, separators=(",", ":"))
+
+
+def read_suspension(text: str) -> Suspension:
+    """Return the suspension that a stored text describes."""
+    reason, since, tried_at = json.loads(text)
+    return Suspension(reason=reason, since=Instant(since), tried_at=Instant(tried_at))

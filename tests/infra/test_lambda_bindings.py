@@ -1,0 +1,176 @@
+"""Functions of any language that run jobs: what the construct makes of them, and allows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from aws_cdk import App, Duration, Stack
+from aws_cdk import aws_lambda as lambda_
+
+from ojs_aws.cdk import (
+    JobBackend,
+    JobBackendProps,
+    LambdaBindings,
+    LambdaBindingsProps,
+    LambdaTarget,
+)
+from ojs_aws.domain.bindings import read_bindings
+from tests.infra.conftest import NO_BUNDLING, Synthesised
+from tests.infra.templates import of_stack
+
+DISPATCHER = "functions.dispatcher.handler.handler"
+SETTLER = "functions.settler.handler.handler"
+
+
+def shop(stack: Stack, name: str = "Shop", **given: Any) -> lambda_.Function:
+    """A function of somebody's own, in Node."""
+    return lambda_.Function(
+        stack,
+        name,
+        runtime=lambda_.Runtime.NODEJS_22_X,
+        handler="index.handler",
+        code=lambda_.Code.from_inline("exports.handler = async ({ job }) => job.args"),
+        **{"timeout": Duration.seconds(45), **given},
+    )
+
+
+def defined(**given: Any) -> Stack:
+    """A stack with a backend, whose e-mails a function runs."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["email", "media"]))
+    options: dict[str, Any] = {"queues": ["email"]} | given
+    target = LambdaTarget(function=shop(stack), **options)
+    props = LambdaBindingsProps(backend=backend, targets={"shop": target})
+    LambdaBindings(stack, "Bindings", props)
+    return stack
+
+
+def function(template: Synthesised, handler: str) -> dict[str, Any]:
+    (found,) = [each for each in template.of("AWS::Lambda::Function") if each["Handler"] == handler]
+    return dict(found)
+
+
+def test_the_alias_alone_is_invoked_once_with_its_outcomes_to_a_queue() -> None:
+    """Other callers of the function keep their settings."""
+    template = of_stack(defined(max_event_age_s=90))
+    (settings,) = [
+        each
+        for each in template.of("AWS::Lambda::EventInvokeConfig")
+        if "OnSuccess" in each.get("DestinationConfig", {})
+    ]
+    assert settings["Qualifier"] != "$LATEST"
+    assert (settings["MaximumRetryAttempts"], settings["MaximumEventAgeInSeconds"]) == (0, 90)
+    wanted = settings["DestinationConfig"]
+    assert wanted["OnSuccess"] == wanted["OnFailure"]
+    (alias,) = template.of("AWS::Lambda::Alias")
+    assert alias["Name"] == "ojs-shop"
+
+
+def test_a_reservation_outlives_the_event_and_the_function() -> None:
+    """And the queue hides messages for as long."""
+    template = of_stack(defined(max_event_age_s=90))
+    written = function(template, DISPATCHER)["Environment"]["Variables"]["OJS_BINDINGS"]
+    text = "".join(
+        each if isinstance(each, str) else "arn:alias" for each in written["Fn::Join"][1]
+    )
+    (binding,) = read_bindings(text)
+    assert (binding.name, binding.queues, binding.types) == ("shop", ["email"], ["*"])
+    assert binding.reservation_s == 90 + 45 + 30
+    assert "alias" in binding.target
+    (queue,) = [
+        each for each in template.of("AWS::SQS::Queue") if each.get("QueueName") == "ojs__email"
+    ]
+    assert queue["VisibilityTimeout"] >= binding.reservation_s
+
+
+def test_the_dispatcher_may_invoke_this_alias_and_nothing_else() -> None:
+    """And it may claim jobs of its queues; the settler may invoke and claim nothing."""
+    template = of_stack(defined())
+    statements = [
+        statement
+        for policy in template.of("AWS::IAM::Policy")
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Action"] == "lambda:InvokeFunction"
+    ]
+    (alias,) = template.of("AWS::Lambda::Alias")
+    named = [each for each in statements if each["Resource"] == {"Ref": alias_id(template)}]
+    assert len(named) == 1
+    assert "lambda:InvokeFunction" in template.actions(DISPATCHER)
+    assert "sqs:ReceiveMessage" in template.actions(DISPATCHER)
+    settler = template.actions(SETTLER)
+    assert "lambda:InvokeFunction" not in settler
+    assert "dynamodb:DeleteItem" not in settler
+    assert alias["FunctionVersion"]
+
+
+def alias_id(template: Synthesised) -> str:
+    (name,) = [
+        name
+        for name, each in template.document["Resources"].items()
+        if each["Type"] == "AWS::Lambda::Alias"
+    ]
+    return str(name)
+
+
+def test_both_triggers_report_messages_one_by_one() -> None:
+    """A pause of the queue switches the dispatcher's off, by its tag."""
+    template = of_stack(defined())
+    mine = [
+        each
+        for each in template.of("AWS::Lambda::EventSourceMapping")
+        if "Bindings" in json.dumps(each["FunctionName"])
+    ]
+    assert [each["FunctionResponseTypes"] for each in mine] == [["ReportBatchItemFailures"]] * 2
+    assert sum("Tags" in each for each in mine) == 1
+
+
+def test_a_chain_of_retries_is_not_stopped() -> None:
+    """It passes dispatcher, function and settler again each time."""
+    template = of_stack(defined())
+    for handler in (DISPATCHER, SETTLER, "index.handler"):
+        assert function(template, handler)["RecursiveLoop"] == "Allow"
+
+
+def test_a_function_that_names_no_timeout_has_that_of_lambda() -> None:
+    """Three seconds."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["email"]))
+    target = LambdaTarget(function=shop(stack, timeout=None), queues=["email"])
+    LambdaBindings(stack, "B", LambdaBindingsProps(backend=backend, targets={"shop": target}))
+    variables = function(of_stack(stack), DISPATCHER)["Environment"]["Variables"]
+    assert '"reservation_s": 93' in json.dumps(variables["OJS_BINDINGS"]).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"queues": ["other"]}, "no queue 'other'"),
+        ({"queues": []}, "needs queues and types"),
+        ({"types": "email.*"}, "needs queues and types"),
+        ({"types": ["*.send"]}, "at its end"),
+        ({"max_event_age_s": 59}, "between 60 and 21600"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_synthesis(given: dict[str, Any], problem: str) -> None:
+    """Saying what can."""
+    with pytest.raises(ValueError, match=problem):
+        defined(**given)
+
+
+@pytest.mark.parametrize(
+    ("targets", "problem"),
+    [
+        ([], "a target at least"),
+        (["no-name"], "letters and digits"),
+        (["one", "two"], r"both serve '\*' of the queue 'email'"),
+    ],
+)
+def test_targets_have_names_and_types_of_their_own(targets: list[str], problem: str) -> None:
+    """So that each job has one function."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["email"]))
+    made = {name: LambdaTarget(function=shop(stack, name), queues=["email"]) for name in targets}
+    with pytest.raises(ValueError, match=problem):
+        LambdaBindings(stack, "B", LambdaBindingsProps(backend=backend, targets=made))
