@@ -65,6 +65,9 @@ class Settings:
         "Event types for the bus, as patterns; `!` keeps types away, and `*` alone sends all. By "
         "default one event of each job goes there: its end.",
     )
+    event_bus_type_prefix: str = _setting(
+        "", str, "What event types begin with on the bus; `org.openjobspec.` for CloudEvents."
+    )
     export_bucket: str = _setting("", str, "S3 bucket of the export of jobs that have ended.")
     export_documents: bool = _setting(False, boolean, "Export args, meta and results, too.")
     queues: tuple[str, ...] = _setting(

@@ -190,6 +190,8 @@ OUTBOX_DATABASE: Final = "OJS_OUTBOX_DATABASE"
 """The variable that has the URL of the database with an outbox, as SQLAlchemy writes it."""
 
 OUTBOX_TABLE: Final = "OJS_OUTBOX_TABLE"
+EVENT_RULES: Final = "OJS_EVENT_RULES"
+"""The setting that says which events make which jobs."""
 """The variable that names the outbox's table."""
 
 OUTBOX_PASSWORD: Final = "OJS_OUTBOX_PASSWORD"  # noqa: S105 - a name

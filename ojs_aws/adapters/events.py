@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,11 +32,13 @@ class EventBus:
 
     :ivar types: patterns (``job.*``) of the types that go there; one that begins with ``!`` keeps
         types away. None of them: all go.
+    :ivar type_prefix: what types begin with there (ojs-cloudevents-interop, section 5.2).
     """
 
     client: Callable[[], EventBridgeClient]
     bus: str
     types: tuple[str, ...] = ()
+    type_prefix: str = ""
 
     def __call__(self, events: Sequence[Event]) -> Collection[str]:
         """Put events on the bus in order, in batches; refused ones are sent again.
@@ -82,10 +84,12 @@ class EventBus:
 
     def _entry(self, event: Event) -> dict[str, Any]:
         short = bounded(event, MAX_REQUEST_BYTES - MARGIN)
+        if self.type_prefix:
+            short = replace(short, type=f"{self.type_prefix}{event.type}")
         return {
             "EventBusName": self.bus,
             "Source": SOURCE,
-            "DetailType": event.type,
+            "DetailType": short.type,
             "Time": datetime_of(event.time),
             "Resources": [event.subject],
             "Detail": str(render_event(short)),

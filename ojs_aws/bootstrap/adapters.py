@@ -159,7 +159,9 @@ class Adapters:
         """Return the function that publishes to the bus."""
         from ojs_aws.adapters.events import EventBus
 
-        return EventBus(self.aws.events, self.settings.event_bus, self.settings.event_bus_types)
+        settings = self.settings
+        types, prefix = settings.event_bus_types, settings.event_bus_type_prefix
+        return EventBus(self.aws.events, settings.event_bus, types, prefix)
 
     def cron(self) -> CronEntries:
         """Return the store of cron jobs."""

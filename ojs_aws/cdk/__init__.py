@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.api.job_endpoint import JobEndpoint as JobEndpoint
     from ojs_aws.cdk.api.job_endpoint import JobEndpointProps as JobEndpointProps
     from ojs_aws.cdk.bundle import Target as Target
+    from ojs_aws.cdk.event_jobs import EventJobs as EventJobs
+    from ojs_aws.cdk.event_jobs import EventJobsProps as EventJobsProps
     from ojs_aws.cdk.function_options import FunctionOptions as FunctionOptions
     from ojs_aws.cdk.function_options import Provisioned as Provisioned
     from ojs_aws.cdk.function_options import SnapStart as SnapStart
@@ -78,5 +80,6 @@ if TYPE_CHECKING:
     )
     from ojs_aws.cdk.workers.worker_network import WorkerEndpoints as WorkerEndpoints
     from ojs_aws.cdk.workers.worker_network import WorkerEndpointsProps as WorkerEndpointsProps
+    from ojs_aws.domain.cloud_events import EventRule as EventRule
 else:
     __getattr__, __dir__ = lazy_exports(__name__, extra="cdk")

@@ -23,8 +23,8 @@ from ojs_aws.cdk.resources.job_table import RestoredTable
 from ojs_aws.config import Settings, describe_settings
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 
-_ENQUEUES: Final = frozenset({"producer", "job_endpoint", "operator", "tick"})
-"""The functions that enqueue jobs: for clients, by a trigger of a cron job, and by cron."""
+_ENQUEUES: Final = frozenset({"producer", "job_endpoint", "operator", "tick", "event_jobs"})
+"""The functions that enqueue jobs: for clients, by a trigger of a cron job, by cron, for events."""
 _CALLS_HOOKS: Final = _ENQUEUES | {"stream"}
 """The functions that call hooks: at insertion, at the start of cron, and with events."""
 

@@ -84,6 +84,15 @@ def test_an_entry_carries_the_whole_envelope(bridge: Bridge) -> None:
     assert detail["source"].startswith("ojs://")
 
 
+def test_5_2_types_have_the_prefix_of_cloud_events_if_asked_for(bridge: Bridge) -> None:
+    """Patterns of types name them without it."""
+    bus = replace(bus_of(bridge, "job.*"), type_prefix="org.openjobspec.")
+    assert not bus([event(1, "job.completed"), event(2, "queue.paused")])
+    ((entry,),) = bridge.calls
+    assert entry["DetailType"] == "org.openjobspec.job.completed"
+    assert json.loads(entry["Detail"])["type"] == "org.openjobspec.job.completed"
+
+
 def test_events_go_ten_to_a_call_in_order(bridge: Bridge) -> None:
     """As few calls as EventBridge allows."""
     assert not bus_of(bridge)([event(n) for n in range(25)])

@@ -25,7 +25,7 @@ def test_only_the_functions_that_load_the_code_carry_it(code: Path) -> None:
         code_dir=code, enqueue_middleware="policies:chain", hooks="company:hooks"
     )
     plain = backend_bundle(Target())
-    for function in ("producer", "job_endpoint", "operator", "tick", "stream"):
+    for function in ("producer", "job_endpoint", "operator", "tick", "event_jobs", "stream"):
         assert extensions.bundled_with(plain, function).code_dir == code
     for function in ("worker_api", "system", "api_keys"):
         assert extensions.bundled_with(plain, function) == plain
@@ -35,6 +35,7 @@ def test_only_the_functions_that_load_the_code_carry_it(code: Path) -> None:
         "job_endpoint",
         "operator",
         "tick",
+        "event_jobs",
     ):  # the operator's: a cron job's trigger
         assert extensions.environment(enqueues) == {
             "OJS_ENQUEUE_MIDDLEWARE": "policies:chain",
