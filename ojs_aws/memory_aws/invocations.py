@@ -21,6 +21,18 @@ MAX_RECORD: Final = 1024 * 1024
 EXECUTED: Final = "$LATEST"
 
 
+class RuntimeFailure(Exception):  # noqa: N818 - it is an answer
+    """Is raised by a function that stands for another runtime.
+
+    :ivar said: what that runtime says of the failure.
+    """
+
+    def __init__(self, said: Answer) -> None:
+        """Keep the answer."""
+        super().__init__(str(said))
+        self.said = said
+
+
 @dataclass(slots=True)
 class Target:
     """Describes an alias that is invoked asynchronously, with its settings.
@@ -98,6 +110,9 @@ class Invocations:
         condition = "Success"
         try:
             payload = json.dumps(target.function(json.loads(event.payload), None))
+        except RuntimeFailure as problem:
+            condition, payload = "RetriesExhausted", json.dumps(problem.said)
+            context["functionError"] = "Unhandled"
         except Exception as problem:  # noqa: BLE001 - whatever the function raises
             condition, payload = "RetriesExhausted", json.dumps(_said_by_python(problem))
             context["functionError"] = "Unhandled"

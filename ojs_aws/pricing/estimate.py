@@ -21,6 +21,10 @@ from ojs_aws.pricing.workload import (
 GB: Final = 1_000_000_000
 API_GB: Final = 0.5
 API_MS: Final = 30
+DISPATCH_MS: Final = 60
+SETTLE_MS: Final = 20
+"""What dispatcher and settler take for a job, each in an invocation of its own. Busy ones share an
+invocation among up to ten jobs."""
 STREAM_MS: Final = 50
 STREAM_RECORD_MS: Final = 1
 TICK_MS: Final = 100
@@ -75,6 +79,7 @@ ASSUMPTIONS: Final[Sequence[str]] = (
     "steps of workflows begin one after the other, without a request; large groups cost less",
     "creating workflows is not included",
     f"an API request runs for {API_MS} ms at {API_GB} GB",
+    f"dispatcher and settler of bindings run for {DISPATCH_MS} and {SETTLE_MS} ms a job",
     f"a stream of {NEW_TABLE_PARTITIONS} shards, as that of a new table, unless you say otherwise",
     f"the changes of a shard come evenly, {units.STREAM_BATCH} together at most",
     "DynamoDB removes expired jobs many at a time, and refuses no append to the event log",
@@ -127,6 +132,8 @@ def _jobs(w: Workload) -> Iterator[Line]:
     if w.uses_http_workers:  # FAIL keeps the message; the stream's consumer deletes many at once
         together = units.deleted_together(units.jobs_together(w))
         messages -= w.failures + w.jobs * (1 - 1 / together)
+    elif w.uses_bindings:  # the message of a dispatched job stays until the stream deletes it
+        messages -= w.jobs * (1 - 1 / units.deleted_together(units.jobs_together(w)))
     is_in_table = not units.is_in_s3(w.size_bytes, w.compression)
     document = units.stored_bytes(w.size_bytes, w.compression) if is_in_table else 0
     stored = document + units.CLAIMED_FRAME
@@ -208,6 +215,19 @@ def _workers(w: Workload) -> Iterator[Line]:
     passed = w.attempts * w.limited  # each invokes a worker
     yield Line("workers, invocations", w.attempts + passed, "Lambda request")
     yield Line("workers, run", worked, "Lambda GB-second")
+    if w.uses_bindings:
+        yield from _bindings(w)
+
+
+def _bindings(w: Workload) -> Iterator[Line]:
+    """Yield what a dispatched job costs beside one of a Lambda worker."""
+    run_s = w.attempts * (DISPATCH_MS + SETTLE_MS) / 1000
+    yield Line("functions' requests", w.attempts, "Lambda request")
+    yield Line("outcomes, sent and received", 3 * w.attempts, "SQS request")
+    yield Line("outcomes' trigger, waiting", IDLE_POLLS, "SQS request")
+    yield Line("settler, invocations", w.attempts, "Lambda request")
+    yield Line("dispatcher and settler, run", run_s * API_GB, "Lambda GB-second")
+    yield Line("bindings, read", w.attempts, "read unit")
 
 
 def _standing(w: Workload) -> Iterator[Line]:

@@ -29,6 +29,7 @@ class Workload:
         ordinary JSON, 1 for none.
     :ivar failure_rate: failed attempts for each job, 0.02 for two in a hundred.
     :ivar uses_http_workers: workers poll the API, instead of being invoked by SQS.
+    :ivar uses_bindings: a dispatcher hands jobs to functions of any language.
     :ivar is_direct: jobs are enqueued with AWS credentials (``Client.direct``), without the API.
     :ivar empty_polls: polls of HTTP workers that find nothing; an idle worker makes some 1.7
         million a month.
@@ -63,6 +64,7 @@ class Workload:
     compression: float = RANDOM_TOKENS
     failure_rate: float = 0.0
     uses_http_workers: bool = False
+    uses_bindings: bool = False
     is_direct: bool = False
     empty_polls: float = 0.0
     heartbeats: float = 0.0
@@ -89,8 +91,10 @@ class Workload:
         """Refuse impossible numbers.
 
         :raises ValueError: a number is negative, a share is above 1, or the compression, the jobs
-            of a batch or the shards are below 1.
+            of a batch or the shards are below 1; or workers poll and are dispatched to.
         """
+        if self.uses_http_workers and self.uses_bindings:
+            raise ValueError("Jobs are fetched over HTTP or dispatched to bindings, not both.")
         shares = (self.unique, self.steps, self.limited, self.batched, self.scheduled)
         numbers = (self.jobs, self.rate or 0.0, self.size_bytes, self.failure_rate, self.queues)
         more = (self.job_ms, self.retention_days, self.heartbeats, self.empty_polls)

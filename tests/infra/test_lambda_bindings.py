@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+import runpy
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from aws_cdk import App, Duration, Stack
@@ -20,6 +23,7 @@ from ojs_aws.domain.bindings import read_bindings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
 
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "lambda-bindings.md").read_text("utf-8")
 DISPATCHER = "functions.dispatcher.handler.handler"
 SETTLER = "functions.settler.handler.handler"
 
@@ -174,3 +178,19 @@ def test_targets_have_names_and_types_of_their_own(targets: list[str], problem: 
     made = {name: LambdaTarget(function=shop(stack, name), queues=["email"]) for name in targets}
     with pytest.raises(ValueError, match=problem):
         LambdaBindings(stack, "B", LambdaBindingsProps(backend=backend, targets=made))
+
+
+def test_the_stack_of_the_page_can_be_deployed(tmp_path: Path) -> None:
+    """With its function in Node."""
+    (text,) = re.findall(r"<!-- file: bindings_stack.py -->\n```python\n(.*?)```", PAGE, re.DOTALL)
+    folder = tmp_path / "mailer"
+    folder.mkdir()
+    (tmp_path / "stack.py").write_text(
+        text.replace('from_asset("mailer")', f'from_asset("{folder}")')
+    )
+    program = runpy.run_path(str(tmp_path / "stack.py"))
+    app = App(context=NO_BUNDLING)
+    backend = JobBackend(Stack(app, "Jobs"), "Jobs", JobBackendProps(queues=["email"]))
+    template = of_stack(program["Shop"](app, "Shop", backend))
+    (alias,) = template.of("AWS::Lambda::Alias")
+    assert alias["Name"] == "ojs-mailer"

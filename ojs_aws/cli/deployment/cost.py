@@ -29,6 +29,9 @@ _OPTIONS: Final = {
     "uses_http_workers": typer.Option(
         "--http-workers", help="Workers poll the API; otherwise Lambda runs them."
     ),
+    "uses_bindings": typer.Option(
+        "--bindings", help="Lambda functions of any language run the jobs, bound to their queues."
+    ),
     "is_direct": typer.Option(
         "--direct", help="Jobs are enqueued with AWS credentials, without the API."
     ),

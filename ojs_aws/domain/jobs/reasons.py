@@ -30,6 +30,7 @@ class ReasonCode(StrEnum):
     EXPIRED = "expired"
     EXPIRES = "expires"
     QUEUE_PAUSED = "queue_paused"
+    BINDING_SUSPENDED = "binding_suspended"
     LIMIT = "limit"
     NO_WORKER = "no_worker"
     WORKERS_QUIET = "workers_quiet"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
     from ojs_aws.adapters.sqs.messages import MessageQueue
+    from ojs_aws.domain.queues.state import QueueInfo
     from ojs_aws.domain.workers import WorkerInfo
     from ojs_aws.services.jobs.one_job import Info
 
@@ -117,7 +118,7 @@ class Why:
     def _paused(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
         info = self.queues.load(job.queue)
         if info is None or info.paused_at is None:
-            return []
+            return [] if info is None else _suspended(info, now)
         actor = read_actor(info.paused_by, info.paused_at) if names_others else None
         whom = f" by {actor}" if actor else ""
         span = span_text(now - info.paused_at)
@@ -236,6 +237,20 @@ class Why:
         }
         hint = f"ojs-aws workers show {worker.id}"
         return [Reason(ReasonCode.WORKER_SILENT, text, held.due_at, data, hint)]
+
+
+def _suspended(info: QueueInfo, now: Instant) -> list[Reason]:
+    """Say which bindings of the queue are suspended, and why."""
+    return [
+        Reason(
+            ReasonCode.BINDING_SUSPENDED,
+            f"The binding '{name}' of its queue has been suspended for "
+            f"{span_text(now - each.since)}: {each.reason}.",
+            data={"binding": name, "since": format_instant(each.since)},
+            hint="ojs-aws doctor",
+        )
+        for name, each in sorted(info.suspended.items())
+    ]
 
 
 def _unserved(

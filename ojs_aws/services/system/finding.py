@@ -22,6 +22,7 @@ class FindingCode(StrEnum):
     SWEEP_NEVER = "sweep_never"
     SWEEP_LATE = "sweep_late"
     QUEUE_PAUSED = "queue_paused"
+    BINDING_SUSPENDED = "binding_suspended"
     BACKLOG_GROWS = "backlog_grows"
     JOB_WAITS = "job_waits"
     JOBS_FAIL = "jobs_fail"

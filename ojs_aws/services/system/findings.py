@@ -149,6 +149,7 @@ class Findings:
         now = totals.computed_at
         checks: dict[str, str] = {}
         found = _paused(totals, now)
+        found += _suspended(totals, now)
         found += growing_backlogs(totals)
         found += self._old_jobs(totals, sees, now, checks)
         failures = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
@@ -268,6 +269,28 @@ def _paused(totals: Totals, now: Instant) -> list[Finding]:
             data={"queue": name, "since": format_instant(since)},
         )
         for name, since in longest[:MAX_NAMED]
+    ]
+
+
+def _suspended(totals: Totals, now: Instant) -> list[Finding]:
+    """Say to which functions nothing is dispatched, and why; of many, the first ones."""
+    each_of = [
+        (queue, name, each)
+        for queue, some in sorted(totals.suspended.items())
+        for name, each in sorted(some.items())
+    ]
+    return [
+        Finding(
+            code=FindingCode.BINDING_SUSPENDED,
+            check="queues",
+            message=f"The binding '{name}' of queue '{queue}' has been suspended for "
+            f"{span_text(now - each.since)}: {each.reason}.",
+            hint="Its jobs wait. Deploy the stack that has the function; within some minutes after "
+            "that a job is tried, and the binding resumes.",
+            severity=Severity.ERROR,
+            data={"queue": queue, "binding": name, "since": format_instant(each.since)},
+        )
+        for queue, name, each in each_of[:MAX_NAMED]
     ]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import check_queue
+from ojs_aws.domain.bindings import Suspension
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, minute_of, total
 from ojs_aws.domain.runtime import Clock
@@ -45,6 +46,7 @@ class Totals:
 
     :ivar queues: how many there are.
     :ivar paused: since when those are paused that are.
+    :ivar suspended: the suspended bindings of those that have some.
     :ivar counted: how many of them had their lists counted, so that jobs from before they had
         totals are in the numbers.
     :ivar jobs: by state, and ``dead_letter`` among the discarded.
@@ -61,6 +63,7 @@ class Totals:
 
     queues: int
     paused: Mapping[str, Instant]
+    suspended: Mapping[str, Mapping[str, Suspension]]
     counted: int
     jobs: Mapping[str, int]
     recent: Tally
@@ -135,6 +138,7 @@ class Statistics:
         return Totals(
             queues=len(infos),
             paused={each.name: each.paused_at for each in infos if each.paused_at is not None},
+            suspended={each.name: each.suspended for each in infos if each.suspended},
             counted=sum(is_counted),
             jobs=jobs,
             recent=total(did for _, did in by_queue.values()),

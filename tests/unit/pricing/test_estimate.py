@@ -253,3 +253,21 @@ def test_the_readme_says_both_ends_of_the_range() -> None:
     idle = round(standing(Workload(jobs=0)))
     said = [int(each) for each in re.findall(r"\$(\d+)\b", README)]
     assert said[:5] == [*gateway, *endpoint, idle]
+
+
+def test_a_binding_costs_at_most_two_dollars_a_million_more_when_busy() -> None:
+    """Than a Python Lambda worker, at 50 jobs a second; a rare job costs some cents more."""
+    worker = Workload(rate=50)
+    assert million(replace(worker, uses_bindings=True)) - million(worker) == pytest.approx(
+        1.90, abs=0.01
+    )
+    rare = Workload(rate=1)
+    assert million(replace(rare, uses_bindings=True)) - million(rare) == pytest.approx(
+        2.26, abs=0.01
+    )
+
+
+def test_jobs_are_fetched_or_dispatched_and_not_both() -> None:
+    """The workers of a queue are of one kind here."""
+    with pytest.raises(ValueError, match="not both"):
+        Workload(uses_bindings=True, uses_http_workers=True)

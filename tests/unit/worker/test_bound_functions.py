@@ -22,10 +22,12 @@ from ojs_aws.domain.bindings import Binding, binding_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.memory_aws.calls import Call, Effect
 from ojs_aws.memory_aws.invocations import Target
+from ojs_aws.services.system.finding import FindingCode, Severity
 from ojs_aws.worker.delivery.dispatch import MAX_EVENT_BYTES, Dispatcher
 from ojs_aws.worker.delivery.invocation_record import error_of
 from ojs_aws.worker.delivery.settle import Settler
@@ -354,6 +356,28 @@ def test_7_2_a_failed_trial_keeps_the_reason_and_the_time(bench: Bench) -> None:
     again = bench.suspensions.of("email")["shop"]
     assert (again.since, again.reason) == (first.since, first.reason)
     assert again.tried_at > first.tried_at
+
+
+def test_7_2_a_suspended_binding_is_a_finding_and_a_reason(bench: Bench) -> None:
+    """Operators are alerted, and see why jobs wait."""
+    denied(bench)
+    first = bench.push()
+    bench.dispatch()
+    second = bench.push()
+    (finding,) = [
+        each
+        for each in bench.backend.findings().findings
+        if each.code is FindingCode.BINDING_SUSPENDED
+    ]
+    reason = f"{TARGET} may not be invoked by the dispatcher"
+    assert finding.message == (
+        f"The binding 'shop' of queue 'email' has been suspended for 0 s: {reason}."
+    )
+    assert (finding.severity, finding.data["binding"]) == (Severity.ERROR, "shop")
+    codes = [each.code for each in bench.backend.jobs.why(second).reasons]
+    assert ReasonCode.BINDING_SUSPENDED in codes
+    (waits,) = bench.backend.jobs.why(first).reasons[:1]
+    assert reason in waits.message
 
 
 def test_7_1_a_throttled_invocation_gives_the_job_back(bench: Bench) -> None:
