@@ -213,12 +213,12 @@ class _Search:
                 self._take(jobs[row.id])
             most = MAX_EXAMINED if self.walk.is_by_job else MAX_SIFTED
             if self.examined >= MAX_EXAMINED or self.passed >= most:
-                return self._end(position, here)
+                return self._end()
         if not page.cursor:
             self.behind = _mark(self.stops, position, "")
         elif self.is_full:
             return self.behind
-        return self._end(position, page.cursor) if self.queries >= MAX_QUERIES else None
+        return self._end() if self.queries >= MAX_QUERIES else None
 
     def _read(self, rows: Sequence[ListedJob]) -> Iterator[tuple[ListedJob, Jobs | None]]:
         """Yield rows with the wanted jobs of their part; None where a full page did not read it."""
@@ -256,13 +256,11 @@ class _Search:
             self.found.append(job)
             self.size += job.document_bytes
 
-    def _end(self, position: int, here: str) -> str:
+    def _end(self) -> str:
         """Return where a walk goes on that has looked at enough.
 
         :raises InvalidRequestError: only behind a job that the caller may not see.
         """
-        if self.walk.shows is None and not self.walk.is_by_job:
-            return _mark(self.stops, position, here)
         if not self.behind:
             message = "None of the jobs that one request looks at may be seen by the caller."
             raise InvalidRequestError(

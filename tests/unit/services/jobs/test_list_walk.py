@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -11,6 +11,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
+from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.list_walk import ListWalk, Matcher
 from tests.simulation.world import World
@@ -130,3 +131,27 @@ def test_a_page_of_hundreds_reads_no_row_more_than_it_shows(limit: int) -> None:
     assert (len(page.jobs), sum(matcher.reads), max(matcher.reads)) == (limit, limit, 100)
     rest = walk(world, "").find(limit, page.cursor)
     assert (len(rest.jobs), rest.cursor) == (1, "")
+
+
+def test_a_cursor_names_no_job_that_only_its_own_caller_may_see(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The walk ends at rows of others; it goes on behind the caller's last job."""
+    monkeypatch.setattr(list_walk, "MAX_EXAMINED", 3)
+    own = world.store.listed("first", JobList.READY, 2).jobs
+    matcher = Everything(world, frozenset(row.id for row in own), rows_decide=False)
+    page = replace(walk(world, "", matcher), is_by_job=True).find(5, "")
+    assert [job.id for job in page.jobs] == [row.id for row in own]
+    assert page.cursor == f"first!{world.store.place_of(own[1], JobList.READY)}"
+
+
+def test_a_walk_past_jobs_of_others_alone_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No cursor can lead on, as it would name one of these jobs."""
+    monkeypatch.setattr(list_walk, "MAX_EXAMINED", 2)
+    matcher = Everything(world, frozenset(), rows_decide=False)
+    with pytest.raises(InvalidRequestError, match="may be seen by the caller"):
+        replace(walk(world, "", matcher), is_by_job=True).find(5, "")
+    page = walk(world, "", matcher).find(5, "")
+    assert page.cursor.startswith("first!")

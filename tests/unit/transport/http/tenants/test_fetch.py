@@ -9,6 +9,7 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.jobs.ready_keys import limit_of, ready_key, ready_since, tenant_in
 from ojs_aws.services.jobs.fetch import tenant_round
+from ojs_aws.transport.http.route import BASE
 from tests.api import Api
 from tests.simulation.world import World
 
@@ -185,3 +186,39 @@ def test_a_due_job_that_was_settled_already_is_found(world: World, api: Api) -> 
     world.index_shows(later, waiting)
     assert taken(api, **BETA) == []
     assert taken(api, **ACME) == [later]
+
+
+def test_it_claims_no_more_jobs_than_it_was_asked_for(world: World, api: Api) -> None:
+    """Nothing is written for the others."""
+    for _ in range(4):
+        pushed(world, api)
+    taken(api, **BETA)
+    before = world.aws.calls.made["UpdateItem"]
+    assert len(taken(api, 2, **ACME)) == 2
+    assert world.aws.calls.made["UpdateItem"] == before + 2
+
+
+def test_it_looks_no_further_in_a_queue_at_its_limit(
+    world: World, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The jobs behind cannot begin either, so their rows are not read."""
+    monkeypatch.setattr(tenant_round, "PAGE", 15)
+    assert api.send("PUT", f"{BASE}/queues/default/rate-limit", {"concurrency": 1}).status == 200
+    body = {"jobs": [{"type": "a.b", "args": []}] * 120}
+    assert api.post("/jobs/batch", body, headers=ACME).status == 201
+    assert len(taken(api, 1, **ACME)) == 1
+    taken(api, **ACME)
+    before = world.aws.calls.made["Query"]
+    assert taken(api, **ACME) == []
+    assert world.aws.calls.made["Query"] == before + 2
+
+
+def test_an_error_of_every_claim_is_the_answer(world: World, api: Api) -> None:
+    """A worker that got an empty list would believe that its tenant has no jobs."""
+    pushed(world, api)
+    claim = len(world.faults.calls) + 3  # behind head, due and scopes
+    world.faults.faulty = claim
+    headers = dict(ACME)
+    reply = api.post("/workers/fetch", {"queues": ["default"], "worker_id": "w"}, headers=headers)
+    assert world.faults.calls[claim] == "claim"
+    assert reply.status >= 500

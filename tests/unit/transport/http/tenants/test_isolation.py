@@ -151,6 +151,22 @@ def test_lists_hold_the_tenants_jobs_and_nothing_of_others(api: Api) -> None:
     assert {each["id"] for each in first["jobs"] + rest["jobs"]} == {*own}
 
 
+def test_a_total_counts_no_jobs_of_other_tenants(api: Api, world: World) -> None:
+    """Of a page that does not show all: neither counters of lists nor rows count for it."""
+    policy = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
+    for tenant in ("acme", *["beta"] * 4, "acme"):
+        pushed(api, tenant, queue="q", retry=policy)
+    queued = api.get(
+        "/jobs", query={"queue": "q", "state": "available", "limit": "1"}, headers=ACME
+    )
+    assert queued.json["pagination"]["total"] <= 2
+    for job in api.fetch("q", count=9):
+        error = {"type": "E", "message": "m"}
+        api.post("/workers/nack", {"job_id": job["id"], "worker_id": "w", "error": error})
+    dead = api.get("/dead-letter", query={"limit": "1"}, headers=ACME)
+    assert dead.json["pagination"]["total"] <= 2
+
+
 def test_bulk_changes_stay_within_the_tenant(api: Api) -> None:
     """By a filter and by ids; a foreign id is not found."""
     own, other = pushed(api), pushed(api, "beta")
