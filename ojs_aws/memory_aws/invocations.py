@@ -21,7 +21,7 @@ MAX_RECORD: Final = 1024 * 1024
 EXECUTED: Final = "$LATEST"
 
 
-class RuntimeFailure(Exception):  # noqa: N818 - it is an answer
+class RuntimeAnswerError(Exception):
     """Is raised by a function that stands for another runtime.
 
     :ivar said: what that runtime says of the failure.
@@ -110,7 +110,7 @@ class Invocations:
         condition = "Success"
         try:
             payload = json.dumps(target.function(json.loads(event.payload), None))
-        except RuntimeFailure as problem:
+        except RuntimeAnswerError as problem:
             condition, payload = "RetriesExhausted", json.dumps(problem.said)
             context["functionError"] = "Unhandled"
         except Exception as problem:  # noqa: BLE001 - whatever the function raises

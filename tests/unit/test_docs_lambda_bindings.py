@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws.domain.job import JobState
-from ojs_aws.memory_aws.invocations import RuntimeFailure
+from ojs_aws.memory_aws.invocations import RuntimeAnswerError
 from tests.load import HUNG_S
 from tests.unit.worker.test_bound_functions import Bench
 
@@ -68,14 +68,14 @@ class Runtime:
         assert process.stdout is not None
         if self.events % KILLED_EACH == 0:
             self.end()
-            raise RuntimeFailure(
+            raise RuntimeAnswerError(
                 {"errorType": "Runtime.ExitError", "errorMessage": "signal: killed"}
             )
         process.stdin.write(json.dumps(event) + "\n")
         process.stdin.flush()
         answer = json.loads(process.stdout.readline())
         if "raised" in answer:
-            raise RuntimeFailure(answer["raised"])
+            raise RuntimeAnswerError(answer["raised"])
         return answer["returned"]
 
     def _started(self) -> subprocess.Popen[str]:

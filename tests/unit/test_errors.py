@@ -33,6 +33,7 @@ INTERNAL = {
     "QueueIsFullError",
     "QueueMissingError",
     "RecordError",
+    "RuntimeAnswerError",
     "SchemaTakenError",
     "StaleCronError",
     "StaleJobError",
