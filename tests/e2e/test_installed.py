@@ -193,7 +193,11 @@ def test_an_upgrade_loses_no_job_and_both_kinds_of_worker_run_them(shop: Shop, o
             process.terminate()
             process.communicate(timeout=HUNG_S)
 
-        shop.command("deploy", "--worker", "worker", *options(shop))
+        few = (
+            "--worker-concurrency",
+            "2",
+        )  # each is a copy of the function that the emulator starts
+        shop.command("deploy", "--worker", "worker", *few, *options(shop))
         within = HUNG_S + JOBS * JOB_S
         eventually(lambda: all_completed(http), "all jobs completed", within)
 

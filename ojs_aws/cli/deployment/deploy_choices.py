@@ -75,6 +75,14 @@ class Choices:
     handler: Annotated[
         str | None, typer.Option(help="The worker's handler. Default: jobs.handler.")
     ] = None
+    worker_concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=1000,
+            help="Invocations of the worker at a time, for each queue. Default: 100.",
+        ),
+    ] = None
     without_worker: Annotated[
         bool, typer.Option("--without-worker", help="Remove the Lambda worker.")
     ] = False
@@ -95,6 +103,7 @@ class Choices:
 
         :raises typer.Exit: an option has no such value.
         """
+        concurrency = self.worker_concurrency
         given = {
             "Prefix": self.prefix,
             "Auth": self.auth,
@@ -108,6 +117,7 @@ class Choices:
             "SubnetIds": self.subnets,
             "SecurityGroupIds": self.security_groups,
             "WorkerHandler": self.handler,
+            "WorkerConcurrency": concurrency and str(concurrency),
         }
         tags = dict(each.partition("=")[::2] for each in self.tag or ())
         if "" in tags.values():

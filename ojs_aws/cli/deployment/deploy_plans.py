@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 S3: Final = "s3://"
 _TABLE: Final = "AWS::DynamoDB::GlobalTable"
 _FUNCTION: Final = "AWS::Lambda::Function"
+_OF_A_WORKER: Final = {"WorkerHandler": "--handler", "WorkerConcurrency": "--worker-concurrency"}
 _WORKER_KEY: Final = "WorkerBundleKey"
 _STORE: Final = Path("build/lambda")
 """Where bundles are kept, by what is in them."""
@@ -272,8 +273,9 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
         )
     keeps_worker = has_worker(deployed) and not wanted.drops_worker
     with_worker = keeps_worker or wanted.worker is not None or wanted.runs_demo
-    if "WorkerHandler" in wanted.parameters and not with_worker:
-        raise InvalidRequestError("--handler is that of a worker: say --worker FOLDER, too.")
+    for name, option in _OF_A_WORKER.items():
+        if name in wanted.parameters and not with_worker:
+            raise InvalidRequestError(f"{option} is that of a worker: say --worker FOLDER, too.")
     template = rendered(wanted.queues or declared_queues(deployed), worker=with_worker)
     parameters = parameters_of(wanted, template, deployed)
     check(parameters)

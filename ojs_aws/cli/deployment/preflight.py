@@ -159,7 +159,8 @@ def _executions(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
         not is_too_much,
         f"their triggers may take {taken} of {limit:,} executions"
         + (", and leave none to API, stream and tick" if is_too_much else ""),
-        f"{LIMIT_HINT} Or lower max_concurrency of the workers; without it a trigger has no bound.",
+        f"{LIMIT_HINT} Or lower max_concurrency of the workers (`ojs-aws deploy "
+        "--worker-concurrency N`); without it a trigger has no bound.",
     )
     for _, alarm in planned.of("AWS::CloudWatch::Alarm"):
         threshold = alarm.get("Threshold")

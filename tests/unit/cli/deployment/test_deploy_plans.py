@@ -161,8 +161,20 @@ def test_a_worker_s_code_goes_with_its_folder() -> None:
     cloud = stacks_of(with_worker(Architecture="arm64", Python="3.13"))
     with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
         prepared(Wanted(stack=STACK, architecture="x86_64"), cloud)
-    with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
-        prepared(Wanted(stack=STACK, parameters={"WorkerHandler": "a.b"}), stacks_of(Cloud(None)))
+    for given in ({"WorkerHandler": "a.b"}, {"WorkerConcurrency": "5"}):
+        with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
+            prepared(Wanted(stack=STACK, parameters=given), stacks_of(Cloud(None)))
+
+
+def test_the_preflight_counts_the_concurrency_that_was_asked_for() -> None:
+    """For each declared queue; it stays as it is in a later deployment."""
+    said = Wanted(stack=STACK, queues=["a", "b"], parameters={"WorkerConcurrency": "5"})
+    found = prepared(said, stacks_of(with_worker()))
+    triggers = [each for _, each in found.stack().of("AWS::Lambda::EventSourceMapping")]
+    bounds = [each.get("ScalingConfig", {}).get("MaximumConcurrency") for each in triggers]
+    assert bounds.count(5) == 2
+    kept = prepared(Wanted(stack=STACK), stacks_of(with_worker(WorkerConcurrency="7")))
+    assert kept.parameters["WorkerConcurrency"] is None
 
 
 # ----------------------------------------------------------------------- what a failed one left
