@@ -117,7 +117,7 @@ class Choices:
             "SubnetIds": self.subnets,
             "SecurityGroupIds": self.security_groups,
             "WorkerHandler": self.handler,
-            "WorkerConcurrency": concurrency and str(concurrency),
+            "WorkerConcurrency": None if concurrency is None else str(concurrency),
         }
         tags = dict(each.partition("=")[::2] for each in self.tag or ())
         if "" in tags.values():
