@@ -227,7 +227,7 @@ def span_text(milliseconds: int) -> str:
         count, left = divmod(left, size)
         if count or (parts and unit != "s"):
             parts.append(f"{count} {unit}")
-        if len(parts) == 2:  # noqa: PLR2004 - more says nothing
+        if len(parts) > 1:
             break
     return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.local.patches import RECORDS
@@ -51,7 +52,7 @@ Ask = Callable[[str], "HttpAnswer"]
 def is_stream(answer: HttpAnswer) -> bool:
     """Return whether an answer is the begin of a stream."""
     kinds = [value for name, value in answer.headers.items() if name.lower() == "content-type"]
-    return answer.status == 200 and kinds == [EVENT_STREAM]  # noqa: PLR2004 - HTTP's
+    return answer.status == HTTPStatus.OK and kinds == [EVENT_STREAM]
 
 
 class Stream:

@@ -16,6 +16,8 @@ from ojs_aws.pricing import (
     standing,
 )
 
+_LARGE: Final = 10
+"""Amounts from this one on are shown without decimals."""
 _OPTIONS: Final = {
     "jobs": typer.Argument(min=0, help="Jobs a month."),
     "rate": typer.Option(
@@ -122,4 +124,4 @@ def cost(
 
 
 def _amount(number: float) -> str:
-    return f"{number:,.2f}" if number < 10 else f"{number:,.0f}"  # noqa: PLR2004 - readable
+    return f"{number:,.2f}" if number < _LARGE else f"{number:,.0f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -108,7 +109,7 @@ def verify(
 
 
 def _is_id(text: str) -> bool:
-    return len(text) == 8 and set(text) <= set("0123456789abcdef")  # noqa: PLR2004 - as made
+    return re.fullmatch(r"[0-9a-f]{8}", text) is not None
 
 
 def assertions() -> list[Assertion]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from ojs_aws.cli.verify.conformance.deployed_cases import conforms
@@ -137,7 +138,7 @@ UPDATING: Final = (
             name=f"conformance with IAM, {name}",
             section="update",
             proves=f"signed requests to the {name} are answered as the specification says",
-            run=lambda site, at=at: conforms(site, site.doors[at]),  # type: ignore[misc]
+            run=partial(conforms, number=at),
             needs=("execute-api:Invoke", "lambda:InvokeFunctionUrl", "lambda:InvokeFunction"),
             not_emulated=lacks,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.cli.deployment.deploy_plans import Wanted, planned, prepared
@@ -151,7 +152,7 @@ class Deployments:
         }
         for kind, name in [*self._left()]:
             if kind in acts:
-                attempt(f"the {kind} {name}", lambda kind=kind, name=name: acts[kind](name))  # type: ignore[misc]
+                attempt(f"the {kind} {name}", partial(acts[kind], name))
         attempt("the queues", lambda: self.removal.queues(self.prefix))
         rest = list[str]()
         for _ in range(_LOOKS):  # a table is listed until it is gone

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import (
@@ -100,7 +101,7 @@ class BulkEnqueue:
             elif self.clock.now() >= ends_at:
                 items.append(BulkItem(problem=_not_tried()))
             else:
-                items.append(_item(lambda job=job: push(job)))  # type: ignore[misc]
+                items.append(_item(partial(push, job)))
 
     def all(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
         """Enqueue all jobs or none; if one is refused, the items say which and why.

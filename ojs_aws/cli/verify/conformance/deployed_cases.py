@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,7 @@ import httpx
 
 from ojs_aws.cli.verify.conformance.cases import METHODS, Case, Step, load_cases
 from ojs_aws.cli.verify.conformance.runner import CaseOutcome, ConformanceRunner
-from ojs_aws.cli.verify.site import Assertion, Door, Site, demand
+from ojs_aws.cli.verify.site import Assertion, Site, demand
 from ojs_aws.transport.http.routes import JOB_ENDPOINT, find, methods_of
 
 if TYPE_CHECKING:
@@ -65,13 +66,14 @@ class DoorAuth(httpx.Auth):
         yield request
 
 
-def conforms(site: Site, door: Door) -> str:
-    """Run the cases at a URL, some at a time: each has queues of its own."""
+def conforms(site: Site, number: int) -> str:
+    """Run the cases at one of the site's URLs, some at a time: each has queues of its own."""
+    door = site.doors[number]
     way = "iam" if door.sign else "key"
     runner = ConformanceRunner(
         door.url,
         door.http,
-        run=f"{site.id}-{way}-{site.doors.index(door)}",
+        run=f"{site.id}-{way}-{number}",
         auth=DoorAuth(door.key, door.sign),
         sleep=site.sleep,
     )
@@ -93,7 +95,7 @@ CONFORMANCE: Final = tuple(
         name=f"conformance with API keys, {name}",
         section="conformance",
         proves=f"requests with a key to the {name} are answered as the specification says",
-        run=lambda site, at=at: conforms(site, site.doors[at]),  # type: ignore[misc]
+        run=partial(conforms, number=at),
     )
     for at, name in enumerate(("API Gateway", "job endpoint"))
 )
