@@ -1,4 +1,4 @@
-"""What more than a plain job costs: workflows, unique jobs, transactions, batches, time, limits.
+"""What more than a plain job costs: workflows, unique jobs, batches, time, cron jobs, limits.
 
     python -m benchmarks.flow_costs
 
@@ -19,7 +19,9 @@ from rich.table import Table
 from benchmarks.laboratory import ARGS, ERROR, Bench, Cost, benches
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.json_text import encode
 from ojs_aws.pricing import PRICED_ON
+from ojs_aws.services.cron.service import Registration
 
 MANY: Final = 1000
 DUE_MS: Final = 31_000
@@ -146,6 +148,31 @@ def scheduled_fetch(bench: Bench) -> Cost:
     return bench.cost(lambda: bench.fetch(1))
 
 
+def cron_occurrence(bench: Bench) -> Cost:
+    """An occurrence in its second: the claim, its job, and the alarm of the next one."""
+    document = encode({"type": "demo.cron", "args": ARGS})
+    wanted = Registration(
+        name="each-minute",
+        expression="* * * * *",
+        timezone="UTC",
+        overlap="skip",
+        is_enabled=True,
+        description=None,
+        document=document,
+        job=Job.from_json(document),
+    )
+
+    def fire() -> Cost:
+        entry, _ = bench.backend.cron.service.register(wanted)
+        assert entry.next_run_at is not None  # noqa: S101 - it is enabled
+        bench.clock.pass_by(entry.next_run_at - bench.clock.now())
+        return bench.cost(lambda: bench.backend.cron.scheduler.fire("each-minute"))
+
+    fire()
+    bench.end(bench.fetch(1))
+    return fire()  # it looks at the run before it, too
+
+
 def failed(bench: Bench) -> Cost:
     """An attempt that is followed by another one."""
     bench.push("demo.again")
@@ -195,6 +222,7 @@ OPERATIONS: Final[dict[str, Callable[[Bench], Cost]]] = {
     "transactional, unique": transacted_unique,
     "batch of 1,000": batch_of_a_thousand,
     "FETCH, scheduled job": scheduled_fetch,
+    "cron occurrence": cron_occurrence,
     "FAIL, to be retried": failed,
     "FETCH, retried job": retried_fetch,
     "FETCH, job with a limit": limited_fetch,

@@ -16,6 +16,9 @@ CLAIM = {"ReceiveMessage": 1, "Query": 2, "BatchGetItem": 1} | WRITE
 
 DUE = {"ReceiveMessage": 1, "Query": 2, "GetItem": 2, "UpdateItem": 2}
 
+OCCURRENCE = {"GetItem": 1, "BatchGetItem": 2, "UpdateItem": 2, "PutItem": 1, "SendMessage": 2}
+"""The entry and the run before are read; the occurrence is claimed, its job put, and settled."""
+
 
 @pytest.mark.parametrize(
     ("operation", "calls", "writes", "reads"),
@@ -39,6 +42,8 @@ DUE = {"ReceiveMessage": 1, "Query": 2, "GetItem": 2, "UpdateItem": 2}
         ("transactional, unique", READ | WRITE | SENT, 5, 1),
         # It is read and made available, then claimed; a place in two lists with each write.
         ("FETCH, scheduled job", DUE, 6, 3),
+        # The claim and its end 3 each, the entry and two rows of what is due; the job 2.
+        ("cron occurrence", OCCURRENCE, 8, 4),
         ("FAIL, to be retried", READ | {"UpdateItem": 1, "ChangeMessageVisibility": 1}, 3, 1),
         ("FETCH, retried job", DUE, 6, 3),
         # The job and its bucket twice each; it moves from one list to another.

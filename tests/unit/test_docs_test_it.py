@@ -17,11 +17,12 @@ pytest_plugins = ["pytester"]
 DOCS: Final = Path(__file__).parents[2] / "docs"
 GUIDES: Final = {
     "batches": 0,
+    "bounded-queues": 1,
     "bulk": 0,
     "clients": 0,
     "cron": 0,
     "delays": 1,
-    "durations": 0,
+    "durations": 1,
     "events": 0,
     "export": 0,
     "fastapi": 1,
@@ -37,6 +38,7 @@ GUIDES: Final = {
     "priority": 1,
     "progress": 0,
     "queues": 0,
+    "queues-pause": 0,
     "results": 0,
     "retries": 1,
     "schemas": 0,
@@ -50,6 +52,17 @@ GUIDES: Final = {
 """How many of a page's first blocks its tests need."""
 
 
+FREE: Final = {
+    "clients",
+    "durations",
+    "migrating-from-rq-sidekiq",
+    "operations-dead-letters",
+    "personal-data",
+    "web-frameworks",
+}
+"""Guides whose subject has no price of its own."""
+
+
 def section_of(page: str) -> str:
     """Return the section of a page; the last one, but for tables of requirements."""
     text = (DOCS / f"{page}.md").read_text("utf-8")
@@ -59,6 +72,15 @@ def section_of(page: str) -> str:
     assert found is not None, f"docs/{page}.md does not end with a section: Test it"
     assert "\n## " not in found[1]
     return found[1]
+
+
+def test_each_guide_of_a_feature_says_what_it_costs() -> None:
+    """And shows code at its beginning."""
+    for page in GUIDES.keys() - FREE:
+        text = (DOCS / f"{page}.md").read_text("utf-8")
+        beginning = "".join(text.split("\n## ")[:2])
+        assert "```python" in beginning, page
+        assert re.search(r"^## .*\bcosts?\b", text, re.MULTILINE), page
 
 
 @pytest.mark.parametrize("page", GUIDES)
