@@ -70,6 +70,9 @@ class Settings:
     )
     export_bucket: str = _setting("", str, "S3 bucket of the export of jobs that have ended.")
     export_documents: bool = _setting(False, boolean, "Export args, meta and results, too.")
+    binding_targets: str = _setting(
+        "", str, "Functions that queues may be bound to, as JSON; LambdaBindings sets it."
+    )
     queues: tuple[str, ...] = _setting(
         ("default",), names, "Declared OJS queues, separated by commas."
     )

@@ -14,7 +14,7 @@ from ojs_aws.topology import BINDINGS
 from ojs_aws.worker.delivery.dispatch import Dispatcher
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
-functions, suspensions = stores_of_bindings(settings, clients)
+functions, states = stores_of_bindings(settings, clients)
 bindings = read_bindings(os.environ[BINDINGS])
 backend = build_backend(settings, clients)
-handler: Final[Dispatcher] = finish_init(Dispatcher(backend, functions, suspensions, bindings))
+handler: Final[Dispatcher] = finish_init(Dispatcher(backend, functions, states, bindings))

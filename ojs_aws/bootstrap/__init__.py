@@ -41,7 +41,7 @@ from ojs_aws.services.backend.foundation import Stores
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from ojs_aws.adapters.dynamodb.queues.suspensions import Suspensions
+    from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.dynamodb.watermarks import RecordTries
     from ojs_aws.adapters.functions import Functions
     from ojs_aws.domain.runtime import Clock, IdGenerator
@@ -166,13 +166,13 @@ def record_tries(settings: Settings, clients: AwsClients, partition: str) -> Rec
     return RecordTries(clients.dynamodb, settings.table, partition)
 
 
-def stores_of_bindings(settings: Settings, clients: AwsClients) -> tuple[Functions, Suspensions]:
+def stores_of_bindings(settings: Settings, clients: AwsClients) -> tuple[Functions, QueueBindings]:
     """Return what invokes the functions that jobs are bound to, and what suspends bindings."""
-    from ojs_aws.adapters.dynamodb.queues.suspensions import Suspensions
+    from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.functions import Functions
 
     assert clients.functions is not None  # noqa: S101 - a deployment has all clients
-    return Functions(clients.functions()), Suspensions(clients.dynamodb, settings.table)
+    return Functions(clients.functions()), QueueBindings(clients.dynamodb, settings.table)
 
 
 def build_backend(
@@ -232,6 +232,7 @@ def build_stores(
         batches=made.batches,
         bulk=made.bulk,
         queue_settings=made.queue_settings,
+        queue_bindings=made.queue_bindings,
         triggers=functools.cache(made.triggers),
         depths=made.depths,
         tallies=made.tallies,

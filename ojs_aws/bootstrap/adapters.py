@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.events.log import EventLog
     from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
     from ojs_aws.adapters.dynamodb.limits import Limits
+    from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
@@ -224,6 +225,12 @@ class Adapters:
         from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 
         return QueueSettingsStore(self.aws.dynamodb, self.settings.table, write_token)
+
+    def queue_bindings(self) -> QueueBindings:
+        """Return the store of queues' bindings to functions."""
+        from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
+
+        return QueueBindings(self.aws.dynamodb, self.settings.table)
 
     def triggers(self) -> Triggers:
         """Return the switch of Lambda workers' triggers."""

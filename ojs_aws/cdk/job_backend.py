@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_events as events
@@ -89,6 +91,7 @@ class JobBackend(Construct):
         """
         super().__init__(scope, id_)
         self.props = props = props or JobBackendProps()
+        self._targets: dict[str, Mapping[str, Sequence[str]]] = {}
         settings = check_settings(props.settings)
         check_queue_alarms(props)
         self.table = self._table()
@@ -319,6 +322,17 @@ class JobBackend(Construct):
                 log_level=props.log_level,
             ),
         )
+
+    def allow_targets(self, targets: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+        """Let operators bind queues to these functions, by the names of their bindings.
+
+        :raises ValueError: a name that another construct has used.
+        """
+        if taken := sorted({*targets} & {*self._targets}):
+            raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
+        self._targets.update(targets)
+        operator = self.functions[Group.OPERATOR]
+        operator.add_environment("OJS_BINDING_TARGETS", json.dumps(self._targets))
 
     def _environment(self) -> dict[str, str]:
         return {

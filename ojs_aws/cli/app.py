@@ -13,6 +13,7 @@ except ModuleNotFoundError as missing:  # pragma: no cover - depends on the inst
     raise SystemExit(f"The command needs an extra: pip install 'ojs-aws[{extra}]'") from missing
 
 from ojs_aws.cli import (
+    bindings,
     cron,
     dashboard,
     deliver,
@@ -62,6 +63,7 @@ for _group in _groups:
     app.add_typer(_group.app)
 app.add_typer(restore.documents_app)
 app.add_typer(workers.pools_app)
+app.add_typer(bindings.app)
 views.register(app)
 erase.register(changes.app)
 events.register_errors(app)

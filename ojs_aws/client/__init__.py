@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.outcomes import JobCheckpoint as JobCheckpoint
     from ojs_aws.client.areas.outcomes import JobOutcome as JobOutcome
     from ojs_aws.client.areas.outcomes import JobProgress as JobProgress
+    from ojs_aws.client.areas.queues import BindingEntry as BindingEntry
     from ojs_aws.client.areas.queues import Purged as Purged
     from ojs_aws.client.areas.queues import QueueDetail as QueueDetail
     from ojs_aws.client.areas.queues import QueueEntry as QueueEntry

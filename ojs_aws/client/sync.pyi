@@ -22,6 +22,7 @@ from ojs_aws.client.areas.limits import LimitList
 from ojs_aws.client.areas.outcomes import JobCheckpoint
 from ojs_aws.client.areas.outcomes import JobOutcome
 from ojs_aws.client.areas.outcomes import JobProgress
+from ojs_aws.client.areas.queues import BindingEntry
 from ojs_aws.client.areas.queues import Purged
 from ojs_aws.client.areas.queues import QueueDetail
 from ojs_aws.client.areas.queues import QueueEntry
@@ -448,6 +449,44 @@ class SyncQueues:
             None ends the limit.
         :returns: the limit and what it counts, as the backend describes it.
         :raises InvalidRequestError: an invalid policy.
+        """
+
+    def bindings(self, name: str) -> Sequence[BindingEntry]:
+        """List the functions that a queue is, or may be, bound to.
+
+        :raises NotFoundError: there is no such queue.
+        """
+
+    def binding(self, name: str, binding: str) -> BindingEntry:
+        """Read a binding of a queue.
+
+        :raises NotFoundError: the stack allows the queue no such binding.
+        """
+
+    def set_binding(self, name: str, binding: str, job_types: Sequence[str]) -> BindingEntry:
+        """Register the job types that a function runs, of those that the stack allows.
+
+        :param job_types: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
+        :raises NotFoundError: the stack allows the queue no such binding.
+        :raises ConflictError: another binding of the queue serves one of them.
+        """
+
+    def delete_binding(self, name: str, binding: str) -> BindingEntry:
+        """Forget the registered job types of a binding; those hold that the stack names.
+
+        :raises NotFoundError: the stack allows the queue no such binding, or none are registered.
+        """
+
+    def suspend_binding(self, name: str, binding: str) -> BindingEntry:
+        """Dispatch no jobs to a function until it is resumed; its jobs wait.
+
+        :raises NotFoundError: the stack allows the queue no such binding.
+        """
+
+    def resume_binding(self, name: str, binding: str) -> BindingEntry:
+        """Dispatch jobs to a function again; messages that were hidden come back within minutes.
+
+        :raises NotFoundError: the stack allows the queue no such binding.
         """
 
     def purge(self, name: str, states: Sequence[str], *, older_than: datetime | None=None, dry_run: bool=False, cursor: str='') -> Purged:

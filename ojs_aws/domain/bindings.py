@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,9 @@ from ojs_aws.domain.timestamps import Instant
 
 COOLDOWN_MS: Final = 60_000
 """How long after a suspension, or a trial, one job is tried again (7.2)."""
+MAX_TYPES: Final = 100
+"""Job types of one binding."""
+_PATTERN: Final = re.compile(r"[a-z0-9_.-]{0,127}\*|[a-z][a-z0-9_.-]{0,127}")
 FIRST_WAIT_MS: Final = 1_000
 LONGEST_WAIT_MS: Final = 300_000
 """How long a job waits that was given back: each time twice as long, up to this."""
@@ -78,24 +82,64 @@ class Suspension:
 
     :ivar since: when it was suspended.
     :ivar tried_at: when a job was last tried.
+    :ivar is_lasting: somebody suspended it, and nobody but people resumes it.
     """
 
     reason: str
     since: Instant
     tried_at: Instant
+    is_lasting: bool = False
 
     def may_try(self, now: Instant) -> bool:
         """Return whether one job may be tried now."""
-        return now >= self.tried_at + COOLDOWN_MS
+        return not self.is_lasting and now >= self.tried_at + COOLDOWN_MS
 
 
 def write_suspension(suspension: Suspension) -> str:
     """Return a suspension as it is stored."""
-    said = [suspension.reason, suspension.since, suspension.tried_at]
+    said: list[object] = [suspension.reason, suspension.since, suspension.tried_at]
+    if suspension.is_lasting:
+        said.append(True)
     return json.dumps(said, separators=(",", ":"))
 
 
 def read_suspension(text: str) -> Suspension:
     """Return the suspension that a stored text describes."""
-    reason, since, tried_at = json.loads(text)
-    return Suspension(reason=reason, since=Instant(since), tried_at=Instant(tried_at))
+    reason, since, tried_at, *more = json.loads(text)
+    return Suspension(
+        reason=reason, since=Instant(since), tried_at=Instant(tried_at), is_lasting=bool(more)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedTarget:
+    """Describes a function that the stack allows queues to be bound to.
+
+    :ivar queues: whose messages invoke its dispatcher.
+    :ivar types: the job types that it runs where nobody registered others; may be empty.
+    """
+
+    queues: Sequence[str]
+    types: Sequence[str]
+
+
+def read_targets(text: str) -> dict[str, AllowedTarget]:
+    """Return the allowed targets by the names of their bindings; none for an empty text."""
+    found = json.loads(text or "{}")
+    return {name: AllowedTarget(**each) for name, each in found.items()}
+
+
+def types_of(value: object) -> tuple[str, ...]:
+    """Return the job types that a registration names (2.1).
+
+    :raises ValueError: saying what is wrong with them.
+    """
+    if not isinstance(value, list) or not value or len(value) > MAX_TYPES:
+        raise ValueError(f"job_types is a list of 1 to {MAX_TYPES} job types.")
+    for each in value:
+        if not isinstance(each, str) or not _PATTERN.fullmatch(each):
+            raise ValueError(
+                f"{each!r} is no job type: use a type, its beginning with a * at the end "
+                "(email.*), or * alone."
+            )
+    return tuple(dict.fromkeys(value))

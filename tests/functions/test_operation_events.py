@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.transport.http.route import Route
@@ -46,6 +47,7 @@ JOB: Final = {"type": "a.b", "args": []}
 CRON: Final = {"name": "nightly", "cron": "0 9 * * *", "type": "a.b", "args": []}
 SCHEMA: Final = {"type": "a.b", "version": 1, "schema": {"type": "object"}}
 LIMIT: Final = {"concurrency": 2}
+TARGETS: Final = '{"mailer": {"queues": ["default"], "types": []}}'
 CHAIN: Final = {"type": "chain", "steps": [JOB]}
 
 
@@ -129,6 +131,14 @@ def pool(server: Server) -> str:
     return "general"
 
 
+def bound(server: Server) -> str:
+    """The name of a binding with registered job types."""
+    push(server)
+    path, body = "/queues/default/bindings/mailer", {"job_types": ["a"]}
+    server.done(path, body, by=BOB, method="PUT")
+    return "mailer"
+
+
 def key(server: Server) -> str:
     """The id of an API key."""
     made = ApiKey(
@@ -183,6 +193,25 @@ CHANGES: Final[Mapping[str, tuple[Make, str, object, str]]] = {
     "unlimit_queue": (queue_limit, "/queues/{}/rate-limit", None, "operation.completed"),
     "override_rate_limit": (push, "/rate-limits/slow", LIMIT, "operation.completed"),
     "lift_rate_limit": (limit, "/rate-limits/{}", None, "operation.completed"),
+    "put_binding": (
+        push,
+        "/queues/default/bindings/mailer",
+        {"job_types": ["a"]},
+        "operation.completed",
+    ),
+    "delete_binding": (bound, "/queues/default/bindings/{}", None, "operation.completed"),
+    "suspend_binding": (
+        push,
+        "/queues/default/bindings/mailer/suspend",
+        None,
+        "operation.completed",
+    ),
+    "resume_binding": (
+        push,
+        "/queues/default/bindings/mailer/resume",
+        None,
+        "operation.completed",
+    ),
     "put_pool": (push, "/admin/pools/general", {"queues": ["a"]}, "operation.completed"),
     "delete_pool": (pool, "/admin/pools/{}", None, "operation.completed"),
     "deregister_worker": (silent_worker, "/admin/workers/{}", None, "operation.completed"),
@@ -246,7 +275,7 @@ def test_the_event_of_an_operation_names_its_caller(operation: str) -> None:
     """Only one event does so for each request about one thing."""
     first = UNDONE.get(operation, operation)
     make, path, body, kind = CHANGES[first]
-    with embedded() as aws:
+    with embedded(Settings(binding_targets=TARGETS)) as aws:
         server = Server(aws)
         name = make(server)
         target = path_of(ALL[first], path, name)

@@ -118,6 +118,20 @@ def alias_id(template: Synthesised) -> str:
     return str(name)
 
 
+def test_operators_may_bind_these_functions_alone() -> None:
+    """The API knows their names, and no ARN; nothing else of the backend changes."""
+    template = of_stack(defined(types=["email.*"]))
+    operator = function(template, "functions.operator.handler.handler")
+    allowed = json.loads(operator["Environment"]["Variables"]["OJS_BINDING_TARGETS"])
+    assert allowed == {"shop": {"queues": ["email"], "types": ["email.*"]}}
+    named = [
+        each["Handler"]
+        for each in template.of("AWS::Lambda::Function")
+        if "OJS_BINDING_TARGETS" in each.get("Environment", {}).get("Variables", {})
+    ]
+    assert named == ["functions.operator.handler.handler"]
+
+
 def test_both_triggers_report_messages_one_by_one() -> None:
     """A pause of the queue switches the dispatcher's off, by its tag."""
     template = of_stack(defined())
@@ -151,8 +165,8 @@ def test_a_function_that_names_no_timeout_has_that_of_lambda() -> None:
     ("given", "problem"),
     [
         ({"queues": ["other"]}, "no queue 'other'"),
-        ({"queues": []}, "needs queues and types"),
-        ({"types": "email.*"}, "needs queues and types"),
+        ({"queues": []}, "needs queues, and its types"),
+        ({"types": "email.*"}, "needs queues, and its types"),
         ({"types": ["*.send"]}, "at its end"),
         ({"max_event_age_s": 59}, "between 60 and 21600"),
     ],

@@ -49,7 +49,8 @@ class LambdaTarget:
         of its own.
     :ivar queues: the OJS queues; each must be declared by the backend.
     :ivar types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all. Bindings of one
-        queue serve different ones.
+        queue serve different ones. Operators may register others; with none here, the function runs
+        nothing before they do.
     :ivar max_event_age_s: for how long a job may wait in Lambda's queue while the function is busy,
         in seconds (60 to 21,600). Then it is given back.
     """
@@ -120,6 +121,12 @@ class LambdaBindings(Construct):
         self.settler = self._function("settler", "Reports what became of dispatched jobs", {})
         props.backend.grant(self.settler, SETTLER)
         self.settler.add_event_source(self._trigger(self.outcomes))
+        props.backend.allow_targets(
+            {
+                name: {"queues": [*each.queues], "types": [*each.types]}
+                for name, each in props.targets.items()
+            }
+        )
 
     def _alias(self, name: str, target: LambdaTarget) -> lambda_.Alias:
         """Return the alias of a target: invoked once, with both outcomes to one queue."""
@@ -228,8 +235,8 @@ def _check(targets: Mapping[str, LambdaTarget]) -> None:
     for name, target in targets.items():
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a binding: use 1 to 32 letters and digits.")
-        if not target.queues or not target.types or isinstance(target.types, str):
-            raise ValueError(f"The target {name!r} needs queues and types, both as lists.")
+        if not target.queues or isinstance(target.types, str):
+            raise ValueError(f"The target {name!r} needs queues, and its types as a list.")
         if any("*" in pattern[:-1] for pattern in target.types):
             raise ValueError(f"A pattern of job types has one * at its end ({name!r}).")
         if not SHORTEST_AGE_S <= target.max_event_age_s <= LONGEST_AGE_S:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ojs_aws.client.areas.area import Area, given, moment_text
-from ojs_aws.client.transports.requests import Values, entry_of, object_in, text_in
+from ojs_aws.client.transports.requests import Values, entry_of, object_in, objects_in, text_in
 from ojs_aws.domain.errors import JsonValue
 
 
@@ -22,6 +22,26 @@ class QueueEntry:
     name: str
     paused: bool
     paused_at: str | None = None
+    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindingEntry:
+    """Describes a function that a queue is, or may be, bound to (docs/lambda-bindings.md).
+
+    :ivar job_types: that it runs; none while nobody has registered any.
+    :ivar is_registered: whether they were registered, and are not the stack's.
+    :ivar state: ``active`` or ``suspended``.
+    :ivar reason: why it is suspended; empty while it is not.
+    :ivar described: everything that the backend says of it.
+    """
+
+    name: str
+    queue: str
+    job_types: tuple[str, ...]
+    is_registered: bool
+    state: str
+    reason: str = ""
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
@@ -203,6 +223,62 @@ class Queues(Area):
         if policy is None:
             return (await self._ask("unlimit_queue", queue=name)).values
         return (await self._ask("limit_queue", queue=name, body=policy)).values
+
+    async def bindings(self, name: str) -> Sequence[BindingEntry]:
+        """List the functions that a queue is, or may be, bound to.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        values = (await self._ask("list_bindings", queue=name)).values
+        return [entry_of(BindingEntry, each) for each in objects_in(values, "items")]
+
+    async def binding(self, name: str, binding: str) -> BindingEntry:
+        """Read a binding of a queue.
+
+        :raises NotFoundError: the stack allows the queue no such binding.
+        """
+        return await self._binding("get_binding", name, binding)
+
+    async def set_binding(self, name: str, binding: str, job_types: Sequence[str]) -> BindingEntry:
+        """Register the job types that a function runs, of those that the stack allows.
+
+        :param job_types: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
+        :raises NotFoundError: the stack allows the queue no such binding.
+        :raises ConflictError: another binding of the queue serves one of them.
+        """
+        body: dict[str, JsonValue] = {"job_types": [*job_types]}
+        return await self._binding("put_binding", name, binding, body)
+
+    async def delete_binding(self, name: str, binding: str) -> BindingEntry:
+        """Forget the registered job types of a binding; those hold that the stack names.
+
+        :raises NotFoundError: the stack allows the queue no such binding, or none are registered.
+        """
+        return await self._binding("delete_binding", name, binding)
+
+    async def suspend_binding(self, name: str, binding: str) -> BindingEntry:
+        """Dispatch no jobs to a function until it is resumed; its jobs wait.
+
+        :raises NotFoundError: the stack allows the queue no such binding.
+        """
+        return await self._binding("suspend_binding", name, binding)
+
+    async def resume_binding(self, name: str, binding: str) -> BindingEntry:
+        """Dispatch jobs to a function again; messages that were hidden come back within minutes.
+
+        :raises NotFoundError: the stack allows the queue no such binding.
+        """
+        return await self._binding("resume_binding", name, binding)
+
+    async def _binding(
+        self,
+        operation: str,
+        queue: str,
+        name: str,
+        body: dict[str, JsonValue] | None = None,
+    ) -> BindingEntry:
+        answer = await self._ask(operation, queue=queue, name=name, body=body)
+        return entry_of(BindingEntry, answer.values)
 
     async def purge(
         self,

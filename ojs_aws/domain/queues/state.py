@@ -27,6 +27,7 @@ class QueueInfo:
     :ivar resumed_by: who resumed it last, in the same way.
     :ivar triggers: ids of the Lambda triggers that a pause switched off, until they are on again.
     :ivar suspended: the bindings of the queue to which nothing is dispatched, by their names.
+    :ivar bound: the job types of bindings that were registered at the API, by their names.
     """
 
     name: str
@@ -38,6 +39,7 @@ class QueueInfo:
     paused_by: str = ""
     resumed_by: str = ""
     suspended: Mapping[str, Suspension] = field(default_factory=dict)
+    bound: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

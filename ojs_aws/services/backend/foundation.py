@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.limits import Limits
+    from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
@@ -72,6 +73,7 @@ class Stores:
     batches: Callable[[], Batches]
     bulk: Callable[[], BulkRequests]
     queue_settings: Callable[[], QueueSettingsStore]
+    queue_bindings: Callable[[], QueueBindings]
     depths: Callable[[], Depths]
     tallies: Callable[[], Tallies]
     failure_groups: Callable[[], FailureGroups]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.queues.backpressure import Backpressure
+    from ojs_aws.services.queues.bindings import Bindings
     from ojs_aws.services.queues.config_admin import QueueConfigAdmin
     from ojs_aws.services.queues.counters import DepthRecount, QueueCounters
     from ojs_aws.services.queues.purge import PurgeQueue
@@ -56,6 +57,16 @@ class QueueServices:
             settings=self._shared.settings,
             bounding=self.depth_recount.bound,
         )
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        """Return the service of queues' bindings to functions."""
+        from ojs_aws.domain.bindings import read_targets
+        from ojs_aws.services.queues.bindings import Bindings
+
+        shared = self._shared
+        targets = read_targets(shared.settings.binding_targets)
+        return Bindings(shared.stores.queue_bindings(), self.service, targets, shared.clock)
 
     @cached_property
     def rules(self) -> QueueRules:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.functions import TargetError
@@ -32,7 +32,7 @@ from ojs_aws.worker.directly import (
 )
 
 if TYPE_CHECKING:
-    from ojs_aws.adapters.dynamodb.queues.suspensions import Suspensions
+    from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.functions import Functions
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.backend import Backend
@@ -51,12 +51,13 @@ _logger = logging.getLogger(__name__)
 class Dispatcher:
     """Dispatches the jobs of the queues that its bindings name.
 
-    :ivar suspensions: of bindings whose function cannot be invoked.
+    :ivar states: says which bindings are suspended, and which types were registered for them.
+    :ivar bindings: those of the stack; registered types replace theirs.
     """
 
     backend: Backend
     functions: Functions
-    suspensions: Suspensions
+    states: QueueBindings
     bindings: Sequence[Binding]
     queues: Mapping[str, str] = field(init=False)
 
@@ -119,7 +120,7 @@ class _Round:
     def run(self, records: Sequence[Record]) -> set[str]:
         """Dispatch what the messages permit; return the ids of those that are done with."""
         backend = self.dispatcher.backend
-        bound = [each for each in self.dispatcher.bindings if self.queue in each.queues]
+        bound = self._bound()
         some = self._admitted(bound, records)
         if not some:
             return set()
@@ -133,6 +134,18 @@ class _Round:
         stays = backend.stores.parallel.each(lambda turn: self._safely(bound, turn[1]), turns)
         return {record.id for (record, _), keep in zip(turns, stays, strict=True) if not keep}
 
+    def _bound(self) -> list[Binding]:
+        """Return the bindings of the queue, as they stand now, and note which are suspended."""
+        found = self.dispatcher.states.of(self.queue)
+        bound = [
+            replace(each, types=found.bound.get(each.name, each.types))
+            for each in self.dispatcher.bindings
+            if self.queue in each.queues
+        ]
+        known = {each.name for each in bound}
+        self.suspended = {name: each for name, each in found.suspended.items() if name in known}
+        return bound
+
     def _admitted(self, bound: Sequence[Binding], records: Sequence[Record]) -> list[Record]:
         """Return the messages to claim jobs with.
 
@@ -140,14 +153,13 @@ class _Round:
         hidden, and their jobs stay as they are.
         """
         backend, now = self.dispatcher.backend, self.dispatcher.backend.clock.now()
-        store = self.dispatcher.suspensions
-        known = {each.name for each in bound}
-        found = store.of(self.queue)
-        self.suspended = {name: each for name, each in found.items() if name in known}
+        store = self.dispatcher.states
         if not self.suspended:
             return list(records)
-        for name, each in self.suspended.items():
-            if each.may_try(now) and store.begin_trial(self.queue, name, each, now):
+        for name, each in [*self.suspended.items()]:
+            tried = store.begin_trial(self.queue, name, each, now) if each.may_try(now) else None
+            if tried is not None:
+                self.suspended[name] = tried
                 self.trying.add(name)
         if len(self.suspended) < len(bound):
             return list(records)
@@ -208,7 +220,7 @@ class _Round:
 
     def _begin(self, record: JobRecord, binding: Binding, event: str) -> bool:
         """Hand a job to Lambda, and return whether its message stays."""
-        store, now = self.dispatcher.suspensions, self.dispatcher.backend.clock.now()
+        store, now = self.dispatcher.states, self.dispatcher.backend.clock.now()
         try:
             self.dispatcher.functions.begin(binding.target, event)
         except TargetError as problem:
@@ -223,7 +235,7 @@ class _Round:
             _logger.warning("Job %s may be dispatched: %s", record.id, problem)
         else:
             if binding.name in self.suspended:
-                store.resume(self.queue, binding.name)
+                store.end_trial(self.queue, binding.name, self.suspended[binding.name])
         return True
 
     def _give_back(self, record: JobRecord, text: str, kind: str = _UNDELIVERED) -> bool:

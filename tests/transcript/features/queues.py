@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from ojs_aws.config import Settings
@@ -179,8 +180,41 @@ PURGES: Final[list[Step]] = [
     post("purge an unknown queue by the path", "/queues/nowhere/purge", {"states": ["available"]}),
 ]
 
+TARGETS: Final = {
+    "mailer": {"queues": ["default", "email"], "types": ["email.*"]},
+    "reporter": {"queues": ["default"], "types": []},
+}
+MAILER: Final = "/queues/default/bindings/mailer"
+REPORTER: Final = "/queues/default/bindings/reporter"
+
+BINDINGS: Final[list[Step]] = [
+    get("list the bindings of a queue", "/queues/default/bindings"),
+    get("list the bindings of an unknown queue", "/queues/never/bindings"),
+    get("read a binding", MAILER),
+    get("read a binding that the stack does not allow", "/queues/default/bindings/other"),
+    put("register job types", REPORTER, {"job_types": ["report.*", "report.new", "report.*"]}),
+    put("register a job type of another binding", REPORTER, {"job_types": ["email.*"]}),
+    put("register no job types", REPORTER, {"job_types": []}),
+    put("register without job types", REPORTER, {}),
+    put("register what is no job type", REPORTER, {"job_types": ["a*b"]}),
+    put("register an endpoint", REPORTER, {"job_types": ["a"], "endpoint": "https://x.example"}),
+    put(
+        "register for a function that the stack does not allow",
+        "/queues/default/bindings/other",
+        {"job_types": ["a"]},
+    ),
+    post("suspend a binding", f"{MAILER}/suspend"),
+    get("list the bindings, one of them suspended", "/queues/default/bindings"),
+    post("resume a binding", f"{MAILER}/resume"),
+    delete("forget the registered job types", REPORTER),
+    delete("forget job types that nobody registered", REPORTER),
+]
+
 FEATURES: Final = [
     Feature(name="queues", steps=STEPS),
+    Feature(
+        name="bindings", steps=BINDINGS, settings=Settings(binding_targets=json.dumps(TARGETS))
+    ),
     Feature(name="queue_config", steps=CONFIG),
     Feature(name="queue_purge", steps=PURGES),
     Feature(

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from ojs_aws.client import Client, group
+from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
@@ -30,7 +31,8 @@ SCHEMA: Final[Mapping[str, Any]] = {"type": "array", "prefixItems": [{"type": "s
 
 def furnished() -> World:
     """Make a backend in which every kind of thing exists; always the same one."""
-    world = World()
+    targets = '{"mailer": {"queues": ["work"], "types": ["email.send"]}}'
+    world = World(settings=Settings(binding_targets=targets))
     backend = world.backend
     _add_jobs(world)
     backend.queues.config.create("media", {"max_size": 10})
@@ -173,6 +175,17 @@ CALLS: Final[Mapping[str, Make]] = {
     "rate_limits.remove": lambda c: _each(_limited(c), c.rate_limits.remove("stripe")),
     "queues.limit": lambda c: _each(
         c.queues.limit("media", {"concurrency": 5}), c.queues.limit("media", None)
+    ),
+    "queues.bindings": lambda c: c.queues.bindings("work"),
+    "queues.binding": lambda c: c.queues.binding("work", "mailer"),
+    "queues.set_binding": lambda c: c.queues.set_binding("work", "mailer", ["email.*"]),
+    "queues.delete_binding": lambda c: _each(
+        c.queues.set_binding("work", "mailer", ["email.*"]),
+        c.queues.delete_binding("work", "mailer"),
+    ),
+    "queues.suspend_binding": lambda c: c.queues.suspend_binding("work", "mailer"),
+    "queues.resume_binding": lambda c: _each(
+        c.queues.suspend_binding("work", "mailer"), c.queues.resume_binding("work", "mailer")
     ),
     "queues.purge": lambda c: c.queues.purge("work", ["available", "completed"]),
     "cron.register": lambda c: c.cron.register("daily", "@daily", Job("a.b", [1], queue="q")),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws.adapters.aws_errors import AwsError
-from ojs_aws.adapters.dynamodb.queues.suspensions import Suspensions
+from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.functions import Functions
 from ojs_aws.adapters.sqs.messages import encode_message
 from ojs_aws.config import Settings
@@ -70,9 +70,9 @@ class Bench:
     def __post_init__(self) -> None:
         self.world = World(settings=self.settings)
         self.backend, self.calls = self.world.backend, self.world.aws.calls
-        self.suspensions = Suspensions(self.world.aws.dynamodb, self.world.settings.table)
+        self.states = QueueBindings(self.world.aws.dynamodb, self.world.settings.table)
         functions = Functions(self.world.aws.functions)
-        self.dispatcher = Dispatcher(self.backend, functions, self.suspensions, self.bindings)
+        self.dispatcher = Dispatcher(self.backend, functions, self.states, self.bindings)
         self.settler = Settler(self.backend)
         self.lambda_ = self.world.aws.triggers.invocations
         for each in self.bindings:
@@ -310,7 +310,7 @@ def test_7_2_no_job_is_discarded_for_a_function_that_is_gone(
     waiting = bench.job(job_id)
     assert (waiting.state, waiting.uncounted_attempts) == (JobState.RETRYABLE, 1)
     assert waiting.next_attempt_at == bench.world.clock.at + 1000
-    (suspension,) = bench.suspensions.of("email").values()
+    (suspension,) = bench.states.of("email").suspended.values()
     assert suspension.reason == f"{TARGET} {reason}"
 
 
@@ -339,7 +339,7 @@ def test_7_2_one_job_is_tried_after_a_minute_and_resumes_the_binding(bench: Benc
     bench.pass_s(301)
     assert len(bench.dispatch()) == 3
     assert len(bench.lambda_.waiting) == 1
-    assert bench.suspensions.of("email") == {}
+    assert bench.states.of("email").suspended == {}
     bench.pass_s(301)
     bench.whole()
     assert len(bench.seen) > 1
@@ -350,10 +350,10 @@ def test_7_2_a_failed_trial_keeps_the_reason_and_the_time(bench: Bench) -> None:
     denied(bench)
     bench.push()
     bench.dispatch()
-    first = bench.suspensions.of("email")["shop"]
+    first = bench.states.of("email").suspended["shop"]
     bench.pass_s(70)
     bench.dispatch()
-    again = bench.suspensions.of("email")["shop"]
+    again = bench.states.of("email").suspended["shop"]
     assert (again.since, again.reason) == (first.since, first.reason)
     assert again.tried_at > first.tried_at
 
@@ -399,7 +399,7 @@ def test_7_1_a_throttled_invocation_gives_the_job_back(bench: Bench) -> None:
         waits.append(due - bench.world.clock.at)
         bench.pass_s(waits[-1] / 1000)
     assert waits == [1000, 2000, 4000]
-    assert bench.suspensions.of("email") == {}
+    assert bench.states.of("email").suspended == {}
 
 
 def test_7_1_an_event_that_waited_for_too_long_gives_the_job_back(bench: Bench) -> None:
@@ -730,7 +730,7 @@ def test_2_1_bindings_of_a_queue_run_their_own_types() -> None:
     again = bench.push(job_type="report.new")
     bench.whole()
     assert bench.job(again).state is JobState.COMPLETED
-    assert [*bench.suspensions.of("email")] == ["mail"]
+    assert [*bench.states.of("email").suspended] == ["mail"]
 
 
 def test_2_1_a_type_without_a_binding_waits_for_one() -> None:

@@ -19,7 +19,7 @@ from ojs_aws.adapters.dynamodb.columns import (
 )
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
-from ojs_aws.adapters.dynamodb.queues.suspensions import read_suspensions
+from ojs_aws.adapters.dynamodb.queues.bindings import read_bound, read_suspensions
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.errors import translated
@@ -273,4 +273,5 @@ def read_queue(item: Item) -> QueueInfo:
         paused_by=read_string(item, PAUSED_BY),
         resumed_by=read_string(item, RESUMED_BY),
         suspended=read_suspensions(item),
+        bound=read_bound(item),
     )

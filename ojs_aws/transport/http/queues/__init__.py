@@ -20,6 +20,7 @@ from ojs_aws.transport.http.route import (
 _operator = functools.partial(
     Route, group=Group.OPERATOR, module="queues.handlers", has_admin_path=True
 )
+_bindings = functools.partial(Route, group=Group.OPERATOR, module="queues.bindings")
 
 # fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
@@ -55,4 +56,17 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator("DELETE /queues/<queue>/jobs", "purge_queue", EMPTIES_QUEUE,
         "Purge up to 100 jobs of a queue: ended ones are deleted, others cancelled",
         request="PurgeBody", repeatable=True),
+    _bindings("GET /queues/<queue>/bindings", "list_bindings", COUNTS_QUEUE,
+        "List the functions that a queue is, or may be, bound to"),
+    _bindings("GET /queues/<queue>/bindings/<name>", "get_binding", COUNTS_QUEUE,
+        "Read a binding of a queue"),
+    _bindings("PUT /queues/<queue>/bindings/<name>", "put_binding", ADMINISTERS,
+        "Register the job types that a function runs, of those that the stack allows",
+        request="BindingBody", errors=(409,), is_recorded=True),
+    _bindings("DELETE /queues/<queue>/bindings/<name>", "delete_binding", ADMINISTERS,
+        "Forget the registered job types of a binding", repeatable=True, is_recorded=True),
+    _bindings("POST /queues/<queue>/bindings/<name>/suspend", "suspend_binding", OPERATES_QUEUE,
+        "Dispatch no jobs to a function until it is resumed", repeatable=True, is_recorded=True),
+    _bindings("POST /queues/<queue>/bindings/<name>/resume", "resume_binding", OPERATES_QUEUE,
+        "Dispatch jobs to a function again", repeatable=True, is_recorded=True),
 )

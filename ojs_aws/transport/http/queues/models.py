@@ -240,3 +240,42 @@ class QueueDeletionAnswer(TypedDict):
     jobs_affected: int
     state: str
     deleted: bool
+
+
+class BindingBody(Body):
+    """Registers the job types of a binding (ojs-serverless, 2.1).
+
+    The function and its time are the stack's: ``endpoint``, ``queues`` and ``config`` of the
+    specification have no place here.
+    """
+
+    job_types: Annotated[list[str], Field(min_length=1, max_length=100)]
+
+
+class Binding(TypedDict):
+    """Shows a function that a queue is, or may be, bound to.
+
+    ``is_registered`` says that ``job_types`` were registered, and are not the stack's.
+    """
+
+    name: str
+    queue: QueueName
+    kind: Literal["lambda"]
+    job_types: list[str]
+    is_registered: bool
+    state: Literal["active", "suspended"]
+    reason: NotRequired[str]
+    suspended_at: NotRequired[Timestamp]
+
+
+class BindingAnswer(Binding):
+    """Shows a binding, flat and in a wrapper."""
+
+    binding: Binding
+
+
+class BindingsAnswer(TypedDict):
+    """Shows the bindings of a queue."""
+
+    items: JsonOf[list[Binding]]
+    bindings: JsonOf[list[Binding]]

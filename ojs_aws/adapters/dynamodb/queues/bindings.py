@@ -1,0 +1,137 @@
+"""Stores the job types of bindings and which are suspended, in the item of their queue."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
+from ojs_aws.adapters.dynamodb.table import InTable, item_key
+from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.bindings import Suspension, read_suspension, write_suspension
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.topology import QUEUE_PARTITION
+
+_PREFIX: Final = "bs_"
+_BOUND: Final = "bd_"
+"""Begin the names of the attributes of a suspended binding, and of one with registered types."""
+
+
+@dataclass(frozen=True, slots=True)
+class BindingStates:
+    """Holds what is stored of a queue's bindings, by their names."""
+
+    suspended: Mapping[str, Suspension]
+    bound: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueBindings(InTable):
+    """Registers bindings of queues, suspends and resumes them."""
+
+    def of(self, queue: str) -> BindingStates:
+        """Return what is stored of a queue's bindings, strongly consistent.
+
+        Makes one consistent read.
+        """
+        item = self.get_item(item_key(QUEUE_PARTITION, queue))
+        return BindingStates(read_suspensions(item), read_bound(item))
+
+    def bind(self, queue: str, binding: str, types: Sequence[str], now: Instant) -> None:
+        """Register the job types of a binding.
+
+        Makes one update.
+        """
+        update = Update()
+        update.set_if_absent(n.CREATED, n.CREATED, number(now))
+        update.set(_BOUND + binding, string(json.dumps([*types], separators=(",", ":"))))
+        self.update_item(item_key(QUEUE_PARTITION, queue), update)
+
+    def unbind(self, queue: str, binding: str) -> bool:
+        """Forget the registered types of a binding; return False if there were none.
+
+        Makes one conditional update.
+        """
+        return self._remove(queue, _BOUND + binding)
+
+    def suspend(
+        self, queue: str, binding: str, reason: str, now: Instant, *, is_lasting: bool = False
+    ) -> None:
+        """Suspend a binding; one that is suspended keeps its time, and gets the new reason.
+
+        What somebody suspended stays so.
+
+        Makes one read and one update.
+
+        :param is_lasting: no job is tried until somebody resumes it.
+        """
+        before = self.of(queue).suspended.get(binding)
+        if before is not None and before.is_lasting:
+            return
+        since = now if before is None else before.since
+        after = Suspension(reason=reason, since=since, tried_at=now, is_lasting=is_lasting)
+        update = Update()
+        update.set_if_absent(n.CREATED, n.CREATED, number(now))
+        update.set(_PREFIX + binding, string(write_suspension(after)))
+        self.update_item(item_key(QUEUE_PARTITION, queue), update)
+
+    def begin_trial(
+        self, queue: str, binding: str, seen: Suspension, now: Instant
+    ) -> Suspension | None:
+        """Note that one job is tried; return None if another process does, or it was resumed.
+
+        Makes one conditional update.
+
+        :returns: the suspension as it is now.
+        """
+        tried, update = replace(seen, tried_at=now), Update()
+        update.set(_PREFIX + binding, string(write_suspension(tried)))
+        return tried if self._if_unchanged(queue, binding, seen, update) else None
+
+    def end_trial(self, queue: str, binding: str, tried: Suspension) -> None:
+        """Resume a binding after a trial; nothing changes if it was suspended again meanwhile.
+
+        Makes one conditional update.
+        """
+        update = Update()
+        update.remove(_PREFIX + binding)
+        self._if_unchanged(queue, binding, tried, update)
+
+    def _if_unchanged(self, queue: str, binding: str, seen: Suspension, update: Update) -> bool:
+        before = update.value(string(write_suspension(seen)))
+        update.when(f"{update.name(_PREFIX + binding)} = {before}")
+        return self.try_update(item_key(QUEUE_PARTITION, queue), update)
+
+    def resume(self, queue: str, binding: str) -> None:
+        """Resume a binding, whoever suspended it; nothing changes if nobody did.
+
+        Makes one conditional update.
+        """
+        self._remove(queue, _PREFIX + binding)
+
+    def _remove(self, queue: str, attribute: str) -> bool:
+        update = Update()
+        update.remove(attribute)
+        update.when(f"attribute_exists({update.name(attribute)})")
+        return self.try_update(item_key(QUEUE_PARTITION, queue), update)
+
+
+def read_suspensions(item: Item) -> dict[str, Suspension]:
+    """Return the suspended bindings that the item of a queue names."""
+    return {
+        name[len(_PREFIX) :]: read_suspension(read_string(item, name))
+        for name in item
+        if name.startswith(_PREFIX)
+    }
+
+
+def read_bound(item: Item) -> dict[str, tuple[str, ...]]:
+    """Return the registered types of bindings that the item of a queue has."""
+    return {
+        name[len(_BOUND) :]: tuple(json.loads(read_string(item, name)))
+        for name in item
+        if name.startswith(_BOUND)
+    }

@@ -1,0 +1,82 @@
+"""Implements ``ojs-aws bindings``: which functions run which job types of a queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ojs_aws.cli.terminal.session import Session, command
+
+if TYPE_CHECKING:
+    from ojs_aws.client.areas.queues import BindingEntry
+
+app = typer.Typer(
+    name="bindings",
+    no_args_is_help=True,
+    help="Show, set, suspend and resume bindings: Lambda functions that run the jobs of queues.",
+)
+
+Queue = Annotated[str, typer.Argument(help="Name of the queue.")]
+Name = Annotated[str, typer.Argument(help="Name of the binding, as the stack has it.")]
+
+
+@command(app, "list", epilog="Example: ojs-aws bindings list email")
+async def list_bindings(session: Session, queue: Queue) -> None:
+    """List the functions that a queue is, or may be, bound to."""
+    found = await session.client.queues.bindings(queue)
+    session.out.items(
+        {"bindings": [{**each.described} for each in found]},
+        {"Name": "name", "State": "state", "Job types": types_text, "Reason": "reason"},
+        found,
+        nothing="The stack allows this queue no bindings.",
+    )
+
+
+def types_text(binding: BindingEntry) -> str:
+    """Return the job types of a binding."""
+    return ", ".join(binding.job_types) or "none"
+
+
+@command(app, "show", epilog="Example: ojs-aws bindings show email mailer")
+async def show_binding(session: Session, queue: Queue, name: Name) -> None:
+    """Show a binding of a queue."""
+    binding = await session.client.queues.binding(queue, name)
+    session.out.fields(binding.described, hidden={"binding"})
+
+
+@command(app, "set", epilog="Example: ojs-aws bindings set email mailer email.send 'news.*'")
+async def set_binding(
+    session: Session,
+    queue: Queue,
+    name: Name,
+    job_types: Annotated[
+        list[str], typer.Argument(help="Job types: email.send, email.*, or * for all.")
+    ],
+) -> None:
+    """Register the job types that a function runs, of those that the stack allows."""
+    binding = await session.client.queues.set_binding(queue, name, job_types)
+    text = f"The binding {name} runs {types_text(binding)} of the queue {queue}."
+    session.out.said(text, {**binding.described})
+
+
+@command(app, "delete", epilog="Example: ojs-aws bindings delete email mailer")
+async def delete_binding(session: Session, queue: Queue, name: Name) -> None:
+    """Forget the registered job types of a binding; those hold that the stack names."""
+    binding = await session.client.queues.delete_binding(queue, name)
+    text = f"The binding {name} runs {types_text(binding)} again, as the stack says."
+    session.out.said(text, {**binding.described})
+
+
+@command(app, "suspend", epilog="Example: ojs-aws bindings suspend email mailer")
+async def suspend_binding(session: Session, queue: Queue, name: Name) -> None:
+    """Dispatch no jobs to a function until it is resumed; its jobs wait."""
+    binding = await session.client.queues.suspend_binding(queue, name)
+    session.out.said(f"The binding {name} is suspended.", {**binding.described})
+
+
+@command(app, "resume", epilog="Example: ojs-aws bindings resume email mailer")
+async def resume_binding(session: Session, queue: Queue, name: Name) -> None:
+    """Dispatch jobs to a function again; hidden messages come back within minutes."""
+    binding = await session.client.queues.resume_binding(queue, name)
+    session.out.said(f"The binding {name} is active.", {**binding.described})

@@ -1,0 +1,145 @@
+"""Registers which of the functions that the stack allows run which job types of a queue.
+
+ojs-serverless, sections 2.1 and 7.2. Nobody can name a function here that the stack does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.attributes import field_error, not_found
+from ojs_aws.domain.bindings import AllowedTarget, Suspension, types_of
+from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.runtime import Clock
+from ojs_aws.services.queues.service import Queues
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindingView:
+    """Describes a binding of a queue.
+
+    :ivar types: the job types that its function runs; none while nobody has registered any.
+    :ivar is_registered: whether they were registered here; else the stack names them.
+    :ivar suspension: why nothing is dispatched to it; None while something is.
+    """
+
+    name: str
+    queue: str
+    types: Sequence[str]
+    is_registered: bool
+    suspension: Suspension | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """Looks after the bindings of queues.
+
+    :ivar targets: the functions that the stack allows, by the names of their bindings.
+    """
+
+    store: QueueBindings
+    queues: Queues
+    targets: Mapping[str, AllowedTarget]
+    clock: Clock
+
+    def list(self, queue: str) -> Sequence[BindingView]:
+        """Return the bindings that a queue has or may have, by name.
+
+        :raises NotFoundError: there is no such queue.
+        """
+        self.queues.get(queue)
+        return self._views(queue, self.store.of(queue))
+
+    def get(self, queue: str, name: str) -> BindingView:
+        """Return a binding.
+
+        :raises NotFoundError: there is no such queue, or the stack allows it no such target.
+        """
+        self._check(queue, name)
+        return next(each for each in self.list(queue) if each.name == name)
+
+    def put(self, queue: str, name: str, types: JsonValue) -> BindingView:
+        """Let a binding serve these job types of the queue, in the place of those that it has.
+
+        :raises NotFoundError: the stack allows the queue no such target.
+        :raises InvalidRequestError: no job types.
+        :raises ConflictError: another binding of the queue serves one of them.
+        """
+        self._check(queue, name)
+        try:
+            wanted = types_of(types)
+        except ValueError as problem:
+            hint = 'Send {"job_types": ["email.send", "report.*"]}.'
+            raise field_error("job_types", str(problem), hint) from None
+        for each in self.list(queue):
+            if each.name != name and (taken := sorted({*each.types} & {*wanted})):
+                raise ConflictError(
+                    f"The binding '{each.name}' of queue '{queue}' serves {', '.join(taken)}.",
+                    details={"binding": each.name, "job_types": [*taken]},
+                    hint="Bindings of a queue serve different job types: change the other first.",
+                )
+        self.store.bind(queue, name, wanted, self.clock.now())
+        return self.get(queue, name)
+
+    def delete(self, queue: str, name: str) -> BindingView:
+        """Forget the registered job types: those hold that the stack names, if it names some.
+
+        :raises NotFoundError: the stack allows the queue no such target, or none are registered.
+        """
+        self._check(queue, name)
+        if not self.store.unbind(queue, name):
+            raise not_found(
+                "binding", name, f"Nobody has registered job types for the binding '{name}'."
+            )
+        return self.get(queue, name)
+
+    def suspend(self, queue: str, name: str, by: str) -> BindingView:
+        """Dispatch nothing to a binding until somebody resumes it.
+
+        :param by: who says so; empty for nobody known.
+        :raises NotFoundError: the stack allows the queue no such target.
+        """
+        self._check(queue, name)
+        reason = f"suspended by {by}" if by else "suspended by an operator"
+        self.store.suspend(queue, name, reason, self.clock.now(), is_lasting=True)
+        return self.get(queue, name)
+
+    def resume(self, queue: str, name: str) -> BindingView:
+        """Dispatch to a binding again, whatever suspended it.
+
+        Messages that were hidden meanwhile come back within minutes.
+
+        :raises NotFoundError: the stack allows the queue no such target.
+        """
+        self._check(queue, name)
+        self.store.resume(queue, name)
+        return self.get(queue, name)
+
+    def _check(self, queue: str, name: str) -> None:
+        target = self.targets.get(name)
+        if target is None or queue not in target.queues:
+            allowed = sorted(each for each, it in self.targets.items() if queue in it.queues)
+            known = f"it allows {', '.join(allowed)}" if allowed else "it allows none"
+            raise not_found(
+                "binding",
+                name,
+                f"The stack allows the queue '{queue}' no binding '{name}': {known}.",
+            )
+
+    def _views(self, queue: str, states: BindingStates) -> Sequence[BindingView]:
+        return [
+            BindingView(
+                name=name,
+                queue=queue,
+                types=states.bound.get(name, tuple(target.types)),
+                is_registered=name in states.bound,
+                suspension=states.suspended.get(name),
+            )
+            for name, target in sorted(self.targets.items())
+            if queue in target.queues
+        ]
