@@ -58,7 +58,7 @@ def attempt_of(job: JobRecord) -> AttemptRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """Says what a heartbeat asks for, and on what terms it can be granted without a read.
+    """Says what a heartbeat asks for, and when it can be granted without a read.
 
     :ivar which: the attempt that the worker is at.
     :ivar expires_at: when the reservation is to end; None to leave its end, which must not come

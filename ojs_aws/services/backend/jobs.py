@@ -75,7 +75,7 @@ class JobServices:
             max_envelope_bytes=settings.max_envelope_bytes,
             default_timeout_ms=shared.default_timeout_ms,
             schemas=lambda: self._schemas.validation,
-            terms=self._queues.push_settings,
+            settings=self._queues.push_settings,
             is_internal=is_internal,
         )
         return Push(

@@ -64,7 +64,7 @@ class JobBuilder:
     """Builds jobs from envelopes; stores nothing.
 
     :ivar schemas: what checks jobs that name a schema; asked for with the first of them.
-    :ivar terms: on what terms queues take jobs.
+    :ivar settings: how queues take jobs.
     :ivar is_internal: of what was accepted before, such as a workflow's steps: no queue refuses it.
     """
 
@@ -74,13 +74,13 @@ class JobBuilder:
     max_envelope_bytes: int
     default_timeout_ms: int
     schemas: Callable[[], SchemaValidation]
-    terms: PushSettingsCache
+    settings: PushSettingsCache
     is_internal: bool = False
 
     def for_many(self) -> JobBuilder:
         """Return a copy for one request with many jobs, which reads each queue's settings once."""
-        terms = self.terms.for_one_request()
-        return self if terms is self.terms else replace(self, terms=terms)
+        settings = self.settings.for_one_request()
+        return self if settings is self.settings else replace(self, settings=settings)
 
     def complete(self, job: Job, now: Instant) -> CheckedJob:
         """Validate an envelope, and give it an id if it has none.
@@ -121,9 +121,9 @@ class JobBuilder:
         size = len(document.encode()) + len((envelope.retry_document or "").encode())
         check_envelope_size(size, self.max_envelope_bytes, room=ADDED_BYTES)
         if self.is_internal:
-            config = self.terms.of(envelope.queue).config
+            config = self.settings.of(envelope.queue).config
         else:
-            config = self.terms.admitting(envelope.queue, envelope.type)
+            config = self.settings.admitting(envelope.queue, envelope.type)
         state = lifecycle.initial_state(
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now
         )

@@ -88,7 +88,7 @@ class Backpressure:
 
     depths: Callable[[], Depths]
     pressures: Callable[[], Pressures]
-    terms: PushSettingsCache
+    settings: PushSettingsCache
     clock: Clock
     _rejections: dict[str, _Rejections] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class Backpressure:
         bounds = {
             queue: config
             for queue in sorted({record.queue for record in records})
-            if (config := self.terms.of(queue).config).max_size is not None
+            if (config := self.settings.of(queue).config).max_size is not None
         }
         if not bounds:  # as most queues are
             yield Places(records)
@@ -168,7 +168,7 @@ class Backpressure:
         """Count jobs; the next recount corrects a failure."""
         try:
             depth = self.depths().add(queue, amount)
-            config = self.terms.of(queue).config
+            config = self.settings.of(queue).config
         except Exception:  # whatever it was, the jobs are stored
             _logger.warning("Could not count %d jobs of queue %s", amount, queue, exc_info=True)
             return
@@ -232,7 +232,7 @@ class Backpressure:
                 is_known = before is None and after.is_counted
                 sums[after.queue] += 0 if is_known else 1
         for queue, amount in sums.items():
-            if amount and self.terms.of(queue).config.max_size is not None:
+            if amount and self.settings.of(queue).config.max_size is not None:
                 self._add(queue, amount)
 
 

@@ -51,7 +51,7 @@ class PushSettings:
 
 @dataclass(frozen=True, slots=True)
 class _KeptSettings:
-    terms: PushSettings
+    settings: PushSettings
     until: Instant
 
 
@@ -79,24 +79,24 @@ class PushSettingsCache:
         now = self.clock.now()
         kept = self._kept.get(queue)
         if kept is not None and now < kept.until:
-            return kept.terms
+            return kept.settings
         try:
             found = self.store().load([queue, DEFAULT_POLICY])
         except OjsError:
             if kept is None:
                 raise
             _logger.warning("Could not read the settings of queue %s", queue, exc_info=True)
-            return kept.terms
+            return kept.settings
         default, own = found.get(DEFAULT_POLICY), found.get(queue)
-        terms = push_settings_of(default, own)
+        settings = push_settings_of(default, own)
         if own is None and default is not None:
             self._adopt(queue, default, now)
         if own is not None and own.state is QueueState.DELETED:
             self._revive(own, now)
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[queue] = _KeptSettings(terms, Instant(now + self.age_ms))
-        return terms
+        self._kept[queue] = _KeptSettings(settings, Instant(now + self.age_ms))
+        return settings
 
     def admitting(self, queue: str, job_type: str) -> QueueConfig:
         """Return the settings for a job that is enqueued now.
@@ -104,23 +104,23 @@ class PushSettingsCache:
         :raises QueueDrainingError: the queue takes no jobs.
         :raises JobTypeNotAllowedError: it takes none of this type.
         """
-        terms = self.of(queue)
-        if terms.state is QueueState.DRAINING:
+        settings = self.of(queue)
+        if settings.state is QueueState.DRAINING:
             raise QueueDrainingError(
                 f"The queue '{queue}' is draining: it takes no new jobs.",
                 details={"queue": queue, "state": "draining"},
                 hint="Enqueue to another queue, or resume this one.",
             )
-        if not terms.config.allows(job_type):
+        if not settings.config.allows(job_type):
             raise JobTypeNotAllowedError(
                 f"The queue '{queue}' takes no jobs of type '{job_type}'.",
                 details={
                     "field": "type",
                     "queue": queue,
-                    "allowed_job_types": [*terms.config.allowed_job_types],
+                    "allowed_job_types": [*settings.config.allowed_job_types],
                 },
             )
-        return terms.config
+        return settings.config
 
     def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
         """Write a new queue's limit into its ready list, where FETCH reads it."""

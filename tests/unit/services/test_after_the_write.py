@@ -114,7 +114,7 @@ def test_settings_that_cannot_be_read_afterwards_fail_no_push(world: World) -> N
 
     def added(queue: str, amount: int) -> int | None:
         break_down(world.queue_settings, "load", BackendError("refused"))
-        world.backend.queues.backpressure.terms._kept.clear()
+        world.backend.queues.backpressure.settings._kept.clear()
         return add(queue, amount)
 
     world.depths.add = added  # type: ignore[method-assign]

@@ -117,10 +117,10 @@ class ClaimRound:
         :returns: handles of those that were kept (made visible later) rather than deleted.
         """
         claims = self.claims
-        hands, claims.hands = claims.hands, []
+        held, claims.held = claims.held, []
         is_complete = not (claims.is_overtaken or claims.tries_left <= 0 or claims.is_full())
         left = UnusedMessages(
-            claims.terms.queue,
+            claims.options.queue,
             claims.job_messages,
             claims.limiting,
             claims.seen,
@@ -129,4 +129,4 @@ class ClaimRound:
             is_complete=is_complete,
             failed=claims.errors.ids,
         )
-        return left.give_back(hands)
+        return left.give_back(held)

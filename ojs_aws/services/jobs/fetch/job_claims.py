@@ -1,6 +1,6 @@
-"""Claim jobs one by one, each with a message in hand.
+"""Claim jobs one by one, each with a held message.
 
-A job is claimed by one conditional write that also stores the message in hand, whatever job that
+A job is claimed by one conditional write that also stores the held message, whatever job that
 message names; the number of messages and of runnable jobs stays equal. A job with a limit takes a
 place in its buckets in the same transaction.
 """
@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimOptions:
-    """Says on what terms jobs are claimed.
+    """Says how jobs are claimed.
 
     :ivar visibility_timeout_ms: reservation length where the job has none of its own.
     :ivar default_visibility_ms: the usual one, which reservations do not store.
@@ -58,7 +58,7 @@ class ClaimOptions:
     :ivar listed_ms: how long after the claim the waiting list shows a job as due, if that is before
         it is; None to list it when it is due.
     :ivar timeout_ms: execution timeout where the index does not name one.
-    :ivar message_visibility_s: visibility timeout that the messages in hand were received with.
+    :ivar message_visibility_s: visibility timeout that the held messages were received with.
     :ivar new_reservation_id: makes an id that no other claim of the job has.
     """
 
@@ -77,12 +77,12 @@ class ClaimOptions:
 class JobClaims:
     """Claims jobs of one queue for one request, and keeps what it has found out.
 
-    :ivar hands: messages in hand that no job was claimed with yet.
+    :ivar held: held messages that no job was claimed with yet.
     :ivar under: the claimed jobs by the handles of their messages.
     :ivar seen: what the jobs that were looked at were found to be.
     :ivar lost: claims of listed jobs that others were faster with: fetches overlap.
     :ivar is_overtaken: others took what this round saw in line, or it ended before the line did:
-        there may be jobs that only the messages in hand can bring to a worker.
+        there may be jobs that only the held messages can bring to a worker.
     :ivar returned: candidates that have another place in line than it seemed.
     :ivar began: when it began; what it saw of the queue is about as old.
     :ivar errors: of jobs that it passed over.
@@ -90,9 +90,9 @@ class JobClaims:
 
     changer: JobChanger
     job_messages: JobMessages
-    terms: ClaimOptions
+    options: ClaimOptions
     now: Instant
-    hands: list[ReceivedMessage]
+    held: list[ReceivedMessage]
     limiting: LimitCheck
     limits: Callable[[], Limits]
     claimed: list[JobRecord] = field(default_factory=list)
@@ -121,7 +121,7 @@ class JobClaims:
     def note(self, job: JobRecord) -> Candidate | None:
         """Remember what a job was found to be; return a candidate if it can be claimed."""
         self.seen[job.id] = job
-        if job.state is not JobState.AVAILABLE or job.queue != self.terms.queue:
+        if job.state is not JobState.AVAILABLE or job.queue != self.options.queue:
             return None
         return ready_job(job)
 
@@ -140,33 +140,35 @@ class JobClaims:
             # What happened to the job since the round began must not come after its start, and nor
             # must what a process did whose clock is ahead.
             self.now = max(self.now, self.changer.clock.now(), ready_since(candidate.sort_key))
-            hand = self._hand_for(candidate.id)
-            reservation = self._reservation(candidate, hand)
+            received = self._message_for(candidate.id)
+            reservation = self._reservation(candidate, received)
             job: JobRecord | None
             try:
                 if keys := self.limiting.keys_of(candidate.limit_key, candidate.type):
                     job = self._claim_within_limits(candidate, reservation, keys)
                 else:
-                    queue, place = self.terms.queue, candidate.sort_key
+                    queue, place = self.options.queue, candidate.sort_key
                     store = self.changer.store
                     job = store.claim(queue, candidate.id, reservation, self.now, place)
             except StaleJobError as stale:
                 self._lost(candidate, stale.current)
                 return
             if job is not None:
-                self._keep(job, hand, reservation)
+                self._keep(job, received, reservation)
         except Exception as problem:  # noqa: BLE001 - whatever is wrong with this very job
             self.tries_left += 1
             self.errors.note(candidate.id, problem)
 
-    def _keep(self, job: JobRecord, hand: ReceivedMessage | None, reservation: Reservation) -> None:
+    def _keep(
+        self, job: JobRecord, received: ReceivedMessage | None, reservation: Reservation
+    ) -> None:
         """Note a claimed job, and the message that it was claimed with."""
         self.seen[job.id] = job
         self.claimed.append(job)
-        if hand is not None:
-            self.hands.remove(hand)
-            self.under[hand.handle] = job
-            self._align(hand, reservation)
+        if received is not None:
+            self.held.remove(received)
+            self.under[received.handle] = job
+            self._align(received, reservation)
 
     def _claim_within_limits(
         self, candidate: Candidate, reservation: Reservation, keys: list[str]
@@ -194,7 +196,7 @@ class JobClaims:
     def _is_claimable(self, job: JobRecord) -> bool:
         is_over = job.expires_at is not None and job.expires_at <= self.now
         is_ready = job.state is JobState.AVAILABLE and deadlines.last_change(job) <= self.now
-        return is_ready and job.queue == self.terms.queue and not is_over
+        return is_ready and job.queue == self.options.queue and not is_over
 
     def _put_off(self, job: JobRecord, bucket: Bucket, refusal: LimitRefusal) -> JobRecord:
         """Let a job that may not begin wait, give it up, or schedule it, as its policy says.
@@ -217,29 +219,31 @@ class JobClaims:
             after = lifecycle.reschedule(job, refusal.until, self.now)
         return self.changer.store.save(job, after)
 
-    def _hand_for(self, job_id: str) -> ReceivedMessage | None:
+    def _message_for(self, job_id: str) -> ReceivedMessage | None:
         """Return the job's own message, else the one whose job is last in line, else none."""
-        for received in self.hands:
+        for received in self.held:
             if received.message.job_id == job_id:
                 return received
-        return max(self.hands, key=lambda hand: hand.message.sort_key, default=None)
+        return max(self.held, key=lambda received: received.message.sort_key, default=None)
 
-    def _reservation(self, candidate: Candidate, hand: ReceivedMessage | None) -> Reservation:
-        own, fetched = candidate.visibility_timeout_ms, self.terms.visibility_timeout_ms
-        is_known = own is not None or fetched == self.terms.default_visibility_ms
-        timeout = candidate.timeout_ms or self.terms.timeout_ms
-        silence = self.terms.silence_ms
+    def _reservation(self, candidate: Candidate, received: ReceivedMessage | None) -> Reservation:
+        own, fetched = candidate.visibility_timeout_ms, self.options.visibility_timeout_ms
+        is_known = own is not None or fetched == self.options.default_visibility_ms
+        timeout = candidate.timeout_ms or self.options.timeout_ms
+        silence = self.options.silence_ms
         held = Reservation(
-            worker_id=self.terms.worker_id,
+            worker_id=self.options.worker_id,
             expires_at=Instant(self.now + (own or fetched)),
             execution_ends_at=Instant(self.now + timeout),
-            id=self.terms.new_reservation_id(),
+            id=self.options.new_reservation_id(),
             alive_until=None if silence is None else Instant(self.now + silence),
-            message_handle=hand.handle if hand else "",
-            message_job_id=hand.message.job_id if hand else "",
+            message_handle=received.handle if received else "",
+            message_job_id=received.message.job_id if received else "",
             length_ms=None if is_known else fetched,
         )
-        listed = None if self.terms.listed_ms is None else Instant(self.now + self.terms.listed_ms)
+        listed = (
+            None if self.options.listed_ms is None else Instant(self.now + self.options.listed_ms)
+        )
         return held if listed is None or listed >= held.due_at else replace(held, listed_at=listed)
 
     def _lost(self, candidate: Candidate, current: JobRecord | None) -> None:
@@ -265,8 +269,8 @@ class JobClaims:
             self.now = max(self.now, changed)
             self.returned.append(again)
 
-    def _align(self, hand: ReceivedMessage, reservation: Reservation) -> None:
+    def _align(self, received: ReceivedMessage, reservation: Reservation) -> None:
         """Let the message come back when the reservation ends, if that is another time."""
         seconds = seconds_until(reservation.due_at, self.now)
-        if seconds != self.terms.message_visibility_s:
-            self.job_messages.hide(self.terms.queue, [(hand.handle, seconds)])
+        if seconds != self.options.message_visibility_s:
+            self.job_messages.hide(self.options.queue, [(received.handle, seconds)])

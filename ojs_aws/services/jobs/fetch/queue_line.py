@@ -27,10 +27,10 @@ class QueueLine:
     stamp: str = ""
 
     def first(self, look: QueueSnapshot) -> list[Candidate]:
-        """Return the head of the queue, the jobs of messages in hand and those due, in order."""
+        """Return the head of the queue, the jobs of held messages and those due, in order."""
         line = {each.id: each for each in look.shown()}
         waited: list[str] = []
-        for received in self.claims.hands:
+        for received in self.claims.held:
             message = received.message
             listed = line.get(message.job_id)
             if listed is not None and not listed.waits:
@@ -54,9 +54,9 @@ class QueueLine:
         is_last = candidate.is_likely_gone
         if not self.claims.lost:
             return is_last, candidate.sort_key, False, ""
-        is_own = any(hand.message.job_id == candidate.id for hand in self.claims.hands)
+        is_own = any(received.message.job_id == candidate.id for received in self.claims.held)
         if not self.stamp:
-            self.stamp = f"{self.claims.terms.worker_id}/{self.claims.changer.clock.order()}/"
+            self.stamp = f"{self.claims.options.worker_id}/{self.claims.changer.clock.order()}/"
         scattered = hashlib.blake2s((self.stamp + candidate.id).encode(), digest_size=8)
         return is_last, candidate.rank, not is_own, scattered.hexdigest()
 
@@ -83,7 +83,7 @@ class QueueLine:
             if not cursor or self.claims.limiting.refuses_all:
                 return
             page = store.listed(
-                self.claims.terms.queue,
+                self.claims.options.queue,
                 JobList.READY,
                 PAGE_BEYOND,
                 cursor=cursor,
@@ -97,7 +97,7 @@ class QueueLine:
 
         The index may not show such a job yet, so it is found by way of the reservation.
         """
-        for received in list(self.claims.hands):
+        for received in list(self.claims.held):
             job = self.claims.seen.get(received.message.job_id)
             held = job.reservation if job else None
             if held and held.message_job_id not in {"", received.message.job_id, *self.claims.seen}:

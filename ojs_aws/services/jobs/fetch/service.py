@@ -217,11 +217,11 @@ class Fetch:
             return []
 
     def _round(
-        self, queue: str, request: FetchRequest, hands: list[ReceivedMessage], head: Head
+        self, queue: str, request: FetchRequest, held: list[ReceivedMessage], head: Head
     ) -> ClaimRound:
         received_for_s = self._visibility_s(queue, request)
         self.visibility.learn(queue, head.visibility_timeout_ms)
-        terms = ClaimOptions(
+        options = ClaimOptions(
             queue=queue,
             worker_id=request.worker_id,
             visibility_timeout_ms=request.visibility_timeout_ms or self.visibility.of(queue),
@@ -235,7 +235,7 @@ class Fetch:
         now: Instant = self.changer.clock.now()
         limiting = LimitCheck(queue, self.limited_types.of(queue))
         claims = JobClaims(
-            self.changer, self.job_messages, terms, now, hands, limiting, self.limits
+            self.changer, self.job_messages, options, now, held, limiting, self.limits
         )
         return ClaimRound(claims)
 

@@ -82,7 +82,7 @@ class TenantRound:
 
     def _ready(self, look: QueueSnapshot) -> Iterator[Candidate]:
         """Yield the tenant's jobs of the ready list in their order, page by page, to a bound."""
-        store, queue = self.claims.changer.store, self.claims.terms.queue
+        store, queue = self.claims.changer.store, self.claims.options.queue
         rows, looked = look.head.jobs, len(look.head.jobs)
         cursor = store.place_of(rows[-1], JobList.READY) if look.is_partial else ""
         while True:

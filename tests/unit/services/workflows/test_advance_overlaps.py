@@ -69,7 +69,7 @@ def test_a_step_does_not_fail_because_the_table_does_not_answer(
     (first,) = fetched(world.backend, count=10)
     stream.flow()
     world.backend.jobs.ack(first.id, "w", None)
-    world.backend.queues.backpressure.terms._kept.clear()  # as in another process
+    world.backend.queues.backpressure.settings._kept.clear()  # as in another process
     records = stream.news()
     before(world.queue_settings, "load", refuse(BackendError("refused")))
     assert stream.deliver(records) == records

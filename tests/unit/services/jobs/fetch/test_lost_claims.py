@@ -132,4 +132,4 @@ def test_messages_come_back_soon_after_a_round_that_did_not_see_all(what: str) -
     assert (kept, table.deleted, table.hidden) == (
         (frozenset(), [handle], {}) if what == "nothing" else ({handle}, [], {handle: AGAIN_S})
     )
-    assert claims.hands == []
+    assert claims.held == []
