@@ -150,3 +150,22 @@ def test_a_small_screen_shows_actions_and_folds_the_menu(tab: Tab, api: httpx.Cl
     page.get_by_role("link", name="Dead letters").click()
     page.get_by_role("heading", name="Dead letters", level=1).wait_for()
     assert page.get_by_role("link", name="Dead letters").count() == 0
+
+
+def test_a_queue_whose_worker_died_is_not_only_open(tab: Tab, api: httpx.Client) -> None:
+    """Its row says that no worker serves it, and stands first; others that are found are open."""
+    for queue in ("orphaned", "hangs"):
+        push(api, queue)
+    about = {"severity": "warning", "check": "workers", "hint": "", "message": "Look."}
+    found = api.get("admin/findings").json()
+    found["findings"] = [
+        {**about, "code": "workers_silent", "data": {"queues": ["orphaned"]}},
+        {**about, "code": "jobs_hang", "data": {"queue": "hangs"}},
+    ]
+    tab.page.route("**/admin/findings", lambda route: route.fulfill(json=found))
+    for view, heading in (("", "Overview"), ("queues", "Queues")):
+        page = tab.open(view, heading)
+        rows = page.get_by_role("region", name="Queues").locator("tbody tr")
+        rows.first.get_by_text("no worker").wait_for()
+        assert "orphaned" in rows.first.inner_text()
+        assert page.get_by_text("no worker", exact=True).count() == 1

@@ -74,8 +74,8 @@ def _finding(totals: Totals, takes_ms: int | None, queue: str, came: int, began:
     else:
         data["wait_ms"] = takes_ms
         text += (
-            f"{begins} begin. {available} are available; at this pace the last of them begins in "
-            f"about {span_text(takes_ms)}."
+            f"{begins} begin. {available} are available; a job that comes now waits for about "
+            f"{span_text(takes_ms)}."
         )
     return Finding(
         code=FindingCode.BACKLOG_GROWS,

@@ -148,7 +148,7 @@ function optionsOf(place: HTMLElement, series: readonly Series[], hover: (index:
 function nice(most: number | null): number {
   const wanted = Math.max(LEAST, most ?? 0) * 1.05;
   const power = 10 ** Math.floor(Math.log10(wanted));
-  return ([1, 1.5, 2, 3, 6, 9].find((factor) => factor * power >= wanted) ?? 12) * power;
+  return ([1.2, 1.5, 3, 6, 9].find((factor) => factor * power >= wanted) ?? 12) * power;
 }
 
 /** Write the name of each series beside its last point; names that would overlap stand below each other. */

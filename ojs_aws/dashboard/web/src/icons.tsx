@@ -51,6 +51,7 @@ export const LOOKS: Readonly<Record<string, readonly [IconName, string]>> = {
   failed: ["discarded", "discarded"],
   late: ["warning", "retryable"],
   new: ["grows", "discarded"],
+  "no-worker": ["silent", "discarded"],
   note: ["note", "note"],
   open: ["active", "active"],
   paused: ["paused", "retryable"],

@@ -9,7 +9,7 @@ export interface Menu {
   readonly counts: Counts;
   /** Views that a finding is about. */
   readonly alarms: ReadonlySet<string>;
-  /** Queues whose jobs cannot run. */
+  /** Queues whose jobs wait, and which no worker serves. */
   readonly alarmed: ReadonlySet<string>;
   /** Jobs by state, of all queues. */
   readonly jobs: Counts;
@@ -22,7 +22,7 @@ interface Overview {
 }
 
 interface Found {
-  readonly findings: readonly { readonly code: string; readonly severity: string; readonly data: { readonly queue?: string; readonly queues?: readonly string[] } }[];
+  readonly findings: readonly { readonly code: string; readonly severity: string; readonly data: { readonly queues?: readonly string[] } }[];
 }
 
 const EVERY_MS = 60_000;
@@ -38,9 +38,6 @@ const VIEWS: Readonly<Record<string, string>> = {
   workers_die: "workers",
   workers_silent: "workers",
 };
-
-/** What says that a queue has nobody who takes its jobs. */
-const STOPPED: ReadonlySet<string> = new Set(["workers_silent", "jobs_hang"]);
 
 /** The lists that are counted for the menu alone: seldom, and each by an answer of one item. Workflows have no exact total. */
 const COUNTED = { cron: "cron", limits: "rate-limits", schemas: "admin/schemas" } as const;
@@ -63,7 +60,7 @@ export function noteOverview({ totals, queues }: Overview): void {
 /** Keep what was found for the menu. */
 export function noteFindings({ findings }: Found): void {
   readAt = Date.now();
-  const alarmed = findings.flatMap(({ code, data: { queue = [], queues = [] } }) => (STOPPED.has(code) ? [...queues, ...[queue].flat()] : []));
+  const alarmed = findings.flatMap(({ code, data: { queues } }) => (queues && code === "workers_silent" ? queues : []));
   menu.value = { ...menu.value, alarms: new Set(findings.flatMap(({ code }) => VIEWS[code] ?? [])), alarmed: new Set(alarmed) };
 }
 

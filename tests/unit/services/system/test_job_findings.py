@@ -48,7 +48,7 @@ def test_a_backlog_that_grows_is_found_within_a_minute(world: World) -> None:
     (finding,) = found(world)
     assert finding.message == (
         "The backlog of queue 'default' grows: 67 jobs a minute come, 4 begin. 94 are available; "
-        "at this pace the last of them begins in about 23 min 30 s."
+        "a job that comes now waits for about 23 min 30 s."
     )
     assert finding.data == {
         "queue": "default",

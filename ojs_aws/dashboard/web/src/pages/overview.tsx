@@ -10,7 +10,7 @@ import { Table } from "../table";
 import { duration, earlierFirst, measured, rough, serverNow, spreadText } from "../times";
 import { noteFindings, noteOverview } from "../totals";
 import { type Findings, FindingsPanel } from "./findings";
-import { Trend, backlogColumn, isGrowing, isStopped } from "./trend";
+import { QueueState, Trend, backlogColumn, isGrowing, isStopped } from "./trend";
 import { Welcome } from "./welcome";
 
 /** How long jobs waited and ran. */
@@ -129,7 +129,7 @@ function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, even
     </span>
   );
   return (
-    <Card title="Queues" note={hasMore || totals.queues > worst.length ? `the worst ${worst.length} of ${totals.queues}` : `${totals.queues}, ${totals.queues_paused} paused`} tools={<>{lags}<a class="button" href={link(["queues"])}>All queues</a></>}>
+    <Card title="Queues" note={`${hasMore || totals.queues > worst.length ? `the worst ${worst.length} of` : `${totals.queues_paused} paused of`} ${totals.queues}, rates of 5 min`} tools={<>{lags}<a class="button" href={link(["queues"])}>All queues</a></>}>
       <Table
         label="Queues"
         rows={worst}
@@ -137,7 +137,7 @@ function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, even
         none="There are no queues yet. The first job of a queue creates it."
         columns={[
           { name: "Queue", kind: "name", show: (queue) => <QueueLink name={queue.name} /> },
-          { name: "State", kind: "state", show: (queue) => <State name={queue.paused ? "paused" : "open"} /> },
+          { name: "State", kind: "state", show: (queue) => <QueueState queue={queue} name={queue.paused ? "paused" : "open"} /> },
           backlogColumn<QueuePace>(history.growth, (queue) => queue, range.name),
           { name: "Waiting", isNumber: true, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "available" })}>{(queue.counts["available"] ?? 0).toLocaleString("en")}</a> },
           { name: "Trend", kind: "fact", show: (queue) => <Trend rates={queue.throughput} waiting={queue.counts["available"] ?? 0} /> },

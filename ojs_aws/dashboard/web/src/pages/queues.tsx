@@ -4,7 +4,7 @@ import { address, link } from "../address";
 import { ActionButton } from "../action";
 import { RANGES } from "../history";
 import { Menu, copyCommand } from "../menu";
-import { Empty, Heading, QueueLink, State, Time, atLeast, counted, shortCount } from "../parts";
+import { Empty, Heading, QueueLink, Time, atLeast, counted, shortCount } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { type QueuePace, type QueueRow, timeToEmptyMs } from "../shapes";
@@ -13,7 +13,7 @@ import { duration, earlierFirst, measured, rough, serverNow } from "../times";
 import { queueChange } from "./queue_actions";
 import { worstFirst } from "./overview";
 import { type CountedQueues, countQueues } from "./queue_counts";
-import { Trend, backlogColumn } from "./trend";
+import { QueueState, Trend, backlogColumn } from "./trend";
 
 export function Queues() {
   const cursor = address.value.query.get("cursor") ?? "";
@@ -94,7 +94,7 @@ function QueueTable({ counted: found }: { counted: CountedQueues }) {
         none={<Empty title="There are no queues yet."><p>The first job of a queue creates it. <a href={link([])}>How to send one</a></p></Empty>}
         columns={[
           { name: "Queue", kind: "name", show: (queue) => <QueueLink name={queue.name} /> },
-          { name: "State", kind: "state", show: (queue) => <State name={stateOf(queue)} /> },
+          { name: "State", kind: "state", show: (queue) => <QueueState queue={queue} name={stateOf(queue)} /> },
           backlogColumn<QueueRow>(found.growth, ({ name }) => found.pace[name], RANGES[0].name),
           { name: "Waiting", isNumber: true, show: (queue) => <a href={link(["jobs"], { queue: queue.name, state: "available" })}>{count(queue, "available")}</a> },
           { name: "Trend", kind: "fact", show: (queue) => pace(queue) },

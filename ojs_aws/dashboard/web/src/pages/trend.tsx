@@ -2,6 +2,7 @@
 
 import { type History, backlogOf } from "../history";
 import { Icon, type IconName } from "../icons";
+import { State } from "../parts";
 import { type QueuePace, type Throughput, growth } from "../shapes";
 import { Sparkline } from "../sparkline";
 import type { Column } from "../table";
@@ -11,8 +12,13 @@ import { menu } from "../totals";
 const LEAST = 0.5;
 
 /** Return whether a finding says that nobody takes a queue's jobs. */
-export function isStopped({ name }: QueuePace): boolean {
+export function isStopped({ name }: { readonly name: string }): boolean {
   return menu.value.alarmed.has(name);
+}
+
+/** Whether a queue is open, and whether somebody takes its jobs. */
+export function QueueState({ queue, name }: { queue: { readonly name: string }; name: string }) {
+  return <State name={name === "open" && isStopped(queue) ? "no-worker" : name} />;
 }
 
 export function isGrowing({ throughput, counts }: QueuePace): boolean {
