@@ -16,7 +16,7 @@ from ojs_aws.adapters.functions import TargetError
 from ojs_aws.adapters.sqs.messages import UnreadableMessageError
 from ojs_aws.domain.bindings import Binding, Suspension, binding_of, wait_ms
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import BackendUnavailableError, JsonValue, OjsError
+from ojs_aws.domain.errors import BackendUnavailableError, JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
@@ -174,8 +174,8 @@ class _Round:
             return claimed.keep_message
         try:
             return self._dispatch(bound, claimed.record)
-        except Exception:  # the job comes back when its reservation ends
-            _logger.exception("Job %s is not dispatched", claimed.record.id)
+        except Exception:  # it may run: its outcome or the end of its reservation decides
+            _logger.exception("Job %s may not be dispatched", claimed.record.id)
             return True
 
     def _dispatch(self, bound: Sequence[Binding], record: JobRecord) -> bool:
@@ -231,11 +231,8 @@ class _Round:
             return self._give_back(record, text)
         except BackendUnavailableError as problem:
             return self._give_back(record, f"Lambda took no events: {problem.message}")
-        except OjsError as problem:  # it may run: its outcome or its reservation's end decides
-            _logger.warning("Job %s may be dispatched: %s", record.id, problem)
-        else:
-            if binding.name in self.suspended:
-                store.end_trial(self.queue, binding.name, self.suspended[binding.name])
+        if binding.name in self.suspended:
+            store.end_trial(self.queue, binding.name, self.suspended[binding.name])
         return True
 
     def _give_back(self, record: JobRecord, text: str, kind: str = _UNDELIVERED) -> bool:

@@ -8,7 +8,7 @@ documentation shows them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pytest
@@ -20,7 +20,7 @@ from ojs_aws.adapters.sqs.messages import encode_message
 from ojs_aws.config import Settings
 from ojs_aws.domain.bindings import Binding, binding_of
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import BackendError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.json_text import parse_object
@@ -733,6 +733,28 @@ def test_2_1_bindings_of_a_queue_run_their_own_types() -> None:
     assert [*bench.states.of("email").suspended] == ["mail"]
 
 
+def test_7_2_a_trial_beside_an_active_binding_is_a_single_job() -> None:
+    """The other jobs of the suspended binding are given back."""
+    bench = Bench(two())
+    denied(bench)
+    bench.push()
+    bench.dispatch()
+    bench.target.is_denied = False
+    ids = [bench.push() for _ in range(3)]
+    bench.pass_s(61)
+    bench.dispatch()
+    assert len(bench.lambda_.waiting) == 1
+    assert [bench.job(each).state for each in ids].count(JobState.RETRYABLE) >= 2
+
+
+def test_2_1_a_type_comes_before_a_pattern_that_begins_with_it() -> None:
+    """The type itself fits best, whatever is longer."""
+    first, second = two()
+    exact, longer = replace(first, types=["a.b"]), replace(second, types=["a.b*"])
+    assert binding_of([longer, exact], "a.b") is exact
+    assert binding_of([longer, exact], "a.bc") is longer
+
+
 def test_2_1_a_type_without_a_binding_waits_for_one() -> None:
     """Uncounted, and ``ojs-aws doctor`` finds it as one without a handler."""
     bench = Bench(two())
@@ -805,3 +827,78 @@ def test_a_batch_is_dispatched_and_settled_with_these_calls() -> None:
     bench.calls.made.clear()
     bench.settle()
     assert bench.calls.made == {"UpdateItem": 10}
+
+
+# ------------------------------------------------------- a fault or a death at every call
+
+
+class DeathError(BaseException):
+    """A process ends: no handler of exceptions gets it."""
+
+
+@dataclass
+class FaultAt:
+    """Lets one call fail, or ends the process, before or after the call took effect.
+
+    :ivar at: which call, counted from 1.
+    """
+
+    bench: Bench
+    at: int
+    when: str
+    is_death: bool
+    count: int = 0
+
+    def __call__(self, call: Call, effect: Effect) -> dict[str, Any]:
+        self.count += 1
+        if self.count != self.at:
+            return effect(call.request)
+        if self.when == "after":
+            effect(call.request)
+        if self.is_death:
+            raise DeathError
+        answer = {"Error": {"Code": "InternalServerError"}}
+        raise AwsError({**answer, "ResponseMetadata": {"HTTPStatusCode": 500}}, call.operation)
+
+
+def calls_of_a_life() -> int:
+    """How many calls it takes to dispatch and settle a job."""
+    bench = Bench()
+    bench.push("ada@example.com")
+    fault = bench.calls.inject = FaultAt(bench, 0, "", is_death=False)
+    bench.whole()
+    return fault.count
+
+
+def run_round(bench: Bench) -> None:
+    """Dispatch, run and settle; what ends in the middle leaves its messages and records."""
+    records = [*bench.outcomes]
+    try:
+        bench.dispatch()
+        bench.lambda_.run()
+        records = [*bench.outcomes]
+        bench.settle()
+    except (BackendError, DeathError):  # the trigger's own call, or a process
+        bench.outcomes[:] = records or bench.outcomes
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("is_death", [False, True], ids=["error", "death"])
+def test_7_1_whatever_call_fails_each_job_has_one_outcome(when: str, is_death: bool) -> None:
+    """A call that fails, or a process that ends, before or after each call took effect."""
+    for at in range(1, calls_of_a_life() + 1):
+        bench = Bench()
+        bench.returns = lambda event: event["delivery_id"]
+        job_id = bench.push("ada@example.com")
+        bench.calls.inject = FaultAt(bench, at, when, is_death)
+        for _ in range(8):
+            run_round(bench)
+            if bench.job(job_id).state.is_terminal:
+                break
+            bench.pass_s(RESERVATION_S / 2)
+        done = bench.job(job_id)
+        assert done.state is JobState.COMPLETED, (at, done.state)
+        assert done.attempt <= 2
+        deliveries = [event["delivery_id"] for event in bench.seen]
+        assert len(set(deliveries)) == len(deliveries)
+        assert done.result == f'"{deliveries[-1]}"'
