@@ -17,7 +17,7 @@ from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees, Severity
-from ojs_aws.services.system.job_findings import growing_backlogs
+from ojs_aws.services.system.job_findings import caused_by, growing_backlogs
 from ojs_aws.services.system.statistics import RECENT_MS
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.domain.jobs.failure_groups import FailureGroup
     from ojs_aws.domain.jobs.lists import ListedJob
+    from ojs_aws.domain.jobs.reasons import Reason
     from ojs_aws.services.jobs.why import Why
     from ojs_aws.services.system.failure_groups import FailureStatistics, QueuesGroup
     from ojs_aws.services.system.job_findings import MissingHandlers
@@ -150,7 +151,7 @@ class Findings:
         checks: dict[str, str] = {}
         found = _paused(totals, now)
         found += _suspended(totals, now)
-        found += growing_backlogs(totals)
+        found += self._growing(totals, sees)
         found += self._old_jobs(totals, sees, now, checks)
         failures = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
         failing = failing_queues(totals, failures.groups if sees is None else ())
@@ -186,6 +187,16 @@ class Findings:
             data=data,
         )
         return [late]
+
+    def _growing(self, totals: Totals, sees: Sees | None) -> list[Finding]:
+        """Say whose backlogs grow, and why the next job of the first ones waits."""
+        found = growing_backlogs(totals)
+        for at, finding in enumerate(found[:MAX_EXPLAINED]):
+            for row in self._first(str(finding.data["queue"])):
+                is_seen = sees is None or sees(row.queue, row.type)
+                for reason in self._reasons(row.id, sees)[:1] if is_seen else ():
+                    found[at] = caused_by(finding, reason)
+        return found
 
     def _old_jobs(
         self, totals: Totals, sees: Sees | None, now: Instant, checks: dict[str, str]
@@ -223,19 +234,19 @@ class Findings:
         if sees is None or sees(row.queue, row.type):
             data["job_id"], hint = row.id, f"ojs-aws why {row.id}"
             if explains:
-                text += self._reason(row.id, data, names_others=sees is None)
+                reasons = self._reasons(row.id, sees)
+                data |= {"reasons": [str(each.code) for each in reasons]} if reasons else {}
+                text += "".join(f" {each.message}" for each in reasons[:1])
         return Finding(
             code=FindingCode.JOB_WAITS, check="queues", message=text, hint=hint, data=data
         )
 
-    def _reason(self, job_id: str, data: dict[str, JsonValue], *, names_others: bool) -> str:
-        """Return a sentence about why a job waits, and add the reasons' codes to the data."""
+    def _reasons(self, job_id: str, sees: Sees | None) -> Sequence[Reason]:
+        """Return why a job waits; nothing of one that was deleted meanwhile."""
         try:
-            reasons = self.why()(job_id, names_others=names_others).reasons
-        except NotFoundError:  # it was deleted meanwhile
-            return ""
-        data["reasons"] = [str(each.code) for each in reasons]
-        return f" {reasons[0].message}" if reasons else ""
+            return self.why()(job_id, names_others=sees is None).reasons
+        except NotFoundError:
+            return ()
 
 
 def _queues_text(totals: Totals, waits: Sequence[int]) -> str:

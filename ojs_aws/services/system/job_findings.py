@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import JobList
+from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
 from ojs_aws.domain.queues.tallies import MINUTE_MS, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees
@@ -84,6 +85,26 @@ def _finding(totals: Totals, takes_ms: int | None, queue: str, came: int, began:
         hint=f"Start more workers, or slow the senders: ojs-aws queues show {queue}",
         data=data,
     )
+
+
+def caused_by(finding: Finding, reason: Reason) -> Finding:
+    """Return the finding of a growing backlog with why the next job of its queue waits.
+
+    Where a limit holds it up, more workers would not help.
+    """
+    data = {**finding.data, "reason": str(reason.code)}
+    if reason.code is ReasonCode.LIMIT:
+        hint = f"Raise the limit, or slow the senders: {reason.hint}"
+        message = f"{finding.message} {reason.message}"
+        return replace(finding, message=message, hint=hint, data=data)
+    if reason.code not in {ReasonCode.READY, ReasonCode.UNKNOWN}:
+        return replace(finding, message=f"{finding.message} {reason.message}", data=data)
+    if (slots := cast("int", reason.data.get("places", 0))) == 0:
+        return finding
+    busy = (
+        f"All {slots} slots of its workers are" if slots > 1 else "The only slot of its worker is"
+    )
+    return replace(finding, message=f"{finding.message} {busy} busy.", data=data)
 
 
 def hung_jobs(

@@ -23,10 +23,12 @@ def world() -> World:
     return world
 
 
-def found(world: World) -> list[Finding]:
+def found(world: World, *running: str) -> list[Finding]:
     """Which backlogs grow, after what was due in the meantime."""
-    about = '{"queues":["default"]}'
-    world.backend.workers.heartbeat("w", [], None, WorkerReport(about=about))
+    about = '{"queues":["default"],"concurrency":2}'
+    world.backend.workers.heartbeat(
+        "w", running, None, WorkerReport(about=about, active_jobs=len(running))
+    )
     world.registry.remember_tick(LastTick(world.clock.now(), 0))
     findings = world.backend.findings().findings
     return [each for each in findings if each.code == "backlog_grows"]
@@ -58,6 +60,33 @@ def test_a_backlog_that_grows_is_found_within_a_minute(world: World) -> None:
         "wait_ms": 1_410_000,
     }
     assert finding.hint.endswith("ojs-aws queues show default")
+
+
+def test_a_growing_backlog_says_that_all_slots_are_busy(world: World) -> None:
+    flow(world, came=100, began=6)
+    running = [job.id for job in fetched(world.backend, count=2)]
+    (finding,) = found(world, *running)
+    assert finding.message.endswith(" All 2 slots of its workers are busy.")
+    assert finding.data["reason"] == "ready"
+
+
+def test_a_growing_backlog_says_which_limit_holds_it_up(world: World) -> None:
+    """And advises no more workers."""
+    flow(world, came=100, began=0, rate_limit={"key": "crm", "concurrency": 1})
+    assert len(fetched(world.backend, count=2)) == 1
+    (finding,) = found(world)
+    assert "limit 'crm'" in finding.message
+    assert finding.hint == ("Raise the limit, or slow the senders: ojs-aws rate-limits show crm")
+    assert finding.data["reason"] == "limit"
+
+
+def test_a_growing_backlog_says_that_no_worker_serves_it(world: World) -> None:
+    world.registry.ensure("alone", world.clock.now())
+    for number in range(70):
+        pushed(world.backend, args=[number], queue="alone")
+    world.clock.advance(s=30)
+    (finding,) = found(world)
+    assert "70 are available. No worker" in finding.message
 
 
 def test_a_backlog_of_which_nothing_begins_is_found(world: World) -> None:
