@@ -22,6 +22,7 @@ from ojs_aws.cdk import (
 from ojs_aws.domain.bindings import read_bindings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
+from tests.infra.test_nag import findings
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "lambda-bindings.md").read_text("utf-8")
 DISPATCHER = "functions.dispatcher.handler.handler"
@@ -208,3 +209,9 @@ def test_the_stack_of_the_page_can_be_deployed(tmp_path: Path) -> None:
     template = of_stack(program["Shop"](app, "Shop", backend))
     (alias,) = template.of("AWS::Lambda::Alias")
     assert alias["Name"] == "ojs-mailer"
+
+
+def test_the_aws_solutions_pack_accepts_the_bindings() -> None:
+    """With the exceptions of every function of the backend; the user's own function is not ours."""
+    found = findings(defined())
+    assert [each for each in found if "/Shop/" not in each] == []

@@ -1,0 +1,35 @@
+"""``ojs-aws bindings``: the functions of the stack, and the job types that they run."""
+
+from __future__ import annotations
+
+import pytest
+
+from ojs_aws.cli.terminal.session import ExitCode
+from ojs_aws.config import Settings
+from tests.simulation.world import World
+from tests.unit.cli.conftest import Cli
+
+TARGETS = '{"mailer": {"queues": ["default"], "types": ["email.*"]}}'
+
+
+@pytest.fixture
+def world() -> World:
+    """A backend whose stack allows a function."""
+    return World(settings=Settings(binding_targets=TARGETS))
+
+
+def test_bindings_are_listed_set_suspended_and_resumed(cli: Cli) -> None:
+    """By the names that the stack gives them."""
+    assert "email.*" in cli.run("bindings", "list", "default").out
+    said = cli.run("bindings", "set", "default", "mailer", "email.send", "news.*").out
+    assert said == "The binding mailer runs email.send, news.* of the queue default.\n"
+    assert cli.ask("bindings", "show", "default", "mailer")["is_registered"] is True
+    assert cli.run("bindings", "suspend", "default", "mailer").out == (
+        "The binding mailer is suspended.\n"
+    )
+    assert "suspended by" in cli.run("bindings", "list", "default").out
+    assert cli.ask("bindings", "resume", "default", "mailer")["state"] == "active"
+    said = cli.run("bindings", "delete", "default", "mailer").out
+    assert said == "The binding mailer runs email.* again, as the stack says.\n"
+    assert cli.run("bindings", "delete", "default", "mailer").code == ExitCode.NOT_FOUND
+    assert cli.run("bindings", "set", "default", "other", "a").code == ExitCode.NOT_FOUND
