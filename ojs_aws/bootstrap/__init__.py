@@ -236,6 +236,7 @@ def build_stores(
         triggers=functools.cache(made.triggers),
         depths=made.depths,
         tallies=made.tallies,
+        tenant_tallies=made.tenant_tallies,
         failure_groups=made.failure_groups,
         api_keys=made.api_keys,
         pressures=made.pressures,

@@ -259,6 +259,13 @@ class Adapters:
 
         return Tallies(self.aws.dynamodb, self.settings.table)
 
+    def tenant_tallies(self) -> Tallies:
+        """Return the counters of what tenants did."""
+        from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+        from ojs_aws.adapters.dynamodb.queues.totals import TENANTS
+
+        return Tallies(self.aws.dynamodb, self.settings.table, TENANTS)
+
     def failure_groups(self) -> FailureGroups:
         """Return the store of failures that were grouped by error."""
         from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups

@@ -25,6 +25,7 @@ from ojs_aws.cli import (
     outbox,
     queues,
     run,
+    tenants,
     workers,
     workflows,
 )
@@ -50,6 +51,7 @@ _groups = (
     changes,
     queues,
     limits,
+    tenants,
     workers,
     cron,
     workflows,

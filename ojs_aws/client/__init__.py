@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.schemas import Schemas as Schemas
     from ojs_aws.client.areas.system import Caller as Caller
     from ojs_aws.client.areas.system import System as System
+    from ojs_aws.client.areas.tenants import TenantEntry as TenantEntry
+    from ojs_aws.client.areas.tenants import TenantList as TenantList
+    from ojs_aws.client.areas.tenants import Tenants as Tenants
     from ojs_aws.client.areas.workers import DirectedWorkers as DirectedWorkers
     from ojs_aws.client.areas.workers import WorkerEntry as WorkerEntry
     from ojs_aws.client.areas.workers import WorkerList as WorkerList
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.sync import SyncRateLimits as SyncRateLimits
     from ojs_aws.client.sync import SyncSchemas as SyncSchemas
     from ojs_aws.client.sync import SyncSystem as SyncSystem
+    from ojs_aws.client.sync import SyncTenants as SyncTenants
     from ojs_aws.client.sync import SyncWorkers as SyncWorkers
     from ojs_aws.client.sync import SyncWorkflows as SyncWorkflows
     from ojs_aws.client.transports.connection import HttpConnection as HttpConnection

@@ -20,6 +20,7 @@ from ojs_aws.client.areas.limits import RateLimits
 from ojs_aws.client.areas.queues import Queues
 from ojs_aws.client.areas.schemas import Schemas
 from ojs_aws.client.areas.system import System
+from ojs_aws.client.areas.tenants import Tenants
 from ojs_aws.client.areas.workers import Workers
 from ojs_aws.client.areas.workflows import WorkflowOperations
 from ojs_aws.client.client import Client
@@ -54,6 +55,10 @@ class SyncWorkflows(Synchronous, of=WorkflowOperations):
 
 class SyncSchemas(Synchronous, of=Schemas):
     """:class:`Schemas` for code that is not asynchronous."""
+
+
+class SyncTenants(Synchronous, of=Tenants):
+    """:class:`Tenants` for code that is not asynchronous."""
 
 
 class SyncRateLimits(Synchronous, of=RateLimits):

@@ -33,6 +33,8 @@ from ojs_aws.client.areas.system import ApiKeyEntry
 from ojs_aws.client.areas.system import Caller
 from ojs_aws.client.areas.system import ErrorReport
 from ojs_aws.client.areas.system import FindingsReport
+from ojs_aws.client.areas.tenants import TenantEntry
+from ojs_aws.client.areas.tenants import TenantList
 from ojs_aws.client.areas.workers import DirectedWorkers
 from ojs_aws.client.areas.workers import PoolEntry
 from ojs_aws.client.areas.workers import WorkerEntry
@@ -348,6 +350,26 @@ class SyncSchemas:
         """Remove a version; jobs that named it stay.
 
         :raises NotFoundError: there is none.
+        """
+class SyncTenants:
+    """:class:`Tenants` for code that is not asynchronous."""
+
+    def list(self, *, limit: int=50, cursor: str='') -> TenantList:
+        """List a page of the tenants whose jobs were counted.
+
+        :param cursor: from the page before.
+        """
+
+    def get(self, tenant: str) -> TenantEntry:
+        """Read a tenant; one whose jobs were never counted has none.
+
+        :raises InvalidRequestError: no tenant can have this id.
+        """
+
+    def stats(self, tenant: str) -> TenantEntry:
+        """Count what a tenant has, and what it did in the last 24 hours.
+
+        :raises InvalidRequestError: no tenant can have this id.
         """
 class SyncRateLimits:
     """:class:`RateLimits` for code that is not asynchronous."""
@@ -704,6 +726,8 @@ class SyncClient:
     'Read, create, configure, pause, drain and purge queues.'
     rate_limits: SyncRateLimits
     'Read, set and remove the limits on how jobs begin.'
+    tenants: SyncTenants
+    'Read what tenants have and did.'
     workers: SyncWorkers
     'List workers, and send them directives.'
     dead_letter: SyncDeadLetterJobs

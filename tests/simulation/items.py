@@ -111,7 +111,7 @@ def of_partitions(prefix: str, sort: str) -> tuple[Place, Name]:
     )
 
 
-_TOTALS: Final = frozenset(totals.partition(part) for part in range(totals.PARTITIONS))
+_TOTALS: Final = frozenset(totals.QUEUES.partition(part) for part in range(totals.PARTITIONS))
 
 
 class StoredItems:

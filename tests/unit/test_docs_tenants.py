@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from ojs_aws.adapters.dynamodb.queues.totals import TENANTS
 from ojs_aws.domain.tenants import MAX_TENANT_LENGTH, tenant_of
 from ojs_aws.services.jobs.fetch.service import HEAD_SPARE, TENANT_HEAD
 from ojs_aws.services.jobs.fetch.tenant_round import MAX_ROWS, PAGE
 from ojs_aws.services.jobs.list_walk import MAX_EXAMINED
+from ojs_aws.services.tenants.stats import RATE_MINUTES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "tenants.md").read_text("utf-8")
 
@@ -29,6 +32,8 @@ def test_the_examples_run() -> None:
 
     assert names["order_report"](Notes(), "acme") == "1"
     assert [tenant_of(job) for job in asked] == ["acme"]
+    counted = SimpleNamespace(stats=lambda tenant: SimpleNamespace(jobs={"available": len(tenant)}))
+    assert names["backlog"](SimpleNamespace(tenants=counted), "acme") == 4
     names["client_of"]("http://localhost:1", "acme").close()
 
 
@@ -39,3 +44,5 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert f"looks at up to {MAX_ROWS:,} rows" in TEXT
     assert f"the query of the head reads {TENANT_HEAD + HEAD_SPARE} rows" in TEXT
     assert f"page of {PAGE} rows" in TEXT
+    assert f"until {(TENANTS.kept_s or 0) // 86_400} days after" in TEXT
+    assert RATE_MINUTES == 5

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.queues import Queues
     from ojs_aws.client.areas.schemas import Schemas
     from ojs_aws.client.areas.system import System
+    from ojs_aws.client.areas.tenants import Tenants
     from ojs_aws.client.areas.workers import Workers
     from ojs_aws.client.areas.workflows import WorkflowOperations
 
@@ -41,6 +42,8 @@ class Areas:
     """Read, create, configure, pause, drain and purge queues."""
     rate_limits: RateLimits
     """Read, set and remove the limits on how jobs begin."""
+    tenants: Tenants
+    """Read what tenants have and did."""
     workers: Workers
     """List workers, and send them directives."""
     dead_letter: DeadLetterJobs

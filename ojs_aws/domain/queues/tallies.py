@@ -248,12 +248,15 @@ class QueueTotals:
         newest = () if self.minute is None else ((self.minute, _times_of(self.tally)),)
         return total(each for at, each in (*self.windows, *newest) if at >= oldest)
 
-    def since(self, begin: Instant) -> Tally:
-        """Return the counts of the minutes that begin at an instant or later."""
+    def since(self, begin: Instant, end: Instant | None = None) -> Tally:
+        """Return the counts of the minutes that begin at an instant or later.
+
+        :param end: no minute that begins here, or later, counts.
+        """
         found = Tally()
         newest = () if self.minute is None else ((self.minute, self.tally),)
         for minute, tally in (*self.past, *newest):
-            if minute >= begin:
+            if minute >= begin and (end is None or minute < end):
                 found.merge(tally)
         return found
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings
     from ojs_aws.services.system.statistics import Statistics
+    from ojs_aws.services.tenants.stats import TenantStatistics
 
 
 class Backend(Foundation):
@@ -64,6 +65,13 @@ class Backend(Foundation):
         from ojs_aws.services.system.statistics import Statistics
 
         return Statistics(self.queues.statistics, self.stores.queues, self.clock)
+
+    @cached_property
+    def tenants(self) -> TenantStatistics:
+        """Return the service of what was counted of tenants."""
+        from ojs_aws.services.tenants.stats import TenantStatistics
+
+        return TenantStatistics(self.stores.tenant_tallies, self.clock)
 
     @cached_property
     def api_keys(self) -> KeyAdmin:

@@ -76,6 +76,7 @@ class Stores:
     queue_bindings: Callable[[], QueueBindings]
     depths: Callable[[], Depths]
     tallies: Callable[[], Tallies]
+    tenant_tallies: Callable[[], Tallies]
     failure_groups: Callable[[], FailureGroups]
     api_keys: Callable[[], ApiKeys]
     pressures: Callable[[], Pressures]
@@ -97,6 +98,7 @@ class Stores:
             queue_settings=cache(self.queue_settings),
             depths=cache(self.depths),
             tallies=cache(self.tallies),
+            tenant_tallies=cache(self.tenant_tallies),
             failure_groups=cache(self.failure_groups),
             pressures=cache(self.pressures),
         )

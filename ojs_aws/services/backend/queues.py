@@ -136,4 +136,5 @@ class QueueServices:
         """Return the service that counts what queues did."""
         from ojs_aws.services.queues.counters import QueueCounters
 
-        return QueueCounters(self._shared.stores.tallies, self._shared.clock)
+        stores = self._shared.stores
+        return QueueCounters(stores.tallies, stores.tenant_tallies, stores.clock, stores.parallel)

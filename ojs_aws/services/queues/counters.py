@@ -1,6 +1,7 @@
-"""Counts what queues did and hold, and counts again what is quiet.
+"""Counts what queues and tenants did and hold, and counts again what is quiet.
 
-One write for each queue and minute of a batch: what the queue did, and what it holds now. A change
+One write for each queue and minute of a batch: what the queue did, and what it holds now; and one
+for each tenant. A change
 counts once it will not come again, so a repeat costs nothing but after a process died between this
 write and its answer: such a batch is known by its token, unless another shard's came in between
 (decision 34).
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +21,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag, Tally, minute_of
-from ojs_aws.domain.runtime import Clock
+from ojs_aws.domain.runtime import Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
@@ -50,34 +52,71 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class QueueCounters:
-    """Adds to the counters."""
+    """Adds to the counters of queues, and of the tenants that jobs name."""
 
     tallies: Callable[[], Tallies]
+    tenants: Callable[[], Tallies]
     clock: Clock
+    parallel: Parallel
 
     def __call__(self, changes: Iterable[Changed]) -> None:
         """Count changes; what AWS does not accept is logged and missing in the numbers."""
-        found: dict[tuple[str, Instant], tuple[Tally, list[str]]] = {}
+        queues, tenants = _Batch(), _Batch()
         oldest = now = self.clock.now()
         for change in changes:
             oldest = min(oldest, change.at)
             for job, amount in ((change.before, -1), (change.after, 1)):
                 if job is None:
                     continue
-                place = (job.queue, minute_of(change.at))
-                tally, numbers = found.setdefault(place, (Tally(), []))
-                tally.hold(job, amount)
-                if job is change.after:
-                    tally.count(change.before, job)
-                numbers.append(change.number)
-        for (queue, minute), (tally, numbers) in found.items():
-            if not tally:
-                continue
-            token = hashlib.sha256(" ".join(numbers).encode()).hexdigest()[:12]
-            try:
-                self.tallies().add(queue, minute, tally, token, StreamLag(now, now - oldest))
-            except OjsError:
-                _logger.warning("Could not count what queue %s did", queue, exc_info=True)
+                queues.note(job.queue, change, job, amount)
+                if job.tenant:
+                    tenants.note(job.tenant, change, job, amount)
+        lag = StreamLag(now, now - oldest)
+        for each in queues.parts():
+            _add(self.tallies(), each, lag)
+        if named := [*tenants.parts()]:  # a batch may be of as many tenants as it has jobs
+            tallies = self.tenants()
+            deque(self.parallel.each(lambda each: _add(tallies, each, lag), named), maxlen=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Holds what is added by one write, and the token that names it."""
+
+    name: str
+    minute: Instant
+    tally: Tally
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Adds up what queues, or tenants, did in the minutes of a batch."""
+
+    found: dict[tuple[str, Instant], tuple[Tally, list[str]]] = field(default_factory=dict)
+
+    def note(self, name: str, change: Changed, job: JobRecord, amount: int) -> None:
+        """Count a job that is no more as it was (-1), or is so now (1)."""
+        tally, numbers = self.found.setdefault((name, minute_of(change.at)), (Tally(), []))
+        tally.hold(job, amount)
+        if job is change.after:
+            tally.count(change.before, job)
+        numbers.append(change.number)
+
+    def parts(self) -> Iterator[_Part]:
+        """Return what is to be added."""
+        for (name, minute), (tally, numbers) in self.found.items():
+            if tally:
+                token = hashlib.sha256(" ".join(numbers).encode()).hexdigest()[:12]
+                yield _Part(name, minute, tally, token)
+
+
+def _add(tallies: Tallies, part: _Part, lag: StreamLag) -> None:
+    """Add to the counters; what AWS does not accept is logged."""
+    try:
+        tallies.add(part.name, part.minute, part.tally, part.token, lag)
+    except OjsError:
+        _logger.warning("Could not count what %s did", part.name, exc_info=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from ojs_aws.transport.http import (
     queues,
     schemas,
     system,
+    tenants,
     workers,
     workflows,
 )
@@ -68,6 +69,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *queues.ROUTES,
     *limits.ROUTES,
     *workers.ROUTES,
+    *tenants.ROUTES,
     *dead_letters.ROUTES,
     *events.ROUTES,
     *cron.ROUTES,

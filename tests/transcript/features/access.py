@@ -30,6 +30,7 @@ OTHERS: Final = {
     "key": "k",
     "worker_id": "w",
     "workflow_id": "<flow>",
+    "tenant": "acme",
 }
 """What the paths name: none of it belongs to the bound keys."""
 

@@ -1,4 +1,4 @@
-"""Counts what queues did: an item for each queue and minute, the newest with the totals."""
+"""Counts what queues and tenants did: an item for each and minute, the newest with the totals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.queues import totals as t
-from ojs_aws.adapters.dynamodb.table import InTable, any_failed, item_key, update_part
+from ojs_aws.adapters.dynamodb.table import InTable, any_failed, update_part
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.queues.tallies import QueueTotals, StreamLag, Tally
@@ -28,7 +28,12 @@ _LATE: Final = "lt"
 
 @dataclass(frozen=True, slots=True)
 class Tallies(InTable):
-    """Counts by queue and minute, kept for a month, and in totals of each queue."""
+    """Counts by queue and minute, kept for a month, and in totals of each queue.
+
+    :ivar of: whose counters they are; those of tenants are apart, and work alike.
+    """
+
+    of: t.Counted = t.QUEUES
 
     def add(
         self, queue: str, minute: Instant, tally: Tally, token: str, lag: StreamLag | None = None
@@ -49,7 +54,8 @@ class Tallies(InTable):
         """
         for _ in range(TRIES):
             try:
-                self.update_item(t.totals_key(queue), _adding(minute, tally, token, lag))
+                adding = self._kept(_adding(minute, tally, token, lag), minute)
+                self.update_item(self.of.key(queue), adding)
             except ConditionFailedError as failed:
                 old = t.read_totals(failed.item)
             else:
@@ -59,8 +65,8 @@ class Tallies(InTable):
             if old.minute is not None and old.minute > minute:
                 return self._add_late(queue, minute, tally, token, lag)
             self._keep_minute(queue, old)
-            beginning = _beginning(old, minute, tally, token, lag)
-            if self.try_update(t.totals_key(queue), beginning):
+            beginning = self._kept(_beginning(old, minute, tally, token, lag), minute)
+            if self.try_update(self.of.key(queue), beginning):
                 return True
         raise BackendUnavailableError("Others count the same queue.", hint="Repeat the request.")
 
@@ -73,7 +79,7 @@ class Tallies(InTable):
             update.set(name, number(amount))
         _mark(update, old.minute, old.version)
         update.when(f"attribute_not_exists({update.name(_LATE)})")
-        self.try_update(_minute_key(queue, old.minute), update)
+        self.try_update(self.of.minute_key(queue, old.minute), update)
 
     def _add_late(
         self, queue: str, minute: Instant, tally: Tally, token: str, lag: StreamLag | None
@@ -88,9 +94,9 @@ class Tallies(InTable):
         late.when(f"(attribute_not_exists({last}) OR {last} <> {late.value(string(token))})")
         t.add_held(totals, tally.held)
         t.set_lag(totals, lag)
-        parts = [(_minute_key(queue, minute), late)]
+        parts = [(self.of.minute_key(queue, minute), late)]
         if any(tally.held.values()):
-            parts.append((t.totals_key(queue), totals))
+            parts.append((self.of.key(queue), totals))
         actions = [update_part(self.table, key, update) for key, update in parts]
         return not self.transact_write_items(actions, any_failed)
 
@@ -123,7 +129,7 @@ class Tallies(InTable):
         else:
             update.when(f"{counted_at} = {update.value(number(seen.counted_at))}")
             update.when(_is_at(update, seen))
-        return self.try_update(t.totals_key(queue), update)
+        return self.try_update(self.of.key(queue), update)
 
     def read(self, queue: str, since: Instant, until: Instant) -> list[tuple[Instant, Tally]]:
         """Return the minutes that begin in a time range, both ends included, in their order.
@@ -136,7 +142,9 @@ class Tallies(InTable):
         newest = self.load(queue)
         found = {
             Instant(int(read_string(item, n.SK))): t.read_tally(item)
-            for item in self._between(_partition(queue), n.instant_key(since), n.instant_key(until))
+            for item in self._between(
+                f"{self.of.minutes}#{queue}", n.instant_key(since), n.instant_key(until)
+            )
         }
         if newest.minute is not None and since <= newest.minute <= until:
             found[newest.minute] = newest.tally
@@ -148,21 +156,44 @@ class Tallies(InTable):
         Runs a query for each megabyte of each of four partitions.
         """
         return {
-            t.queue_of(item): t.read_totals(item)
+            self.of.name_in(item): t.read_totals(item)
             for part in range(t.PARTITIONS)
-            for item in self._between(t.partition(part))
+            for item in self._between(self.of.partition(part))
         }
+
+    def page(self, after: str, limit: int) -> list[tuple[str, QueueTotals]]:
+        """Return so many totals by name, from behind a name on.
+
+        Runs a query of each of four partitions.
+
+        :param after: the last name of the page before; empty for the first page.
+        """
+        found = [
+            item
+            for part in range(t.PARTITIONS)
+            for item in self.after(
+                self.of.partition(part), after and f"{self.of.sort}{after}", Limit=limit
+            )["Items"]
+        ]
+        named = sorted((self.of.name_in(item), t.read_totals(item)) for item in found)
+        return named[:limit]
 
     def load(self, queue: str) -> QueueTotals:
         """Return the totals of one queue, strongly consistent.
 
         Makes one consistent read.
         """
-        return t.read_totals(self.get_item(t.totals_key(queue)))
+        return t.read_totals(self.get_item(self.of.key(queue)))
 
     def _between(self, partition: str, first: str = " ", last: str = "~") -> Iterator[Item]:
         values = {"pk": string(partition), "first": string(first), "last": string(last)}
         return self.items("#pk = :pk AND #sk BETWEEN :first AND :last", values)
+
+    def _kept(self, update: Update, minute: Instant) -> Update:
+        """Let DynamoDB remove totals that do not change any more, where they are not for ever."""
+        if self.of.kept_s is not None:
+            update.set(n.TTL, number(minute // 1000 + self.of.kept_s))
+        return update
 
 
 def _adding(minute: Instant, tally: Tally, token: str, lag: StreamLag | None) -> Update:
@@ -205,11 +236,3 @@ def _is_at(update: Update, old: QueueTotals) -> str:
 def _mark(update: Update, minute: Instant, token: str) -> None:
     update.set(n.TOKEN, string(token))
     update.set(n.TTL, number(minute // 1000 + KEPT_S))
-
-
-def _minute_key(queue: str, minute: Instant) -> Item:
-    return item_key(_partition(queue), n.instant_key(minute))
-
-
-def _partition(queue: str) -> str:
-    return f"tally#{queue}"

@@ -1,6 +1,7 @@
-"""Stores the totals of a queue: what it holds, and what it did in the newest minute.
+"""Stores the totals of a queue or tenant: what it holds, and what it did in the newest minute.
 
-The items of all queues share four partitions, so that a few queries read them all.
+The items of all queues share four partitions, so that a few queries read them all. Those of tenants
+have four others.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
@@ -71,24 +73,48 @@ _KINDS: Final = {
 _WAITS: Final = "w"
 _RUNS: Final = "r"
 _TOTAL: Final = "t"
-_SORT: Final = "queue#"
-"""Begins the sort keys: a queue may be called as the sort keys of jobs are."""
 
 
-def partition(part: int) -> str:
-    """Return the partition key of a part of the queues."""
-    return f"totals#{part}"
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Says where the counters of queues are, or of tenants.
+
+    :ivar totals: begins the keys of the partitions that the totals share.
+    :ivar sort: begins their sort keys: a queue may be called as the sort keys of jobs are.
+    :ivar minutes: begins the key of the partition with the minutes of one of them.
+    :ivar kept_s: for how long totals that do not change are kept; None for ever.
+    """
+
+    totals: str
+    sort: str
+    minutes: str
+    kept_s: int | None = None
+
+    def partition(self, part: int) -> str:
+        """Return the partition key of a part of the totals."""
+        return f"{self.totals}#{part}"
+
+    def key(self, name: str) -> Item:
+        """Return the key of the totals of a queue or tenant."""
+        part = zlib.crc32(name.encode()) % PARTITIONS
+        return item_key(self.partition(part), f"{self.sort}{name}")
+
+    def name_in(self, item: Item) -> str:
+        """Return the queue or tenant that an item is about."""
+        return read_string(item, n.SK).removeprefix(self.sort)
+
+    def minute_key(self, name: str, minute: Instant) -> Item:
+        """Return the key of a minute that is over."""
+        return item_key(f"{self.minutes}#{name}", n.instant_key(minute))
+
+
+QUEUES: Final = Counted("totals", "queue#", "tally")
+TENANTS: Final = Counted("tenants", "tenant#", "tenant-tally", kept_s=100 * 24 * 3600)
 
 
 def totals_key(queue: str) -> Item:
     """Return the key of a queue's totals."""
-    part = zlib.crc32(queue.encode()) % PARTITIONS
-    return item_key(partition(part), f"{_SORT}{queue}")
-
-
-def queue_of(item: Item) -> str:
-    """Return the queue that an item is about."""
-    return read_string(item, n.SK).removeprefix(_SORT)
+    return QUEUES.key(queue)
 
 
 def read_totals(item: Item) -> QueueTotals:

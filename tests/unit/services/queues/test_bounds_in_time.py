@@ -17,6 +17,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag
+from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.counters import QUIET_MS, Changed, DepthRecount, QueueCounters
 from ojs_aws.services.queues.push_settings import PushSettingsCache
@@ -245,7 +246,7 @@ def test_the_lag_of_the_stream_is_that_of_the_oldest_change() -> None:
         def add(self, *given: Any) -> None:
             found.append(given[-1])
 
-    counters = QueueCounters(lambda: cast("Tallies", Adds()), FakeClock(NOW))
+    counters = QueueCounters(lambda: cast("Tallies", Adds()), pytest.fail, FakeClock(NOW), IN_ORDER)
     done = a_job(state=JobState.COMPLETED, completed_at=NOW)
     changes = [
         Changed(str(ago_ms), Instant(NOW - ago_ms), a_job(), done) for ago_ms in (5, 700, 60)

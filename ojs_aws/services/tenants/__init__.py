@@ -1,0 +1,1 @@
+"""Shows what was counted of tenants."""

@@ -1,0 +1,162 @@
+"""What is counted of tenants: by the stream's consumer, apart from each other, and for a price."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.queues.totals import TENANTS
+from ojs_aws.domain.access import Caller, Scope, permissions_of
+from tests.aws import EmbeddedAws
+from tests.functions.test_queue_totals import Deployed
+from tests.unit.transport.http.test_authorization import as_caller
+
+ACME: Final[dict[str, Any]] = {"X-OJS-Tenant": "acme"}
+NONE: Final = dict.fromkeys(
+    (
+        *("available", "scheduled", "retryable", "active", "pending"),
+        *("completed", "cancelled", "discarded"),
+    ),
+    0,
+)
+
+
+@pytest.fixture
+def deployed(aws: EmbeddedAws) -> Deployed:
+    """A deployment without jobs."""
+    return Deployed(aws)
+
+
+def push(deployed: Deployed, tenant: str, count: int = 1, **more: Any) -> None:
+    """Enqueue jobs of a tenant; of none for an empty name."""
+    if tenant:
+        more["meta"] = {"tenant_id": tenant}
+    for _ in range(count):
+        deployed.api.push(**more)
+
+
+def stats(deployed: Deployed, tenant: str, **headers: str) -> Any:
+    """What the API says of a tenant."""
+    reply = deployed.api.get(f"/admin/tenants/{tenant}/stats", headers=headers)
+    assert reply.status == 200, reply.text
+    return reply.json
+
+
+def test_a_tenants_jobs_are_counted_by_state(deployed: Deployed) -> None:
+    """EXT-MT-003: and what it did in a day; those of others are not."""
+    push(deployed, "acme", 4)
+    push(deployed, "acme", scheduled_at="+PT1H")
+    push(deployed, "beta")
+    push(deployed, "")
+    deployed.flow()
+    held = deployed.api.fetch(count=2)
+    deployed.worker("ack", held[0]["id"])
+    deployed.clock.advance(s=60)
+    deployed.flow()
+    found = stats(deployed, "acme")
+    now = {"available": 2, "active": 1, "scheduled": 1, "completed": 1}
+    assert found["jobs"] == {**NONE, **now, "completed_24h": 1, "failed_24h": 0}
+    assert (found["tenant_id"], found["total_jobs"]) == ("acme", 5)
+    assert found["throughput"] == {"processed_per_minute": 0, "enqueued_per_minute": 1.0}
+    deployed.clock.advance(s=60)
+    assert stats(deployed, "acme")["throughput"]["processed_per_minute"] == 0.2
+    assert stats(deployed, "beta")["jobs"]["available"] == 1
+
+
+def test_what_ended_a_day_ago_is_no_longer_of_the_day(deployed: Deployed) -> None:
+    push(deployed, "acme")
+    deployed.worker("ack", deployed.api.fetch()[0]["id"])
+    deployed.flow()
+    deployed.clock.advance(s=24 * 3600 - 60)
+    assert stats(deployed, "acme")["jobs"]["completed_24h"] == 1
+    deployed.clock.advance(s=60)
+    found = stats(deployed, "acme")["jobs"]
+    assert (found["completed"], found["completed_24h"]) == (1, 0)
+
+
+def test_a_tenant_that_no_job_named_is_as_one_without_jobs(deployed: Deployed) -> None:
+    """Nobody learns from it whether there is one; it is in no list."""
+    assert stats(deployed, "nobody")["total_jobs"] == 0
+    assert deployed.api.get("/admin/tenants/nobody").json["tenant"]["jobs"] == NONE
+    assert deployed.api.get("/admin/tenants").json["tenants"] == []
+    refused = deployed.api.get("/admin/tenants/-x/stats")
+    assert (refused.status, refused.error["details"]["field"]) == (400, "tenant")
+
+
+def test_tenants_are_listed_by_id_page_by_page(deployed: Deployed) -> None:
+    """However they are spread over the partitions."""
+    names = [f"t{number}" for number in range(10, 19)]
+    for name in reversed(names):
+        push(deployed, name)
+    deployed.flow()
+    found: list[str] = []
+    page: Any = {}
+    cursor = ""
+    for _ in range(5):
+        query = {"limit": "2", **({"cursor": cursor} if cursor else {})}
+        page = deployed.api.get("/admin/tenants", query=query).json
+        found += [each["tenant_id"] for each in page["items"]]
+        cursor = page["pagination"].get("next_cursor", "")
+    assert (found, cursor) == (names, "")
+    assert page["items"][0]["jobs"]["available"] == 1
+    assert page["pagination"] == {"limit": 2, "has_more": False}
+    wrong = deployed.api.get("/admin/tenants", query={"cursor": "x"})
+    assert (wrong.status, wrong.error["details"]["field"]) == (400, "cursor")
+
+
+def test_a_request_with_a_tenant_sees_its_own_counts_alone(deployed: Deployed) -> None:
+    """It is refused every other name alike, whether a job named it or not."""
+    push(deployed, "acme")
+    push(deployed, "beta", 3)
+    deployed.flow()
+    assert stats(deployed, "acme", **ACME)["total_jobs"] == 1
+    listed = deployed.api.get("/admin/tenants", headers=ACME).json
+    assert [each["tenant_id"] for each in listed["tenants"]] == ["acme"]
+    assert listed["pagination"] == {"limit": 50, "has_more": False}
+    for path in ("", "/stats"):
+        texts = {
+            (reply := deployed.api.get(f"/admin/tenants/{name}{path}", headers=ACME)).text.replace(
+                reply.error.get("request_id", "-"), ""
+            )
+            for name in ("beta", "nobody")
+        }
+        assert reply.status == 403
+        assert len(texts) == 1
+
+
+def test_a_key_that_is_bound_to_queues_sees_no_tenants(aws: EmbeddedAws) -> None:
+    """The counts are of all queues."""
+    deployed = Deployed(replace(aws, settings=replace(aws.settings, auth="api-key")))
+    granted = permissions_of([Scope.OPERATOR])
+    caller = Caller(id="key:1", name="test", permissions=granted, queues=("email",))
+    deployed.api.authorizer = as_caller(caller)
+    for path in ("", "/acme", "/acme/stats"):
+        assert deployed.api.get(f"/admin/tenants{path}").status == 403
+
+
+def test_jobs_without_a_tenant_cost_the_stream_nothing_more(deployed: Deployed) -> None:
+    """One update for each tenant and batch, as for each queue; three when a minute begins."""
+    for name in ("", "acme", "beta"):
+        push(deployed, name)
+    deployed.flow()
+    costs = []
+    for names in ([""], ["acme"], ["acme", "acme", "beta"]):
+        for name in names:
+            push(deployed, name)
+        with deployed.aws.calls.counted() as calls:
+            deployed.flow()
+        costs.append(calls["UpdateItem"])
+    assert costs == [1, 2, 3]
+
+
+def test_tenants_are_forgotten_long_after_their_last_change(deployed: Deployed) -> None:
+    """And queues are not."""
+    push(deployed, "acme")
+    deployed.flow()
+    table = deployed.aws.settings.table
+    client = deployed.aws.clients.dynamodb
+    item = client.get_item(TableName=table, Key=TENANTS.key("acme"))["Item"]
+    kept_s = int(item["ttl"]["N"]) - deployed.clock.at // 1000
+    assert 99 * 86_400 < kept_s <= 100 * 86_400
