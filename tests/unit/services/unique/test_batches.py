@@ -24,6 +24,9 @@ from tests.simulation.world import World
 MANY = 52
 """Unique jobs of a batch: with their locks more than a transaction holds."""
 
+FEW = 12
+"""The same where `small_transactions` are: searches through every call are as long as a batch."""
+
 STRATEGIES = ["reject", "ignore", "replace", "replace_except_schedule"]
 
 
@@ -39,17 +42,24 @@ def unique(number: int, strategy: str, *, key: int | None = None, **more: Any) -
     return Job("a.b", args, id=name(number), unique=policy, **more)
 
 
-def batch_of(strategy: str, start: int = 1000, *, first_key: int = 1000) -> list[Job]:
+def batch_of(
+    strategy: str, start: int = 1000, *, first_key: int = 1000, count: int = MANY
+) -> list[Job]:
     """A batch whose first job has another key, perhaps one that is taken."""
     first = unique(start, strategy, key=first_key)
-    return [first, *(unique(at, strategy) for at in range(start + 1, start + MANY))]
+    return [first, *(unique(at, strategy) for at in range(start + 1, start + count))]
 
 
-def world_of() -> World:
-    """A world with parts of thirty jobs."""
+def world_of(part_jobs: int = 30) -> World:
+    """A world whose logs have few parts."""
     world = World()
-    world.part_batches(30)
+    world.part_batches(part_jobs)
     return world
+
+
+def small_world_of() -> World:
+    """A world in whose logs few jobs have more than one part."""
+    return world_of(7)
 
 
 def push_all(world: World, jobs: list[Job]) -> Any:
@@ -181,6 +191,7 @@ def test_what_a_job_of_the_batch_does_to_the_holder_of_its_key(
     assert live(small, 7) == live(large, 7)
 
 
+@pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("is_scheduled", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -189,10 +200,10 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
 ) -> None:
     """Sent again after an ambiguous failure, it comes to what it would have come to at first."""
     more: dict[str, Any] = {"scheduled_at": "+PT1H"} if is_scheduled else {}
-    jobs = batch_of(strategy, first_key=7)
+    jobs = batch_of(strategy, first_key=7, count=FEW)
 
     def begin() -> World:
-        world = world_of()
+        world = small_world_of()
         world.backend.jobs.push(unique(7, strategy, **more))
         world.faults.calls.clear()
         return world
@@ -203,7 +214,7 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
     clean_states = settled(clean)
     documents = {job.id: job.document for job in clean.stored.jobs.values()}
     chosen = [
-        at for at, call in enumerate(calls) if call not in {"insert", "reserve"} or at % 29 == 0
+        at for at, call in enumerate(calls) if call not in {"insert", "reserve"} or at % 7 == 0
     ]
     for faulty in chosen:
         world = begin()
@@ -221,16 +232,17 @@ def test_no_fault_makes_two_jobs_of_a_key_or_half_a_batch(
         assert len(live(world, 7)) == 1
 
 
+@pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_whoever_wants_a_key_meanwhile_gets_it_or_the_batch_does(strategy: str) -> None:
     """At every call of the batch another request wants the key of one of its jobs."""
-    jobs = batch_of("reject")
-    clean = world_of()
+    jobs = batch_of("reject", count=FEW)
+    clean = small_world_of()
     push_all(clean, jobs)
     calls = list(clean.faults.calls)
     seen = set()
-    for at in range(0, len(calls), 7):
-        world = world_of()
+    for at in range(0, len(calls), 2):
+        world = small_world_of()
         answers: list[Any] = []
 
         def meanwhile(
@@ -238,7 +250,7 @@ def test_whoever_wants_a_key_meanwhile_gets_it_or_the_batch_does(strategy: str) 
         ) -> None:
             if number == at and not answers:
                 answers.append(None)
-                rival = unique(1, strategy, key=1030)
+                rival = unique(1, strategy, key=1007)
                 answers[0] = outcome(lambda: world.backend.jobs.push(rival))
 
         world.faults.afterwards = meanwhile
@@ -246,10 +258,10 @@ def test_whoever_wants_a_key_meanwhile_gets_it_or_the_batch_does(strategy: str) 
         world.faults.afterwards = lambda _: None
         recover(world)
         stored = [job.id for job in jobs if job.id in world.stored.jobs]
-        assert len(stored) in {0, MANY}
-        assert len(live(world, 1030)) == 1, calls[at]
+        assert len(stored) in {0, FEW}
+        assert len(live(world, 1007)) == 1, calls[at]
         if isinstance(answer, list):
-            assert len(stored) == MANY
+            assert len(stored) == FEW
         else:
             assert isinstance(answer, DuplicateError)
             assert not stored
@@ -288,6 +300,7 @@ def store_copy(world: World, jobs: list[Job]) -> None:
     store(world, jobs)
 
 
+@pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("rival", [fetch_holder, store_copy])
 @pytest.mark.parametrize("is_scheduled", [False, True])
 def test_a_replacement_begins_again_when_another_one_was_first(
@@ -297,10 +310,10 @@ def test_a_replacement_begins_again_when_another_one_was_first(
 ) -> None:
     """At every call of a committed batch, the holder of a key changes, or the job is stored."""
     more: dict[str, Any] = {"scheduled_at": "+PT1H"} if is_scheduled else {}
-    jobs = batch_of("replace", first_key=7)
+    jobs = batch_of("replace", first_key=7, count=FEW)
 
     def begin() -> World:
-        world = world_of()
+        world = small_world_of()
         world.backend.jobs.push(unique(7, "replace", **more))
         world.faults.calls.clear()
         return world
@@ -323,16 +336,17 @@ def test_a_replacement_begins_again_when_another_one_was_first(
         assert store(world, jobs) == [job.id for job in jobs], calls[at]
         assert not caplog.records  # nothing is left to the sweep
         assert live(world, 7) == [name(1000)], calls[at]
-        assert sum(job.id in world.stored.jobs for job in jobs) == MANY
+        assert sum(job.id in world.stored.jobs for job in jobs) == FEW
 
 
+@pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_late_copy_of_a_batch_takes_no_key_from_a_later_job(strategy: str) -> None:
     """One copy is done, and its job replaced, while the other still takes locks."""
-    jobs = batch_of("replace", first_key=7)
+    jobs = batch_of("replace", first_key=7, count=FEW)
     later = unique(8, "replace_except_schedule", key=7, scheduled_at="+PT1H")
     for at in (0, 1, 3):  # once it looked for its jobs, for them again, and at the lock's holder
-        world = world_of()
+        world = small_world_of()
         world.backend.jobs.push(unique(6, "reject", key=7))
         world.faults.calls.clear()
         policy = parse_unique_policy(later["unique"])

@@ -19,6 +19,7 @@ from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 from tests.unit.services.unique.test_batches import (
+    FEW,
     STRATEGIES,
     batch_of,
     live,
@@ -27,6 +28,7 @@ from tests.unit.services.unique.test_batches import (
     push_all,
     recover,
     settled,
+    small_world_of,
     unique,
     world_of,
 )
@@ -45,14 +47,15 @@ def for_scheduled_ones(jobs: list[Job]) -> list[Job]:
     return [amended(jobs[0], states=["scheduled"]), *jobs[1:]]
 
 
+@pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_batch_sent_twice_leaves_whom_its_policy_leaves(strategy: str, fault: Fault) -> None:
     """Whichever call fails: the holder is active, and the policy is about scheduled jobs."""
-    jobs = for_scheduled_ones(batch_of(strategy, first_key=7))
+    jobs = for_scheduled_ones(batch_of(strategy, first_key=7, count=FEW))
 
     def begin() -> World:
-        world = world_of()
+        world = small_world_of()
         world.backend.jobs.push(unique(6, "reject", key=7))
         world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
         world.faults.calls.clear()
