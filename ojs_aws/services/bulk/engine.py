@@ -34,6 +34,8 @@ MAX_BULK: Final = 100
 
 BUDGET_MS: Final = 18_000
 """How long a request works on jobs; those that are left are reported as such."""
+NO_TIME: Final = "There was no time left for this job; send it again."
+"""Why a job is left; nothing was written for it."""
 
 _DISCARDED: Final = frozenset({JobState.DISCARDED})
 
@@ -135,7 +137,7 @@ class BulkEngine:
 
         def in_time(job_id: str) -> None:
             if clock.now() >= ends_at:
-                raise BackendUnavailableError("There was no time left for this job; send it again.")
+                raise BackendUnavailableError(NO_TIME)
             change(job_id)
 
         return tuple(tried(job_id, in_time) for job_id in job_ids)

@@ -10,7 +10,7 @@ from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.engine import BulkAction, BulkEngine, BulkReport, BulkStatus
+from ojs_aws.services.bulk.engine import NO_TIME, BulkAction, BulkEngine, BulkReport, BulkStatus
 from ojs_aws.services.queues.service import Queues
 
 MAX_PURGED: Final = 100
@@ -81,18 +81,21 @@ class PurgeQueue:
         name, _, inner = cursor.partition("!")
         at = next((i for i, each in enumerate(lists) if each.value == name), 0)
         for position in range(at, len(lists)):
+            begin = inner if position == at else ""
             page = self.engine.changer.store.listed(
                 wanted.queue,
                 lists[position],
                 MAX_PURGED,
-                cursor=inner if position == at else "",
+                cursor=begin,
                 newest_first=False,
                 between=None
                 if wanted.until is None
                 else Between(Instant(0), Instant(wanted.until - 1)),
             )
             if page.jobs or page.cursor:  # a page may be empty, and more jobs behind it
-                deleted, cancelled = self._purge(page.jobs, wanted) if page.jobs else (0, 0)
+                deleted, cancelled, is_left = self._purge(page.jobs, wanted)
+                if is_left:
+                    return PurgeReport(deleted, cancelled, f"{lists[position].value}!{begin}")
                 following = lists[position : position + 1] if page.cursor else lists[position + 1 :]
                 more = f"{following[0].value}!{page.cursor}" if following else ""
                 return PurgeReport(deleted, cancelled, more)
@@ -113,30 +116,35 @@ class PurgeQueue:
         ]
         return list(dict.fromkeys(found))
 
-    def _purge(self, rows: Sequence[ListedJob], wanted: Purge) -> tuple[int, int]:
-        """Delete or cancel the jobs that are still wanted, and return how many of each.
+    def _purge(self, rows: Sequence[ListedJob], wanted: Purge) -> tuple[int, int, bool]:
+        """Delete or cancel the jobs that are still wanted.
 
         Rows that list completed jobs together are removed when all these jobs are gone.
 
+        :returns: how many were deleted and cancelled, and whether the time ended before the others.
         :raises OjsError: the backend failed at one of them; the same cursor leads to it again.
         """
         ended: dict[str, JobRecord] = {}
         others: dict[str, JobRecord] = {}
         store = self.engine.changer.store
-        left = store.load_many([row.id for row in rows])
+        left = store.load_many([row.id for row in rows]) if rows else {}
         for job_id, job in left.items():
             if job.state in wanted.states and job.queue == wanted.queue:
                 (ended if job.state.is_terminal else others)[job_id] = job
         if wanted.is_dry:
-            return len(ended), len(others)
+            return len(ended), len(others), False
         states = frozenset(wanted.states)
         deleted = BulkReport(self.engine.change(BulkAction.DELETE, states & _ENDED, ended))
         cancelled = BulkReport(
             self.engine.change(BulkAction.CANCEL, states - _ENDED, others, by=wanted.by)
         )
+        is_left = False
         for outcome in deleted.outcomes + cancelled.outcomes:
-            if outcome.problem is not None:
+            if outcome.problem is None:
+                continue
+            if outcome.reason != NO_TIME or not deleted.done + cancelled.done:
                 raise outcome.problem
+            is_left = True
         gone = {each.job_id for each in deleted.outcomes if each.status in _GONE}
         store.unlist([row for row in rows if row.id in gone or row.id not in left])
-        return deleted.done, cancelled.done
+        return deleted.done, cancelled.done, is_left
