@@ -197,13 +197,6 @@ WORKER_PARAMETERS: Final[Mapping[str, Any]] = {
         "Default": "jobs.handler",
         "Description": "Module and attribute of the worker's handler.",
     },
-    "WorkerConcurrency": {
-        "Type": "Number",
-        "Default": 100,
-        "MinValue": 2,
-        "MaxValue": 1000,
-        "Description": "Invocations of the worker at a time, for each queue.",
-    },
 }
 
 
@@ -368,8 +361,6 @@ def _of_worker(resource: dict[str, Any]) -> dict[str, Any]:
         }
     if resource["Type"] == "AWS::IAM::Policy":
         properties = _listing(properties)
-    if resource["Type"] == "AWS::Lambda::EventSourceMapping":
-        properties["ScalingConfig"] = {"MaximumConcurrency": _parameter("WorkerConcurrency")}
     return {**resource, "Properties": properties}
 
 

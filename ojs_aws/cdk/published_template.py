@@ -28,20 +28,30 @@ DECLARED: Final = "queue-that-is-declared"
 _PARENT: Final = ("Backend", "Queues")
 _RESOURCE: Final = "Resource"
 _QUEUES: Final = "OJS_QUEUES"
+_MOST: Final = "MaximumConcurrency"
 
 
 def rendered(
-    queues: Sequence[str], text: str | None = None, *, worker: bool = False
+    queues: Sequence[str],
+    text: str | None = None,
+    *,
+    worker: bool = False,
+    worker_concurrency: int | None = None,
 ) -> dict[str, Any]:
     """Return the template with these declared queues.
 
     :param text: the template; None: that of this version.
     :param worker: a Lambda worker serves all of them.
+    :param worker_concurrency: its invocations at a time, for each queue; None: the construct's.
     """
     template = json.loads(TEMPLATE.read_text(encoding="utf-8") if text is None else text)
     if worker:
         for section, added in json.loads(WORKER_TEMPLATE.read_text(encoding="utf-8")).items():
             template[section] |= added
+        if worker_concurrency is not None:
+            template["Resources"][TRIGGER]["Properties"]["ScalingConfig"] = {
+                _MOST: worker_concurrency
+            }
     copied: dict[str, Callable[[str], str]] = {
         logical_id(DECLARED): logical_id,
         TRIGGER: lambda queue: f"{TRIGGER}{logical_id(queue)}",
@@ -55,6 +65,15 @@ def rendered(
             resources[name] = _with_queues(each, queues)
     template["Resources"] = resources
     return dict(_parametrised(template))
+
+
+def worker_concurrency(template: Mapping[str, Any]) -> int | None:
+    """Return the invocations at a time that a template allows its worker; None without one."""
+    for name, resource in template.get("Resources", {}).items():
+        if name.startswith(TRIGGER):
+            most = resource["Properties"].get("ScalingConfig", {}).get(_MOST)
+            return int(most) if most is not None else None
+    return None
 
 
 def logical_id(queue: str) -> str:

@@ -103,7 +103,6 @@ class Choices:
 
         :raises typer.Exit: an option has no such value.
         """
-        concurrency = self.worker_concurrency
         given = {
             "Prefix": self.prefix,
             "Auth": self.auth,
@@ -117,7 +116,6 @@ class Choices:
             "SubnetIds": self.subnets,
             "SecurityGroupIds": self.security_groups,
             "WorkerHandler": self.handler,
-            "WorkerConcurrency": None if concurrency is None else str(concurrency),
         }
         tags = dict(each.partition("=")[::2] for each in self.tag or ())
         if "" in tags.values():
@@ -130,6 +128,7 @@ class Choices:
             parameters={name: value for name, value in given.items() if value is not None},
             tags=tags,
             worker=self.worker,
+            worker_concurrency=self.worker_concurrency,
             drops_worker=self.without_worker,
             bundles=bundles,
             bucket=bucket,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 S3: Final = "s3://"
 _TABLE: Final = "AWS::DynamoDB::GlobalTable"
 _FUNCTION: Final = "AWS::Lambda::Function"
-_OF_A_WORKER: Final = {"WorkerHandler": "--handler", "WorkerConcurrency": "--worker-concurrency"}
 _WORKER_KEY: Final = "WorkerBundleKey"
 _STORE: Final = Path("build/lambda")
 """Where bundles are kept, by what is in them."""
@@ -41,6 +40,7 @@ class Wanted:
     :ivar architecture: of the functions; empty: as deployed, or the usual one.
     :ivar python: of the functions, such as ``3.13``; empty: as deployed, or the usual one.
     :ivar worker: a folder with the modules of a Lambda worker; None: as deployed.
+    :ivar worker_concurrency: its invocations at a time, for each queue; None: as deployed.
     :ivar runs_demo: a Lambda worker runs the demo jobs, which are in the backend's own code.
     :ivar drops_worker: the stack is to have no worker.
     :ivar is_upgrade: there must be such a stack.
@@ -55,6 +55,7 @@ class Wanted:
     architecture: str = ""
     python: str = ""
     worker: Path | None = None
+    worker_concurrency: int | None = None
     runs_demo: bool = False
     drops_worker: bool = False
     is_upgrade: bool = False
@@ -263,7 +264,7 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
     :raises NotFoundError: an upgrade of a stack that is not there.
     :raises InvalidRequestError: choices exclude each other, or the stack cannot be adopted.
     """
-    from ojs_aws.cdk.published_template import rendered
+    from ojs_aws.cdk.published_template import rendered, worker_concurrency
 
     deployed = stacks.settled(wanted.stack)
     if wanted.is_upgrade and (deployed is None or deployed.is_new):
@@ -273,10 +274,18 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
         )
     keeps_worker = has_worker(deployed) and not wanted.drops_worker
     with_worker = keeps_worker or wanted.worker is not None or wanted.runs_demo
-    for name, option in _OF_A_WORKER.items():
-        if name in wanted.parameters and not with_worker:
-            raise InvalidRequestError(f"{option} is that of a worker: say --worker FOLDER, too.")
-    template = rendered(wanted.queues or declared_queues(deployed), worker=with_worker)
+    if "WorkerHandler" in wanted.parameters and not with_worker:
+        raise InvalidRequestError("--handler is that of a worker: say --worker FOLDER, too.")
+    if wanted.worker_concurrency is not None and not with_worker:
+        raise InvalidRequestError(
+            "--worker-concurrency is that of a worker: say --worker FOLDER, too."
+        )
+    template = rendered(
+        wanted.queues or declared_queues(deployed),
+        worker=with_worker,
+        worker_concurrency=wanted.worker_concurrency
+        or (worker_concurrency(deployed.template) if deployed else None),
+    )
     parameters = parameters_of(wanted, template, deployed)
     check(parameters)
     target = target_of(wanted, deployed)

@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from ojs_aws.adapters.stacks import Stacks, StackState
+from ojs_aws.cdk.published_template import rendered, worker_concurrency
 from ojs_aws.cli.deployment.deploy_plans import (
     DEMO_HANDLER,
     FAILED_CREATION,
@@ -36,13 +37,14 @@ class Cloud:
         self.stack = stack
         self.calls: list[str] = []
         self.asked: Mapping[str, Any] = {}
+        self.template: dict[str, Any] = {}
 
     def describe_stacks(self, **_: str) -> Any:
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
         return {"Stacks": [{"StackStatus": status or "DELETE_COMPLETE", **self.stack}]}
 
     def get_template(self, **_: str) -> Any:
-        return {"TemplateBody": {}}
+        return {"TemplateBody": self.template}
 
     def create_change_set(self, **asked: Any) -> None:
         self.calls.append("create_change_set")
@@ -161,20 +163,25 @@ def test_a_worker_s_code_goes_with_its_folder() -> None:
     cloud = stacks_of(with_worker(Architecture="arm64", Python="3.13"))
     with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
         prepared(Wanted(stack=STACK, architecture="x86_64"), cloud)
-    for given in ({"WorkerHandler": "a.b"}, {"WorkerConcurrency": "5"}):
-        with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
-            prepared(Wanted(stack=STACK, parameters=given), stacks_of(Cloud(None)))
+    without = stacks_of(Cloud(None))
+    with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
+        prepared(Wanted(stack=STACK, parameters={"WorkerHandler": "a.b"}), without)
+    with pytest.raises(InvalidRequestError, match="--worker FOLDER"):
+        prepared(Wanted(stack=STACK, worker_concurrency=5), without)
 
 
-def test_the_preflight_counts_the_concurrency_that_was_asked_for() -> None:
-    """For each declared queue; it stays as it is in a later deployment."""
-    said = Wanted(stack=STACK, queues=["a", "b"], parameters={"WorkerConcurrency": "5"})
+def test_the_concurrency_of_a_worker_stays_until_another_one_is_asked_for() -> None:
+    """For each declared queue; the preflight counts it."""
+    said = Wanted(stack=STACK, queues=["a", "b"], worker_concurrency=5)
     found = prepared(said, stacks_of(with_worker()))
     triggers = [each for _, each in found.stack().of("AWS::Lambda::EventSourceMapping")]
     bounds = [each.get("ScalingConfig", {}).get("MaximumConcurrency") for each in triggers]
     assert bounds.count(5) == 2
-    kept = prepared(Wanted(stack=STACK), stacks_of(with_worker(WorkerConcurrency="7")))
-    assert kept.parameters["WorkerConcurrency"] is None
+    deployed = with_worker()
+    deployed.template = dict(found.template)
+    assert worker_concurrency(prepared(Wanted(stack=STACK), stacks_of(deployed)).template) == 5
+    assert worker_concurrency(rendered(["a"], worker=True)) == 100
+    assert worker_concurrency(rendered(["a"])) is None
 
 
 # ----------------------------------------------------------------------- what a failed one left
