@@ -228,7 +228,7 @@ class Lives:
     def _ack(self, held: JobRecord, worker_id: str = WORKER) -> None:
         is_http = self.workload.uses_http_workers
         self.bench.backend.jobs.ack(held.id, worker_id, None, has_message=is_http)
-        if not is_http and held.reservation and held.reservation.places:
+        if not is_http and held.reservation and held.reservation.slots:
             # Others may wait for the place: a message wakes a worker for them.
             self.bench.backend.job_messages.pass_on(held, self.bench.clock.now())
             self._invoked(replace(message_of(held), sort_key=""))

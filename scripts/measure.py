@@ -53,22 +53,22 @@ IMPERATIVES: Final = frozenset(
     """
     accept acknowledge act activate adapt add adjust admit advance allow annotate answer append
     apply ask assert beat begin bind bring build call cancel carry cause change check choose claim
-    clear close collect combine compare compile complete compose compress compute configure connect
-    continue convert copy correct count create decide declare decode decrypt define delay delete
-    deliver deploy derive describe destroy direct disable discard divide do drain draw drive empty
-    enable encode encrypt end enforce enqueue ensure enter estimate execute expand expire export
-    expose extend fail fetch fill filter find finish fire follow forget format forward freeze gather
-    get give grant group guard handle have hide hold implement import increase inject insert inspect
-    install invoke join keep know lay lead learn let limit link list listen load lock log look make
-    manage mark match measure merge move name note notice offer open order override pack parse pass
-    patch pause permit place plan point post prepare print process provide prune publish pull purge
-    push put quiet raise raised reach read receive record redact refer refuse register reject
-    release remember remove rename render repair repeat replace replay report represent reserve
-    reset resolve restore resume retry return revoke roll route run save say schedule seal search
-    see select send serve set shape share show shut sign signal skip sleep sort speak speed split
-    stand start state stop store strip sum sweep switch synthesise take tell terminate test throw
-    time trace track transform translate trigger truncate try turn undo update upload use validate
-    wait wake walk warn watch weigh wrap write yield
+    clear close collect combine compare compete compile complete compose compress compute configure
+    connect continue convert copy correct count create decide declare decode decrypt define delay
+    delete deliver deploy derive describe destroy direct disable discard dispatch divide do drain
+    draw drive empty enable encode encrypt end enforce enqueue ensure enter estimate execute expand
+    expire export expose extend fail fetch fill filter find finish fire follow forget format forward
+    freeze gather get give grant group guard hand handle have hide hold implement import increase
+    inject insert inspect install invoke join judge keep know lay lead learn let limit link list
+    listen load lock log look make manage mark match measure merge move name note notice offer open
+    order override pack parse pass patch pause permit place plan point post prepare print process
+    provide prune publish pull purge push put quiet raise raised reach read receive record redact
+    refer refuse register reject release remember remove rename render repair repeat replace replay
+    report represent reserve reset resolve restore resume retry return revoke roll route run save
+    say schedule seal search see select send serve set shape share show shut sign signal skip sleep
+    sort speak speed split stand start state stop store strip sum sweep switch synthesise take tell
+    terminate test throw time trace track transform translate trigger truncate try turn undo update
+    upload use validate wait wake walk warn watch weigh wrap write yield
     """.split()  # noqa: SIM905 - a list of so many texts is harder to read
 )
 """Verbs that a line may begin with, as they are or in the third person."""

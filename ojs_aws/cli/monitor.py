@@ -12,7 +12,7 @@ from ojs_aws.cli.jobs.views import error_text
 from ojs_aws.cli.terminal.options import age_text, duration_text, rates_of, spread_text, when_text
 from ojs_aws.cli.terminal.session import Session, command
 from ojs_aws.cli.terminal.tables import NARROW, drawn
-from ojs_aws.cli.workers import places_text
+from ojs_aws.cli.workers import slots_text
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -157,7 +157,7 @@ def _queue_row(queue: Mapping[str, JsonValue]) -> Sequence[object]:
 
 
 def _worker_row(worker: WorkerEntry) -> Sequence[object]:
-    return worker.id, worker.state, places_text(worker), when_text(worker.last_heartbeat_at)
+    return worker.id, worker.state, slots_text(worker), when_text(worker.last_heartbeat_at)
 
 
 def _failure_row(event: Mapping[str, JsonValue]) -> Sequence[object]:

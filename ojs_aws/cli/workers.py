@@ -65,7 +65,7 @@ async def list_workers(session: Session) -> None:
             "Id": "id",
             "State": "state",
             "Directive": "directive",
-            "Jobs": places_text,
+            "Jobs": slots_text,
             "Queues": lambda each: ", ".join(each.queues),
             "Labels": lambda each: ", ".join(each.labels),
             "Host": "hostname",
@@ -77,7 +77,7 @@ async def list_workers(session: Session) -> None:
     )
 
 
-def places_text(worker: WorkerEntry) -> str:
+def slots_text(worker: WorkerEntry) -> str:
     """Return how many jobs a worker has, of how many it can have if it says that."""
     slots = worker.described.get("concurrency")
     return f"{worker.active_jobs} of {slots}" if slots else str(worker.active_jobs)

@@ -124,7 +124,7 @@ def event_id(time: Instant, *seed: str | int) -> str:
     Its time is the event's, so that ids sort by it; where a UUIDv7 has chance, this one has a
     hash of ``seed``.
 
-    :param seed: what makes this event unique: the item, its version, the place among
+    :param seed: what makes this event unique: the item, its version, the position among
         the events of that write.
     """
     digest = hashlib.sha256("\0".join(map(str, seed)).encode()).hexdigest()
@@ -214,7 +214,7 @@ class EventQuery:
     :ivar types: event types; one that ends in ``*`` stands for all that begin so.
     :ivar job_ids: jobs that events are about.
     :ivar since: events that happened earlier are left out.
-    :ivar cursor: of the page before; outweighs ``since`` as the place to begin.
+    :ivar cursor: of the page before; outweighs ``since`` as the begin.
     :ivar after_id: id of the last event seen, for who kept no cursor.
     :ivar sees: says whether the caller may see an event; None for all events.
     """
@@ -253,10 +253,10 @@ class EventPage:
     :ivar has_more: there may be more right now; the page may still be empty, when what was
         looked through for it held nothing wanted.
     :ivar has_earlier: of a page of the newest events: there may be wanted ones before it.
-    :ivar places: of a page that was read forward: for each event the cursor behind it. They sort
+    :ivar cursors: of a page that was read forward: for each event the cursor behind it. They sort
         as texts in the order of the log.
     :ivar end: of such a page: the cursor behind it, in the same form.
-    :ivar has_gap: the log holds no events right behind the place where reading began, but later
+    :ivar has_gap: the log holds no events right behind the cursor where reading began, but later
         ones: those between have expired.
     """
 
@@ -264,7 +264,7 @@ class EventPage:
     cursor: str = ""
     has_more: bool = False
     has_earlier: bool = False
-    places: tuple[str, ...] = ()
+    cursors: tuple[str, ...] = ()
     end: str = ""
     has_gap: bool = False
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention
 from ojs_aws.domain.jobs.progress import Progress
-from ojs_aws.domain.jobs.ready_keys import ready_key, ready_place
+from ojs_aws.domain.jobs.ready_keys import ready_key, ready_sort_key
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
@@ -38,19 +38,19 @@ _TERMINAL: Final = frozenset({JobState.COMPLETED, JobState.CANCELLED, JobState.D
 
 @dataclass(frozen=True, slots=True)
 class StoredElsewhere:
-    """Points to a document outside the job's item: its place (``item`` or ``s3``) and bytes.
+    """Points to a document outside the job's item: its storage (``item`` or ``s3``) and bytes.
 
     :ivar trace_id: the trace that it names, so that events need not read it; empty for none.
     """
 
-    place: str
+    storage: str
     digest: str
     size_bytes: int
     trace_id: str = ""
 
 
 Document: TypeAlias = RawJson | StoredElsewhere
-"""JSON text, or the place where it is kept."""
+"""JSON text, or where it is stored."""
 
 
 def size_of(document: Document) -> int:
@@ -70,7 +70,7 @@ class Reservation:
         that is not known to beat.
     :ivar message_handle: receipt handle of the SQS message that carries the reservation, or empty.
     :ivar message_job_id: the job which that message names; another job's message may serve.
-    :ivar places: keys of the limits in whose buckets it takes a place until it ends.
+    :ivar slots: keys of the limits in whose buckets it takes a slot until it ends.
     :ivar length_ms: what the job was fetched for, where neither the job nor the deployment's
         default says it.
     :ivar listed_at: when the waiting list shows the job as due, if that is before it is: a
@@ -83,7 +83,7 @@ class Reservation:
     alive_until: Instant | None = None
     message_handle: str = ""
     message_job_id: str = ""
-    places: tuple[str, ...] = ()
+    slots: tuple[str, ...] = ()
     id: str = ""
     length_ms: int | None = None
     listed_at: Instant | None = None
@@ -169,7 +169,7 @@ class JobRecord:
     :ivar version: number of writes so far; each write is conditional on the one it read.
     :ivar token: names the write that stored this version; empty where that is not known. A job that
         was deleted and pushed again has the same versions, with other tokens.
-    :ivar order: microsecond stamp that gives the place within a priority; unique per process.
+    :ivar order: microsecond stamp that gives the order within a priority; unique per process.
     :ivar document: the client's members except the promoted ones (id, type, queue, retry, pending).
     :ivar retry_document: the client's or its queue's retry object, or None for the default policy.
     :ivar is_retry_queues: the retry object is its queue's; the client sent none.
@@ -268,14 +268,14 @@ class JobRecord:
 
     @property
     def ready_key(self) -> str:
-        """Return the place in the queue's ready list: by priority (higher first), then order.
+        """Return the key in the queue's ready list: by priority (higher first), then order.
 
         Behind it stand the bucket of its limit and its tenant, so FETCH can pass it by unread.
         """
-        place = ready_place(self.priority, self.order)
+        sort_key = ready_sort_key(self.priority, self.order)
         if self.limit is None and not self.tenant:
-            return place
-        return ready_key(place, "" if self.limit is None else self.limit.key, self.tenant)
+            return sort_key
+        return ready_key(sort_key, "" if self.limit is None else self.limit.key, self.tenant)
 
     @property
     def allowed_attempts(self) -> int:

@@ -176,7 +176,7 @@ class EmbeddedMessages:
 
 
 BATCH = 100
-PLACE: Final = {TABLE.partition_key: {"S": "local"}, TABLE.sort_key: {"S": "stream"}}
+CHECKPOINT: Final = {TABLE.partition_key: {"S": "local"}, TABLE.sort_key: {"S": "stream"}}
 """Key of the item that says how far a stream was read through its API."""
 
 
@@ -256,7 +256,7 @@ class RemoteStream:
         streamed = [record for record in page.get("Records", []) if _is_streamed(dict(record))]
 
         def done() -> None:
-            if streamed:  # writing the place is a record, too, and must not lead to the next one
+            if streamed:  # the checkpoint is a record, too, and must not lead to another one
                 self._note(streamed[-1]["dynamodb"]["SequenceNumber"])
             self._iterator = page.get("NextShardIterator", "")
 
@@ -266,22 +266,22 @@ class RemoteStream:
         arn = self.dynamodb.describe_table(TableName=self.table)["Table"]["LatestStreamArn"]
         shards = self.streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
         shard = shards[-1]["ShardId"]
-        noted = self.dynamodb.get_item(TableName=self.table, Key=PLACE, ConsistentRead=True)
-        if place := noted.get("Item", {}).get("at", {}).get("S"):
+        noted = self.dynamodb.get_item(TableName=self.table, Key=CHECKPOINT, ConsistentRead=True)
+        if checkpoint := noted.get("Item", {}).get("at", {}).get("S"):
             # The stream of an earlier table, or one that lost the record, is read from the start.
             with suppress(ClientError):
                 return self.streams.get_shard_iterator(
                     StreamArn=arn,
                     ShardId=shard,
                     ShardIteratorType="AFTER_SEQUENCE_NUMBER",
-                    SequenceNumber=place,
+                    SequenceNumber=checkpoint,
                 )["ShardIterator"]
         return self.streams.get_shard_iterator(
             StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON"
         )["ShardIterator"]
 
-    def _note(self, place: str) -> None:
-        self.dynamodb.put_item(TableName=self.table, Item={**PLACE, "at": {"S": place}})
+    def _note(self, checkpoint: str) -> None:
+        self.dynamodb.put_item(TableName=self.table, Item={**CHECKPOINT, "at": {"S": checkpoint}})
 
 
 def _is_streamed(record: Event) -> bool:

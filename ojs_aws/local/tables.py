@@ -79,7 +79,7 @@ def _query(original: Any) -> Any:
             found = [item for item in found if item.attrs[key].compare(comparison, operands)]
         if limit is not None and start is None:
             chosen = heapq.nlargest if forward is False else heapq.nsmallest
-            found = chosen(limit + 1, found, key=lambda item: _place(item, key))
+            found = chosen(limit + 1, found, key=lambda item: _sort_key(item, key))
         setattr(self, _CANDIDATES, list(found))
         try:
             return original(self, *wanted, *args, **more)
@@ -96,7 +96,7 @@ def _is_ours(table: Any) -> bool:
     return keys == (TABLE.partition_key, TABLE.sort_key) and indexes == [TABLE.index.name]
 
 
-def _place(item: Any, key: str) -> tuple[Any, ...]:
+def _sort_key(item: Any, key: str) -> tuple[Any, ...]:
     return item.attrs[key].value, item.hash_key.value, item.range_key.value
 
 

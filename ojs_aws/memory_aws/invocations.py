@@ -71,7 +71,7 @@ class Invocations:
     _accepted: int = 0
 
     def accept(self, request: Request) -> Answer:
-        """Queue an event.
+        """Add an event to the queue of its function.
 
         :raises AwsError: no such function, no right to it, or too large an event.
         """

@@ -16,7 +16,7 @@ from ojs_aws.memory_aws.expressions import (
     tokens_of,
 )
 from ojs_aws.memory_aws.items import Item, stored_value
-from ojs_aws.memory_aws.table import MemoryTable, Place, Rows, read_units
+from ojs_aws.memory_aws.table import MemoryTable, Position, Rows, read_units
 from ojs_aws.topology import TABLE
 
 PAGE_BYTES: Final = 1024 * 1024
@@ -61,15 +61,15 @@ class _Range:
     takes_low: bool = True
     takes_high: bool = True
 
-    def cut(self, places: Sequence[Place]) -> tuple[int, int]:
-        """Return where the range begins and ends among places."""
+    def cut(self, positions: Sequence[Position]) -> tuple[int, int]:
+        """Return where the range begins and ends among positions."""
         low = bisect_left if self.takes_low else bisect_right
         high = bisect_right if self.takes_high else bisect_left
-        return low(places, self.low, key=_sort_key), high(places, self.high, key=_sort_key)
+        return low(positions, self.low, key=_sort_key), high(positions, self.high, key=_sort_key)
 
 
-def _sort_key(place: Place) -> str:
-    return place[0]
+def _sort_key(position: Position) -> str:
+    return position[0]
 
 
 def run_query(table: MemoryTable, request: Request) -> QueryPage:
@@ -107,23 +107,23 @@ def _page(
     rows: Rows, wanted: _Range, keys: tuple[str, str], request: Request
 ) -> tuple[list[Item], Item | None, int]:
     """Return the items of a page, the last one if there may be more, and their size."""
-    places = rows.places(wanted.partition)
-    low, high = wanted.cut(places)
+    positions = rows.positions(wanted.partition)
+    low, high = wanted.cut(positions)
     forward = request.get("ScanIndexForward", True)
     start = request.get("ExclusiveStartKey")
     if start is not None:
         behind = (start[keys[1]]["S"], *(start[name]["S"] for name in _TABLE_KEYS))
         if forward:
-            low = max(low, bisect_right(places, behind))
+            low = max(low, bisect_right(positions, behind))
         else:
-            high = min(high, bisect_left(places, behind))
+            high = min(high, bisect_left(positions, behind))
     limit = request.get("Limit")
     if limit is not None and limit < 1:
         raise InvalidExpressionError("Limit is at least 1")
     found: list[Item] = []
     size = 0
     for at in range(low, high) if forward else range(high - 1, low - 1, -1):
-        key = places[at][1:]
+        key = positions[at][1:]
         item = rows.rows[key]
         found.append(item)
         size += rows.size(key)

@@ -16,7 +16,7 @@ from ojs_aws.topology import TABLE
 Key: TypeAlias = tuple[str, str]
 """The partition key and the sort key of an item."""
 
-Place: TypeAlias = tuple[str, str, str]
+Position: TypeAlias = tuple[str, str, str]
 """The order of a row in a partition: its sort key there, then the key of its item."""
 
 STREAM_MS: Final = 24 * 3600 * 1000
@@ -45,16 +45,16 @@ class Rows:
 
     rows: dict[Key, Item] = field(default_factory=dict)
     _sizes: dict[Key, int] = field(default_factory=dict)
-    _places: dict[Key, tuple[str, Place]] = field(default_factory=dict)
-    _partitions: dict[str, list[Place]] = field(default_factory=dict)
+    _positions: dict[Key, tuple[str, Position]] = field(default_factory=dict)
+    _partitions: dict[str, list[Position]] = field(default_factory=dict)
 
     def put(self, key: Key, row: Item, partition: str, sort: str) -> None:
         """Put a row in the place of an earlier one of the same key."""
-        place = (sort, *key)
-        if self._places.get(key) != (partition, place):
+        position = (sort, *key)
+        if self._positions.get(key) != (partition, position):
             self.remove(key)
-            self._places[key] = partition, place
-            insort(self._partitions.setdefault(partition, []), place)
+            self._positions[key] = partition, position
+            insort(self._partitions.setdefault(partition, []), position)
         self.rows[key] = row
         self._sizes.pop(key, None)
 
@@ -69,17 +69,17 @@ class Rows:
         """Remove a row, if it is there."""
         self.rows.pop(key, None)
         self._sizes.pop(key, None)
-        where = self._places.pop(key, None)
+        where = self._positions.pop(key, None)
         if where is None:
             return
-        partition, place = where
-        places = self._partitions[partition]
-        del places[bisect_left(places, place)]
-        if not places:
+        partition, position = where
+        positions = self._partitions[partition]
+        del positions[bisect_left(positions, position)]
+        if not positions:
             del self._partitions[partition]
 
-    def places(self, partition: str) -> Sequence[Place]:
-        """Return the places of a partition in their order."""
+    def positions(self, partition: str) -> Sequence[Position]:
+        """Return the positions of a partition in their order."""
         return self._partitions.get(partition, ())
 
 

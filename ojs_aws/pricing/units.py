@@ -30,8 +30,8 @@ CLAIMED_FRAME: Final = 585
 FAILURE_BYTES: Final = 100
 """Bytes of a failed attempt, with an error of some words."""
 BLOB_FRAME: Final = 75
-PLACE_BYTES: Final = 275
-"""Bytes by which a hot item names the place of a document that has left it."""
+DOCUMENT_REF_BYTES: Final = 275
+"""Bytes by which a hot item refers to a document that has left it."""
 EVENT_BYTES: Final = 55
 """Bytes of an event in a full chunk of the log: events are deflated together."""
 STREAM_BATCH: Final = 100
@@ -84,7 +84,7 @@ def hot_units(
     :param has_failed: an attempt has failed before, whose error the item keeps.
     """
     stored = stored_bytes(size_bytes, compression)
-    kept = stored if is_inline(size_bytes, compression) else PLACE_BYTES
+    kept = stored if is_inline(size_bytes, compression) else DOCUMENT_REF_BYTES
     frame = CLAIMED_FRAME if is_claimed else PUSHED_FRAME
     return math.ceil((kept + frame + FAILURE_BYTES * has_failed) / KILOBYTE)
 
@@ -212,13 +212,13 @@ STEP_WRITES: Final = 4
 STEP_READS: Final = 2
 """Of a workflow's step: the workflow and a result in the transaction that begins it; two reads."""
 
-PLACE_WRITES: Final = 2
-PLACE_READS: Final = 2
-"""Of a place in a limit's bucket, taken and given back: in a transaction each."""
+SLOT_WRITES: Final = 2
+SLOT_READS: Final = 2
+"""Of a slot in a limit's bucket, taken and given back: in a transaction each."""
 
 PASSED_MESSAGES: Final = 4
 PASSED_READS: Final = 2
-"""Requests and read units of the message by which a Lambda worker passes a place on: it is sent,
+"""Requests and read units of the message by which a Lambda worker passes a slot on: it is sent,
 received, and deleted by the worker that finds nobody waiting, and by the trigger."""
 
 DUE_READS: Final = 2
@@ -234,12 +234,12 @@ TRANSACTION_JOBS: Final = 100
 """Batches up to this size are one transaction, which doubles the price of their items."""
 
 
-def place_units(size_bytes: int, compression: float) -> float:
+def slot_units(size_bytes: int, compression: float) -> float:
     """Return the write units that a limit adds to a job's life.
 
-    FETCH doubles the job's item, ACK too, and tries in vain before; a place goes in and out.
+    FETCH doubles the job's item, ACK too, and tries in vain before; a slot goes in and out.
     """
-    return 3 * hot_units(size_bytes, compression, is_claimed=True) + 2 * PLACE_WRITES
+    return 3 * hot_units(size_bytes, compression, is_claimed=True) + 2 * SLOT_WRITES
 
 
 def orchestration(w: Workload) -> Iterator[Line]:
@@ -251,16 +251,16 @@ def orchestration(w: Workload) -> Iterator[Line]:
         due_units(w.size_bytes, w.compression, has_failed=failed) for failed in (False, True)
     )
     scheduled = w.jobs * w.scheduled
-    places = limited * place_units(w.size_bytes, w.compression)
+    slots = limited * slot_units(w.size_bytes, w.compression)
     available = scheduled * due + w.failures * again
     yield Line("made available, written", available, "write unit")
     yield Line("made available, read", (scheduled + w.failures) * DUE_READS, "read unit")
     yield Line("uniqueness, written", unique * (UNIQUE_WRITES + hot + document), "write unit")
     yield Line("workflows, written", steps * (STEP_WRITES + hot), "write unit")
     yield Line("workflows, read", steps * STEP_READS, "read unit")
-    yield Line("limits, written", places, "write unit")
+    yield Line("limits, written", slots, "write unit")
     passed = 0.0 if w.uses_http_workers else limited
-    yield Line("limits, read", limited * PLACE_READS + passed * PASSED_READS, "read unit")
+    yield Line("limits, read", limited * SLOT_READS + passed * PASSED_READS, "read unit")
     yield Line("limits, messages", passed * PASSED_MESSAGES, "SQS request")
     batched = w.jobs * w.batched
     if w.batch_jobs <= TRANSACTION_JOBS:

@@ -221,7 +221,7 @@ class Invocation:
         reported = await Reporter(self.timer).report(held, active.job, outcome)
         if reported is not Reported.ACCEPTED:
             return True
-        if claimed.record.reservation is not None and claimed.record.reservation.places:
+        if claimed.record.reservation is not None and claimed.record.reservation.slots:
             now = self.backend.clock.now()
             await asyncio.to_thread(self.backend.job_messages.pass_on, claimed.record, now)
         return False

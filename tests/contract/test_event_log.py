@@ -52,7 +52,7 @@ def event(
 
 
 def all_of(log: EventLog, query: EventQuery) -> list[Event]:
-    """Every event from a query's place on, page by page."""
+    """Every event from a query's cursor on, page by page."""
     found: list[Event] = []
     while True:
         page = log.read(query)
@@ -92,17 +92,17 @@ def test_a_cursor_of_an_empty_log_sees_all_that_follows(log: EventLog) -> None:
 
 
 def test_each_event_has_a_place_from_which_reading_goes_on(log: EventLog) -> None:
-    """The places sort as texts, whatever was filtered out; the end is the place behind them."""
+    """The cursors sort as texts, whatever was filtered out; the end is the cursor behind them."""
     assert log.end() == "000000000000000-000000"
     before = log.end()
     log.append([event(1), event(2, kind="job.started"), event(3)], NOW)
     log.append([event(4)], NOW)
     page = log.read(EventQuery(cursor=before, types=frozenset({"job.enqueued"})))
     assert page.events == (event(1), event(3), event(4))
-    assert list(page.places) == sorted(set(page.places))
+    assert list(page.cursors) == sorted(set(page.cursors))
     assert (page.end, page.has_gap) == (log.end(), False)
-    for number, place in enumerate(page.places, 1):
-        rest = log.read(EventQuery(cursor=place, types=frozenset({"job.enqueued"})))
+    for number, cursor in enumerate(page.cursors, 1):
+        rest = log.read(EventQuery(cursor=cursor, types=frozenset({"job.enqueued"})))
         assert rest.events == page.events[number:]
     assert log.read(EventQuery(cursor=log.end())).events == ()
 
@@ -113,7 +113,7 @@ def test_a_reader_learns_that_events_expired_before_it_came_back(
     """The chunk that it would go on with is gone, and a later one is there."""
     for number in range(3):
         log.append([event(number)], NOW)
-    first = log.read(EventQuery(cursor="000000000000000-000000", limit=1)).places[0]
+    first = log.read(EventQuery(cursor="000000000000000-000000", limit=1)).cursors[0]
     chunks = items_of(aws, "events")
     for chunk in chunks[:2]:
         key = {"pk": chunk["pk"], "sk": chunk["sk"]}

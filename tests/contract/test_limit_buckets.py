@@ -38,7 +38,7 @@ def take(
         (each, replace(each, version=each.version + 1, active=each.active + 1))
         for each in seen.values()
     ]
-    held = replace(a_reservation(), places=tuple(seen))
+    held = replace(a_reservation(), slots=tuple(seen))
     try:
         return both[0].claim_within(job, held, takes, at)
     except BucketTakenError:
@@ -51,7 +51,7 @@ def look(both: Both, *keys: str) -> dict[str, Bucket]:
 
 
 def active(both: Both, *keys: str) -> list[int]:
-    """Count the places taken."""
+    """Count the slots taken."""
     return [each.active for each in look(both, *keys).values()]
 
 
@@ -249,7 +249,7 @@ def test_a_place_is_taken_with_the_window_that_it_opens(both: Both) -> None:
     opened = replace(
         before, version=1, active=1, opened_at=NOW, started=3, next_at=Instant(NOW + 500)
     )
-    both[0].claim_within(job, replace(a_reservation(), places=("k",)), [(before, opened)], NOW)
+    both[0].claim_within(job, replace(a_reservation(), slots=("k",)), [(before, opened)], NOW)
     assert both[1].load("k") == opened
 
 

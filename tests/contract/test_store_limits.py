@@ -60,9 +60,9 @@ def hot_item(aws: EmbeddedAws, job_id: str) -> dict[str, Any]:
     return dict(answer["Item"])
 
 
-@pytest.mark.parametrize(("size", "place"), [(10, ""), (6_000, "item"), (600_000, "s3")])
+@pytest.mark.parametrize(("size", "storage"), [(10, ""), (6_000, "item"), (600_000, "s3")])
 def test_documents_are_kept_where_these_tests_believe_them_to_be(
-    aws: EmbeddedAws, size: int, place: str
+    aws: EmbeddedAws, size: int, storage: str
 ) -> None:
     """The sizes that the contract uses lead to the three places, after compression."""
     store = job_store(aws.settings, aws.clients)
@@ -70,7 +70,7 @@ def test_documents_are_kept_where_these_tests_believe_them_to_be(
     loaded = store.load(a_job().id)
     assert loaded is not None
     found = loaded.document
-    assert (found.place if isinstance(found, StoredElsewhere) else "") == place
+    assert (found.storage if isinstance(found, StoredElsewhere) else "") == storage
 
 
 def test_an_envelope_that_an_older_version_kept_inline_stays_there(aws: EmbeddedAws) -> None:

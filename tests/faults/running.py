@@ -304,7 +304,7 @@ def _differs(item: dict[str, Any]) -> bool:
 
 def _result(job: JobRecord) -> str:
     where = job.result
-    return "-" if where is None else where.place if isinstance(where, StoredElsewhere) else where
+    return "-" if where is None else where.storage if isinstance(where, StoredElsewhere) else where
 
 
 def _plain(text: str) -> str:

@@ -506,7 +506,7 @@ class Simulation:
     def logged(self) -> list[Event]:
         """Return the event log from its beginning."""
         rows = self.table.items
-        items = [rows.rows[place[1:]] for place in rows.places(EVENTS)]
+        items = [rows.rows[position[1:]] for position in rows.positions(EVENTS)]
         return [event for item in items for event in chunk_events(item)]
 
     def check(self) -> None:
@@ -526,7 +526,7 @@ class Simulation:
         taken: dict[str, int] = {}
         for job in self.stored.jobs.values():
             if job.state is JobState.ACTIVE and job.reservation is not None:
-                for key in job.reservation.places:
+                for key in job.reservation.slots:
                     taken[key] = taken.get(key, 0) + 1
         for key, bucket in self.stored.buckets.items():
             if bucket.active != taken.get(key, 0):

@@ -10,7 +10,7 @@ from benchmarks.alternatives import OURS
 from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.pricing import Workload
-from ojs_aws.pricing.units import life_units, place_units
+from ojs_aws.pricing.units import life_units, slot_units
 from ojs_aws.services.jobs.fetch.queue_line import MAX_PAGES_BEYOND, PAGE_BEYOND
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def test_a_limit_adds_to_a_job_what_the_model_of_costs_says() -> None:
     """One source for both pages, and for the comparison with others."""
     job = Workload()
     life = life_units(job.size_bytes, job.compression)
-    limited = life + place_units(job.size_bytes, job.compression)
+    limited = life + slot_units(job.size_bytes, job.compression)
     for page in (TEXT, (ROOT / "docs" / "costs-per-job.md").read_text("utf-8")):
         assert f"{limited:g} instead of {life:g}" in re.sub(r"\s+", " ", page)
     assert OURS.counted.startswith(f"{life:g} write units,")

@@ -77,7 +77,7 @@ def read_bucket(item: Item) -> Bucket:
 
 
 def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant) -> Action:
-    """Return the part of a transaction that takes a place; fails if the bucket has changed."""
+    """Return the part of a transaction that takes a slot; fails if the bucket has changed."""
     update = Update()
     for name, value in ((OPENED, after.opened_at), (NEXT, after.next_at)):
         if value is not None:
@@ -101,7 +101,7 @@ def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant)
 
 
 def releasing(table: str, key: str, count: int = 1) -> Action:
-    """Return the part of a transaction that gives places back."""
+    """Return the part of a transaction that gives slots back."""
     update = Update()
     update.add(ACTIVE, -count)
     return update_part(table, bucket_key(key), update)
@@ -144,7 +144,7 @@ def queue_limit(table: str, queue: str, key: str, policy: str | None) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Limits(InTable):
-    """Stores the buckets of limits. Writes of jobs take places and give them back."""
+    """Stores the buckets of limits. Writes of jobs take slots and give them back."""
 
     noted: set[tuple[str, str, str]] = field(default_factory=set)
 

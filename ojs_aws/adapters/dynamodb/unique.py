@@ -16,7 +16,7 @@ from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, CONFLICT_CODE, 
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.inserts import MAX_TRANSACTION_BYTES, Ahead, check_new
-from ojs_aws.adapters.dynamodb.jobs.store import places_left
+from ojs_aws.adapters.dynamodb.jobs.store import slots_left
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing
 from ojs_aws.adapters.dynamodb.table import (
@@ -49,7 +49,7 @@ class _Document:
     """Holds a document with an item of its own."""
 
     job: JobRecord
-    place: StoredElsewhere
+    ref: StoredElsewhere
     item: Item
 
 
@@ -62,7 +62,7 @@ class _Transaction:
     :ivar documents: puts that may go ahead of the transaction where it has no room for them.
     :ivar ahead: what does.
     :ivar uploads: whether documents may be put into S3 ahead of it.
-    :ivar places: how many places are given back, by the keys of their buckets.
+    :ivar slots: how many slots are given back, by the keys of their buckets.
     """
 
     actions: list[Action]
@@ -71,11 +71,11 @@ class _Transaction:
     documents: list[_Document]
     ahead: Ahead
     uploads: bool = True
-    places: Counter[str] = field(default_factory=Counter)
+    slots: Counter[str] = field(default_factory=Counter)
 
     def releases(self, table: str) -> list[Action]:
-        """Return the writes that give the places of replaced jobs back."""
-        return [releasing(table, key, count) for key, count in sorted(self.places.items())]
+        """Return the writes that give the slots of replaced jobs back."""
+        return [releasing(table, key, count) for key, count in sorted(self.slots.items())]
 
     def is_answered(self, reasons: Reasons, token: str) -> bool:
         """Return whether it is known what became of the transaction that was cancelled.
@@ -196,7 +196,7 @@ class UniqueJobs:
             update = self.store.change(admission.before, after)
             update.set(n.TOKEN, string(token))
             transaction.actions.append(update_part(self.store.table, job_key(after.id), update))
-            transaction.places.update(places_left(admission.before, after))
+            transaction.slots.update(slots_left(admission.before, after))
         if admission.lock is not None:
             transaction.locks[len(transaction.actions)] = position
             lock, free = _item(admission.lock, token), _lock_condition(admission.seen)
@@ -210,7 +210,7 @@ class UniqueJobs:
             job.document, life, is_in_table=not transaction.uploads
         )
         if isinstance(placed, StoredElsewhere) and text:
-            if placed.place == ITEM:
+            if placed.storage == ITEM:
                 item = self.store.blobs.item(job.id, placed, text)
                 transaction.documents.append(_Document(job, placed, item))
             elif not transaction.uploads:
@@ -247,7 +247,7 @@ class UniqueJobs:
 
     def _documents(self, transaction: _Transaction) -> list[Action]:
         """Return the puts of documents; those that do not fit the transaction are made now."""
-        room = MAX_ACTIONS - len(transaction.actions) - len(transaction.places)
+        room = MAX_ACTIONS - len(transaction.actions) - len(transaction.slots)
         left = MAX_TRANSACTION_BYTES - sum(
             item_bytes(action["Put"]["Item"]) for action in transaction.actions if "Put" in action
         )
@@ -257,7 +257,7 @@ class UniqueJobs:
             if len(puts) < room and left > 0:
                 puts.append(put_part(self.store.table, document.item))
                 continue
-            transaction.ahead.note(document.job, document.place)
+            transaction.ahead.note(document.job, document.ref)
             self.store.put_item(document.item)
         return puts
 

@@ -10,7 +10,7 @@ from typing import Final
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs.failures import recorded
 from ojs_aws.domain.jobs.lifecycle import UNDELAYED, exhausted, fail, moved
-from ojs_aws.domain.jobs.ready_keys import ready_place
+from ojs_aws.domain.jobs.ready_keys import ready_sort_key
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant
 
@@ -36,9 +36,9 @@ def next_due(job: JobRecord) -> Instant | None:
     return None
 
 
-def place_when_due(priority: int, due: Instant) -> str:
-    """Return the ready place that a scheduled or retryable job has from its due time on."""
-    return ready_place(priority, due * UNDELAYED)
+def sort_key_when_due(priority: int, due: Instant) -> str:
+    """Return the ready sort key that a scheduled or retryable job has from its due time on."""
+    return ready_sort_key(priority, due * UNDELAYED)
 
 
 def wait_ms(job: JobRecord) -> int:

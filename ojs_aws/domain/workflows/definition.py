@@ -78,13 +78,13 @@ def read_definition(members: Mapping[str, Member], read_job: ReadJob) -> Definit
     if kind is None:
         raise reader.faults.refusal()
     workflow_id = reader.own_id(members)
-    reader.composite(members, kind, "$", _Place(-1, "", 1, {}))
+    reader.composite(members, kind, "$", _Context(-1, "", 1, {}))
     graph = reader.graph()
     return Definition(graph, reader.jobs, reader.paths, workflow_id, graph.steps[0].name)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Context:
     """Says where a step stands: in which composite, how deep, with which default options."""
 
     parent: int
@@ -150,14 +150,14 @@ class _Reader:
         return None
 
     def composite(
-        self, members: Mapping[str, Member], kind: Kind, path: str, place: _Place
+        self, members: Mapping[str, Member], kind: Kind, path: str, context: _Context
     ) -> None:
         """Read a workflow and its parts."""
-        if place.depth > MAX_NESTING:
+        if context.depth > MAX_NESTING:
             self.faults.note(path, f"workflows may be nested {MAX_NESTING} levels deep at most")
             return
-        index = self._add(kind, place, members, path)
-        options = {**place.options, **self.faults.object(members, "options", path)}
+        index = self._add(kind, context, members, path)
+        options = {**context.options, **self.faults.object(members, "options", path)}
         if kind is not Kind.BATCH and "callbacks" in members and members["callbacks"].value:
             self.faults.note(f"{path}.callbacks", "only a batch has callbacks")
         field_name = _PARTS[kind]
@@ -167,9 +167,9 @@ class _Reader:
             what = "steps" if field_name == "steps" else "jobs"
             self.faults.note(at, f"{what} array must contain at least one element")
             return
-        self._parts(parse_array(items.raw), kind, at, index, place.depth, options)
+        self._parts(parse_array(items.raw), kind, at, index, context.depth, options)
         if kind is Kind.BATCH:
-            self._callbacks(members, path, _Place(index, "", place.depth, options))
+            self._callbacks(members, path, _Context(index, "", context.depth, options))
 
     def _parts(
         self,
@@ -192,7 +192,7 @@ class _Reader:
             own = self._name(members, path)
             key = (own or str(number)) if kind is Kind.DAG else str(number)
             index = len(self.steps)
-            self._part(members, path, _Place(parent, key, depth + 1, options))
+            self._part(members, path, _Context(parent, key, depth + 1, options))
             if index == len(self.steps):
                 continue
             if own in read and (kind is Kind.DAG or text_of(members.get("id"))):
@@ -204,24 +204,24 @@ class _Reader:
             previous = index
         self.dependencies.read(kind, named, read)
 
-    def _part(self, members: Mapping[str, Member], path: str, place: _Place) -> None:
+    def _part(self, members: Mapping[str, Member], path: str, context: _Context) -> None:
         """Read a job or a nested workflow; a nested one has parts and no arguments."""
         type_ = members["type"].value if "type" in members else None
         is_nested = isinstance(type_, str) and type_ in {*_PARTS}
         if is_nested and ("args" not in members or {"steps", "jobs"} & members.keys()):
-            self.composite(members, Kind(str(type_)), path, place)
+            self.composite(members, Kind(str(type_)), path, context)
         elif type_ is None and "steps" in members:
-            self.composite(members, Kind.DAG, path, place)
+            self.composite(members, Kind.DAG, path, context)
         elif len(self.jobs) < MAX_JOBS:
-            self._job(members, path, place)
+            self._job(members, path, context)
         else:
             raise self.faults.last(path, f"a workflow has at most {MAX_JOBS} jobs")
 
     # -------------------------------------------------------------------- jobs
-    def _job(self, members: Mapping[str, Member], path: str, place: _Place) -> int:
-        index = self._add(Kind.JOB, place, members, path)
+    def _job(self, members: Mapping[str, Member], path: str, context: _Context) -> int:
+        index = self._add(Kind.JOB, context, members, path)
         envelope = {name: member for name, member in members.items() if name not in _OWN}
-        options = {**place.options, **self.faults.object(members, "options", path)}
+        options = {**context.options, **self.faults.object(members, "options", path)}
         options.pop(CALLBACK_TYPE, None)
         envelope.pop("options", None)
         if options:
@@ -238,14 +238,14 @@ class _Reader:
             self.steps[index] = replace(self.steps[index], type=job.type)
         return index
 
-    def _callbacks(self, members: Mapping[str, Member], path: str, place: _Place) -> None:
+    def _callbacks(self, members: Mapping[str, Member], path: str, context: _Context) -> None:
         at = f"{path}.callbacks"
         callbacks = self.faults.object(members, "callbacks", path)
         given = {name: each for name, each in callbacks.items() if each.value is not None}
         if not given:
             self.faults.note(at, "must contain at least one of on_complete, on_success, on_failure")
             return
-        parent = place.parent
+        parent = context.parent
         jobs = tuple(i for i, step in enumerate(self.steps) if step.parent == parent)
         for name, member in given.items():
             if name not in [*Trigger]:
@@ -257,16 +257,16 @@ class _Reader:
                 self.faults.note(f"{at}.{name}", f"must be a job; received {received}")
             else:
                 own = parse_object(member.raw, max_depth=ANY_DEPTH)
-                index = self._job(own, f"{at}.{name}", replace(place, key=name))
+                index = self._job(own, f"{at}.{name}", replace(context, key=name))
                 self.dependencies.make_callback(index, Trigger(name), jobs)
 
     # -------------------------------------------------------------------- parts of an object
-    def _add(self, kind: Kind, place: _Place, members: Mapping[str, Member], path: str) -> int:
+    def _add(self, kind: Kind, context: _Context, members: Mapping[str, Member], path: str) -> int:
         if len(self.steps) >= MAX_STEPS:
             raise self.faults.last(path, f"a workflow has at most {MAX_STEPS} steps")
         index = len(self.steps)
         name, label = self._name(members, path), self.faults.string(members, "name", path)
-        step = Step(kind=kind, parent=place.parent, key=place.key, name=name, label=label)
+        step = Step(kind=kind, parent=context.parent, key=context.key, name=name, label=label)
         self.steps.append(step)
         self.paths[index] = path
         return index

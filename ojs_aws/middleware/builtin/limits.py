@@ -24,7 +24,7 @@ DEFAULT_WAIT_S: Final = 60.0
 
 
 class ConcurrencyLimitError(Exception):
-    """Raised when no place became free in time to execute the job. Its retry policy applies.
+    """Raised when no slot became free in time to execute the job. Its retry policy applies.
 
     :ivar key: of the limit.
     """
@@ -44,12 +44,12 @@ class _Waiter:
 
     loop: asyncio.AbstractEventLoop
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    has_place: bool = False
+    has_slot: bool = False
 
 
 @dataclass(slots=True)
-class _Places:
-    """Counts the places of one key."""
+class _Slots:
+    """Counts the slots of one key."""
 
     taken: int = 0
     waiting: deque[_Waiter] = field(default_factory=deque)
@@ -68,7 +68,7 @@ class ConcurrencyLimitMiddleware:
     :param key: count by this instead of the type (a tenant say); None lets a job pass uncounted.
     :param wait_s: longest wait in seconds, shorter where the environment ends the execution
         sooner; 0 fails at once.
-    :raises ValueError: no place at all, or a negative wait.
+    :raises ValueError: no slot at all, or a negative wait.
     """
 
     limit: int
@@ -76,7 +76,7 @@ class ConcurrencyLimitMiddleware:
     key: Callable[[Job], str | None] | None = None
     wait_s: float = DEFAULT_WAIT_S
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _places: dict[str, _Places] = field(default_factory=dict, init=False)
+    _slots: dict[str, _Slots] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Limit each job type by itself."""
@@ -84,7 +84,7 @@ class ConcurrencyLimitMiddleware:
             raise ValueError("limit must be at least 1, and wait_s not negative")
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
-        """Execute the job when there is a place for it.
+        """Execute the job when there is a slot for it.
 
         :raises ConcurrencyLimitError: there was none in time, and the handler was not called.
         """
@@ -101,59 +101,59 @@ class ConcurrencyLimitMiddleware:
     def active(self, key: str) -> int:
         """Return how many jobs of a key are being executed now."""
         with self._lock:
-            places = self._places.get(key)
-            return 0 if places is None else places.taken
+            slots = self._slots.get(key)
+            return 0 if slots is None else slots.taken
 
     def waiting(self, key: str) -> int:
-        """Return how many jobs of a key wait for a place now."""
+        """Return how many jobs of a key wait for a slot now."""
         with self._lock:
-            places = self._places.get(key)
-            return 0 if places is None else len(places.waiting)
+            slots = self._slots.get(key)
+            return 0 if slots is None else len(slots.waiting)
 
-    # ------------------------------------------------------------------ places
+    # ------------------------------------------------------------------ slots
     async def _take(self, key: str, ctx: JobContext) -> None:
         remaining = ctx.remaining_s()
         seconds = self.wait_s if remaining is None else min(self.wait_s, remaining)
         with self._lock:
-            places = self._places.setdefault(key, _Places())
-            if places.taken < self.limit:
-                places.taken += 1
+            slots = self._slots.setdefault(key, _Slots())
+            if slots.taken < self.limit:
+                slots.taken += 1
                 return
             if seconds <= 0:
                 raise ConcurrencyLimitError(key, self.limit, 0)
             waiter = _Waiter(asyncio.get_running_loop())
-            places.waiting.append(waiter)
+            slots.waiting.append(waiter)
         try:
             async with asyncio.timeout(seconds):
                 await waiter.woken.wait()
         except TimeoutError:
             with self._lock:
-                if waiter.has_place:  # it came at the last moment
+                if waiter.has_slot:  # it came at the last moment
                     return
-                places.waiting.remove(waiter)
+                slots.waiting.remove(waiter)
             raise ConcurrencyLimitError(key, self.limit, seconds) from None
         except BaseException:
             with self._lock:
-                if waiter.has_place:
+                if waiter.has_slot:
                     self._give_back(key)
                 else:
-                    places.waiting.remove(waiter)
+                    slots.waiting.remove(waiter)
             raise
 
     def _give_back(self, key: str) -> None:
-        """Hand a place to the one that waits longest; the lock is held."""
-        places = self._places[key]
-        while places.waiting:
-            waiter = places.waiting.popleft()
+        """Hand a slot to the one that waits longest; the lock is held."""
+        slots = self._slots[key]
+        while slots.waiting:
+            waiter = slots.waiting.popleft()
             try:
                 waiter.loop.call_soon_threadsafe(waiter.woken.set)
             except RuntimeError:  # its loop was closed while it waited
                 continue
-            waiter.has_place = True
+            waiter.has_slot = True
             return
-        places.taken -= 1
-        if not places.taken:
-            del self._places[key]
+        slots.taken -= 1
+        if not slots.taken:
+            del self._slots[key]
 
 
 DEFAULT_MAX_KEYS: Final = 10_000

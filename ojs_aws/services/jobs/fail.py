@@ -203,6 +203,6 @@ def blocked_key(job: JobRecord) -> str:
     """
     if job.limit is not None:
         return job.limit.key
-    places = job.reservation.places if job.reservation else ()
+    slots = job.reservation.slots if job.reservation else ()
     own = [type_key(job.type, job.queue), type_key(job.type)]
-    return next((key for key in own if key in places), "")
+    return next((key for key in own if key in slots), "")

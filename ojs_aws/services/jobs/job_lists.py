@@ -213,12 +213,12 @@ class ListStop:
         self,
         store: JobStore,
         *,
-        place: str = "",
+        cursor: str = "",
         size: Callable[[int], int] = lambda _: PAGE,
         most: int | None = None,
         newest_first: bool = True,
     ) -> Iterator[Page]:
-        """Yield the pages of the list from a place on.
+        """Yield the pages of the list from a cursor on.
 
         :param size: says how many rows to ask for, by the number of the page, from 0 on.
         :param most: rows in all; None for all that there are.
@@ -231,14 +231,14 @@ class ListStop:
                 self.queue,
                 self.name,
                 rows if most is None else min(rows, most),
-                cursor=place,
+                cursor=cursor,
                 newest_first=newest_first,
                 between=self.between,
             )
             yield page
             if not page.cursor:
                 return
-            place = page.cursor
+            cursor = page.cursor
             most = None if most is None else most - len(page.jobs)
 
 

@@ -109,24 +109,24 @@ class ListWalk:
         :raises InvalidRequestError: not a cursor that this server gave out for these lists, or
             too many jobs of others and none of the caller's.
         """
-        stops, place = self._ahead(cursor)
+        stops, cursor = self._ahead(cursor)
         search = _Search(self, stops, limit, skip, first or limit + skip + 1)
         following: str | None = None
         for position, stop in enumerate(stops):
             for page in stop.pages(
-                self.store, place=place, size=search.page_size, newest_first=self.newest_first
+                self.store, cursor=cursor, size=search.page_size, newest_first=self.newest_first
             ):
                 following = search.look_at(position, page)
                 if following is not None:
                     break
             if following is not None:
                 break
-            place = ""
+            cursor = ""
         found = tuple(search.found)
         return FoundJobs(found, following or "", search.examined, search.is_followed)
 
     def _ahead(self, cursor: str) -> tuple[Sequence[ListStop], str]:
-        """Return the lists from where the cursor leads on, and the place in the first of them."""
+        """Return the lists that the cursor leaves, and the cursor within the first of them."""
         if not cursor:
             return self.stops, ""
         queue, mark, rest = cursor.partition("!")
@@ -204,7 +204,7 @@ class _Search:
             if row.id == self.walk.matcher.unread or (self.is_full and self._follows(row, jobs)):
                 return self.behind
             is_last = row is page.jobs[-1]
-            here = page.cursor if is_last else self._place_of(row, position)
+            here = page.cursor if is_last else self._cursor_of(row, position)
             self.passed += 1
             if self._is_seen(row, jobs):
                 self.examined += 1
@@ -245,7 +245,7 @@ class _Search:
         self.is_followed = self._has_new(row, jobs)
         return self.is_followed
 
-    def _place_of(self, row: ListedJob, position: int) -> str:
+    def _cursor_of(self, row: ListedJob, position: int) -> str:
         return self.walk.store.place_of(row, self.stops[position].name)
 
     def _take(self, job: JobRecord) -> None:
@@ -271,10 +271,10 @@ class _Search:
         return self.behind
 
 
-def _mark(stops: Sequence[ListStop], position: int, place: str) -> str:
-    """Return the cursor after a place, or of the next list where this one has ended."""
-    if not place:
+def _mark(stops: Sequence[ListStop], position: int, cursor: str) -> str:
+    """Return the cursor of the whole walk, or of the next list where this one has ended."""
+    if not cursor:
         position += 1
     if position >= len(stops):
         return ""
-    return f"{stops[position].queue}!{stops[position].label}{place}"
+    return f"{stops[position].queue}!{stops[position].label}{cursor}"

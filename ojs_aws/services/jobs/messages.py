@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 
 
 def message_of(job: JobRecord) -> Message:
-    """Return the message that lets a job run; it names the ready place if the job has one."""
+    """Return the message that lets a job run; it names the sort key if the job has one."""
     is_ready = job.state is JobState.AVAILABLE
     return Message(
         job.id, job.ready_key if is_ready else "", job.timeout_ms, job.visibility_timeout_ms
@@ -51,7 +51,7 @@ def message_of(job: JobRecord) -> Message:
 
 
 def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
-    """Return the message of a listed job, with its place if it has one."""
+    """Return the message of a listed job, with its sort key if it has one."""
     return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
 
 
@@ -242,12 +242,12 @@ class JobMessages:
         return frozenset(each.handle for each, _ in messages)
 
     def pass_on(self, job: JobRecord, now: Instant) -> None:
-        """Wake a worker for jobs that wait for the places of an ended job.
+        """Wake a worker for jobs that wait for the slots of an ended job.
 
         The message names the job that is over, so it is deleted where nobody waits.
         """
         if job.reservation is not None and any(
-            _may_wait(job, key) for key in job.reservation.places
+            _may_wait(job, key) for key in job.reservation.slots
         ):
             self.send(job.queue, [(replace(message_of(job), sort_key=""), 0)], now)
 
@@ -257,6 +257,6 @@ def _is_short(received: ReceivedMessage, seconds: int) -> bool:
 
 
 def _may_wait(job: JobRecord, key: str) -> bool:
-    """Return whether others may wait for a place; a place in a window is never given back."""
+    """Return whether others may wait for a slot; a slot in a window is never given back."""
     own = job.limit
     return own is None or own.key != key or own.concurrency is not None

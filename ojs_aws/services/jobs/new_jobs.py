@@ -1,4 +1,4 @@
-"""Store new jobs: in places of their queues, under their uniqueness keys, with their messages."""
+"""Stores new jobs within the capacity of their queues and under their uniqueness keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ojs_aws.services.batches.outcomes import TransactionTooLargeError, at_index
 from ojs_aws.services.jobs.idempotency import id_taken, is_same_envelope
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.jobs.push_result import PushResult, push_result_of
-from ojs_aws.services.queues.backpressure import Backpressure, Places
+from ojs_aws.services.queues.backpressure import Backpressure, Capacity
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
@@ -46,14 +46,14 @@ class NewJobs:
     backpressure: Backpressure
 
     def store_one(self, job: Job, record: JobRecord) -> PushResult:
-        """Store one job in a place of its queue: one conditional put, and then one message.
+        """Store one job within its queue's capacity: one conditional put, then one message.
 
         A unique job takes a transaction. A push that is repeated finds the job that it made.
         """
-        with self._places([record]) as places:
-            [record] = places.records
+        with self._capacity([record]) as capacity:
+            [record] = capacity.records
             if record.unique_key:
-                return places.settle(self._store_unique([job], [record]))[0]
+                return capacity.settle(self._store_unique([job], [record]))[0]
             try:
                 self.store.insert(record)
             except AlreadyStoredError as taken:
@@ -64,15 +64,15 @@ class NewJobs:
                 self._note_limits([record])
                 self.job_messages.send_for([record], self.clock.now())
                 pushed = PushResult(record)
-            return places.settle([pushed])[0]
+            return capacity.settle([pushed])[0]
 
     def store_many(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
         """Store jobs in places of their queues, all or none.
 
         One transaction stores them where it has room; else a log, which one record commits.
         """
-        with self._places(records) as places:
-            records = places.records
+        with self._capacity(records) as capacity:
+            records = capacity.records
             unique = _unique_among(records)
             if len(records) + unique > MAX_TRANSACTION:
                 pushed = self._store_by_log(jobs, records)
@@ -83,22 +83,22 @@ class NewJobs:
                     pushed = self._store_unique(jobs, records)
                 except TransactionTooLargeError:
                     pushed = self._store_by_log(jobs, records)
-            return places.settle(pushed)
+            return capacity.settle(pushed)
 
     @contextmanager
-    def _places(self, records: Sequence[JobRecord]) -> Iterator[Places]:
-        """Hold places of bounded queues for jobs; those that are stored already need none.
+    def _capacity(self, records: Sequence[JobRecord]) -> Iterator[Capacity]:
+        """Hold capacity of bounded queues for jobs; those that are stored already need none.
 
-        :raises QueueFullError: there is no place for them, and they are not stored.
+        :raises QueueFullError: there is no capacity for them, and they are not stored.
         """
         with ExitStack() as held:
             try:
-                places = held.enter_context(self.backpressure.places(records))
+                capacity = held.enter_context(self.backpressure.capacity(records))
             except QueueFullError:
                 if not self._is_there(records):
                     raise
-                places = Places(records)
-            yield places
+                capacity = Capacity(records)
+            yield capacity
 
     def _is_there(self, records: Sequence[JobRecord]) -> bool:
         """Return True if the first of the jobs is stored: then this request is a repeated one."""

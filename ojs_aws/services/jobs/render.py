@@ -115,7 +115,7 @@ def _with_replay(meta: RawJson, replay: Replay) -> RawJson:
 
 def _text(document: Document) -> RawJson:
     if not isinstance(document, str):
-        raise TypeError(f"the document is kept elsewhere ({document.place}); fill it in first")
+        raise TypeError(f"the document is kept elsewhere ({document.storage}); fill it in first")
     return document
 
 

@@ -161,7 +161,7 @@ class Why:
         return [
             job.id
             for job in jobs.values()
-            if job.reservation is not None and key in job.reservation.places
+            if job.reservation is not None and key in job.reservation.slots
         ]
 
     def _in_line(self, job: JobRecord, recent: Tally, *, is_blocked: bool) -> list[Reason]:

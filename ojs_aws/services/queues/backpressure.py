@@ -1,10 +1,10 @@
-"""Keeps queues within bounds: places are taken before jobs are stored (ojs-backpressure).
+"""Keeps queues within bounds: capacity is taken before jobs are stored (ojs-backpressure).
 
 The depth of a bounded queue is a counter. PUSH adds to it by one conditional write before it stores
 a job, so that no number of producers together gets more jobs in than the bound allows; the stream's
 consumer subtracts jobs that ended. Queues without a bound pay nothing.
 
-The counter errs for a moment on the safe side: a job that has ended takes its place until the
+The counter errs for a moment on the safe side: a job that has ended counts until the
 stream reports it, and a push that dies between the two writes until the tick has recounted
 (``depth_recount``).
 """
@@ -41,15 +41,15 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Places:
-    """Holds places taken for jobs that are about to be stored, by queue."""
+class Capacity:
+    """Holds capacity taken for jobs that are about to be stored, by queue."""
 
     records: Sequence[JobRecord]
     fills: dict[str, Fill] = field(default_factory=dict)
     unused: Counter[str] = field(default_factory=Counter)
 
     def give_back(self, positions: Iterable[int]) -> None:
-        """Give back the places of jobs that were not stored, or that replaced others."""
+        """Give back the capacity of jobs that were not stored, or that replaced others."""
         self.unused.update(
             record.queue
             for record in (self.records[position] for position in positions)
@@ -57,7 +57,7 @@ class Places:
         )
 
     def settle(self, pushed: Sequence[PushResult]) -> list[PushResult]:
-        """Give the places of jobs back that turned out not to be new; say how full the queues are.
+        """Give back the capacity of jobs that were not new; say how full the queues are.
 
         :param pushed: what became of the jobs, in their order.
         """
@@ -84,7 +84,7 @@ class _Rejections:
 
 @dataclass(frozen=True, slots=True)
 class Backpressure:
-    """Takes places, gives them back, and counts what became of jobs."""
+    """Takes capacity, gives it back, and counts what became of jobs."""
 
     depths: Callable[[], Depths]
     pressures: Callable[[], Pressures]
@@ -93,13 +93,13 @@ class Backpressure:
     _rejections: dict[str, _Rejections] = field(default_factory=dict)
 
     @contextmanager
-    def places(self, records: Sequence[JobRecord]) -> Iterator[Places]:
-        """Hold places for new jobs of bounded queues while they are stored.
+    def capacity(self, records: Sequence[JobRecord]) -> Iterator[Capacity]:
+        """Hold capacity for new jobs of bounded queues while they are stored.
 
-        What was not stored gives its place back. After a write of which nobody knows whether it
-        took effect the places stay taken.
+        What was not stored gives its capacity back. After a write of which nobody knows whether it
+        took effect the capacity stays taken.
 
-        :returns: the places, with the jobs as they are to be stored: marked as counted.
+        :returns: the capacity, with the jobs as they are to be stored: marked as counted.
         :raises QueueFullError: one of the queues has no room for its jobs; nothing is taken.
         """
         bounds = {
@@ -108,7 +108,7 @@ class Backpressure:
             if (config := self.settings.of(queue).config).max_size is not None
         }
         if not bounds:  # as most queues are
-            yield Places(records)
+            yield Capacity(records)
             return
         marked = [
             replace(record, is_counted=True) if record.queue in bounds else record
@@ -116,9 +116,9 @@ class Backpressure:
         ]
         counts = Counter(record.queue for record in records if record.queue in bounds)
         types = {record.queue: record.type for record in records}
-        places = Places(marked, self._take(bounds, counts, types))
+        capacity = Capacity(marked, self._take(bounds, counts, types))
         try:
-            yield places
+            yield capacity
         except BackendUnavailableError:
             self._return(counts)
             raise
@@ -127,7 +127,7 @@ class Backpressure:
         except Exception as problem:
             self._return(counts - _stored_all_the_same(problem, marked))
             raise
-        self._return(places.unused)
+        self._return(capacity.unused)
 
     def _take(
         self, bounds: Mapping[str, QueueConfig], counts: Counter[str], types: Mapping[str, str]

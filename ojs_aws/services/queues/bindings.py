@@ -99,7 +99,7 @@ class Bindings:
         return self.get(queue, name)
 
     def suspend(self, queue: str, name: str, by: str) -> BindingView:
-        """Dispatch nothing to a binding until somebody resumes it.
+        """Suspend a binding: nothing is dispatched to it until somebody resumes it.
 
         :param by: who says so; empty for nobody known.
         :raises NotFoundError: the stack allows the queue no such target.

@@ -30,7 +30,7 @@ MAX_JOBS: Final = 20
 """Jobs of workers that are looked at, those of queues in which jobs wait first."""
 
 HELD: Final = 0.5
-"""Jobs that run long are found if they hold this share of the workers' places."""
+"""Jobs that run long are found if they hold this share of the workers' slots."""
 
 MOST: Final = 0.95
 LONG_MS: Final = 60_000
@@ -64,17 +64,17 @@ class WorkerFindings:
         if len(known) < MAX_WORKERS:  # else some that take jobs may be unknown
             served = dict(_waited_for(alive, totals))
             found += _quiet(served, totals)
-        places = dict(_places(served))
-        first = {job_id for held, _ in places.values() for job_id in held}
+        slots = dict(_slots(served))
+        first = {job_id for held, _ in slots.values() for job_id in held}
         others = {job_id for each in alive for job_id in each.job_ids} - first
         ids = [*sorted(first), *sorted(others)][:MAX_JOBS]
         jobs = self.store.load_many(ids) if ids else {}
-        long = _running_long(places, jobs, totals)
+        long = _running_long(slots, jobs, totals)
         named = {str(job_id) for each in long for job_id in cast("list[str]", each.data["job_ids"])}
         return [*found, *long, *hung_jobs(self.store, jobs.values(), named, now)]
 
 
-def _places(
+def _slots(
     served: Mapping[str, Sequence[WorkerInfo]],
 ) -> Iterator[tuple[str, tuple[set[str], int]]]:
     """Yield queues with the jobs that their workers hold, and how many they can hold."""
@@ -86,11 +86,11 @@ def _places(
 
 
 def _running_long(
-    places: Mapping[str, tuple[set[str], int]], jobs: Mapping[str, JobRecord], totals: Totals
+    slots: Mapping[str, tuple[set[str], int]], jobs: Mapping[str, JobRecord], totals: Totals
 ) -> list[Finding]:
-    """Say in which queues jobs wait while jobs that run too long hold half of the places."""
+    """Say in which queues jobs wait while jobs that run too long hold half of the slots."""
     found = []
-    for queue, (job_ids, count) in places.items():
+    for queue, (job_ids, count) in slots.items():
         running = [jobs[each] for each in sorted(job_ids) if each in jobs]
         long = [each for each in running if _runs_long(each, totals)]
         if long and len(long) >= HELD * count:
@@ -185,8 +185,8 @@ def _runs_long(job: JobRecord, totals: Totals) -> bool:
     return totals.computed_at - job.started_at > max(LONG_MS, LONG_TIMES * usual_ms)
 
 
-def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals) -> Finding:
-    """Say which jobs hold so many places of a queue's workers, the longest first."""
+def _held_up(queue: str, long: Sequence[JobRecord], slots: int, totals: Totals) -> Finding:
+    """Say which jobs hold so many slots of a queue's workers, the longest first."""
     now = totals.computed_at
     longest = sorted(long, key=lambda job: (job.started_at or now, job.id))
     first = longest[0]
@@ -199,7 +199,7 @@ def _held_up(queue: str, long: Sequence[JobRecord], places: int, totals: Totals)
         code=FindingCode.JOBS_RUN_LONG,
         check="workers",
         message=f"{_waiting_text(queue, totals)} and jobs that run unusually long hold {len(long)} "
-        f"of the {places} slots of its workers: '{first.type}' for {span_text(since)}{others}, "
+        f"of the {slots} slots of its workers: '{first.type}' for {span_text(since)}{others}, "
         f"where {MOST:.0%} end within {span_text(usual_ms)}.",
         hint="See what they wait for; cancel those that hang, or start more workers: "
         f"ojs-aws jobs cancel {' '.join(map(str, names))}",

@@ -63,14 +63,14 @@ class Export:
         files: dict[tuple[str, str], dict[str, RawJson]] = {}
         begins: dict[tuple[str, str], int] = {}
         done = len(jobs)
-        for place, job in enumerate(jobs):
-            if place and not has_time():
-                done = place
+        for index, job in enumerate(jobs):
+            if index and not has_time():
+                done = index
                 break
             ended = ended_at(job)
             if ended is not None:
                 at = format_instant(ended)
-                begins.setdefault((at[:_DATE], job.queue), place)
+                begins.setdefault((at[:_DATE], job.queue), index)
                 lines = files.setdefault((at[:_DATE], job.queue), {})
                 lines[f"{job.id} {at}"] = self._line(job, at)
         for count, ((date, queue), lines) in enumerate(files.items()):

@@ -61,7 +61,7 @@ class RepairReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Step:
     """Says where a request begins: a list of a queue; without a queue, the workflows."""
 
     queue: str
@@ -91,28 +91,28 @@ class Repair:
         :raises BackendError: messages could not be sent; the same request goes on from there.
         """
         infos = {info.name: info for info in self.queues.all()}
-        place = self._begin(cursor, sorted(infos))
+        step = self._begin(cursor, sorted(infos))
         report = RepairReport()
         for _ in range(MAX_PAGES):
-            if place.part == _WORKFLOWS:
-                following = self._workflows(place, report, is_dry=is_dry)
-            elif place.part == JobList.READY:
-                following = self._ready(place, infos[place.queue], report, is_dry=is_dry)
+            if step.part == _WORKFLOWS:
+                following = self._workflows(step, report, is_dry=is_dry)
+            elif step.part == JobList.READY:
+                following = self._ready(step, infos[step.queue], report, is_dry=is_dry)
             else:
-                following = self._waiting(place, infos[place.queue], report, is_dry=is_dry)
+                following = self._waiting(step, infos[step.queue], report, is_dry=is_dry)
             if following is None:
-                following = _after(place, sorted(infos))
-                if place.part == JobList.WAITING:
-                    report.queues.append(place.queue)
+                following = _after(step, sorted(infos))
+                if step.part == JobList.WAITING:
+                    report.queues.append(step.queue)
             if following is None:
                 return report
-            place = following
-        report.cursor = str(place)
+            step = following
+        report.cursor = str(step)
         return report
 
-    def _begin(self, cursor: str, names: Sequence[str]) -> _Place:
+    def _begin(self, cursor: str, names: Sequence[str]) -> _Step:
         if not cursor:
-            return _Place(names[0], JobList.READY) if names else _Place("", _WORKFLOWS)
+            return _Step(names[0], JobList.READY) if names else _Step("", _WORKFLOWS)
         queue, part, rest = [*cursor.split(_SEPARATOR, 2), "", ""][:3]
         is_known = part == _WORKFLOWS and not queue
         is_known |= part in {JobList.READY, JobList.WAITING} and queue in names
@@ -120,56 +120,56 @@ class Repair:
             message = "The 'cursor' attribute is not one that this server gave out."
             hint = "Pass 'next_cursor' of the answer before as it is, or begin without one."
             raise field_error("cursor", message, hint)
-        return _Place(queue, part, rest)
+        return _Step(queue, part, rest)
 
     # ------------------------------------------------------------------ jobs
     def _ready(
-        self, place: _Place, info: QueueInfo, report: RepairReport, *, is_dry: bool
-    ) -> _Place | None:
+        self, step: _Step, info: QueueInfo, report: RepairReport, *, is_dry: bool
+    ) -> _Step | None:
         page = self.store.listed(
-            place.queue, JobList.READY, PAGE, cursor=place.cursor, newest_first=False
+            step.queue, JobList.READY, PAGE, cursor=step.cursor, newest_first=False
         )
         if info.paused_at is not None:
             report.paused += len(page.jobs)
-            return _next(place, page)
+            return _next(step, page)
         messages = [(message_of_row(row, row.sort_key), 0) for row in page.jobs]
         report.ready += len(messages)
         if messages and not is_dry:
-            self._check(self.job_messages.send(place.queue, messages, self.clock.now()), place)
-        return _next(place, page)
+            self._check(self.job_messages.send(step.queue, messages, self.clock.now()), step)
+        return _next(step, page)
 
     def _waiting(
-        self, place: _Place, info: QueueInfo, report: RepairReport, *, is_dry: bool
-    ) -> _Place | None:
+        self, step: _Step, info: QueueInfo, report: RepairReport, *, is_dry: bool
+    ) -> _Step | None:
         """Return what is due within SQS's delay, reservations from before the restore included."""
         now = self.clock.now()
         until = Instant(now + MAX_DELAY_S * 1000)
-        page = self.store.due(place.queue, Instant(0), until, PAGE, cursor=place.cursor)
+        page = self.store.due(step.queue, Instant(0), until, PAGE, cursor=step.cursor)
         rows = [row for row in page.jobs if not _is_left_to_sweep(row, info)]
         messages, _ = delayed_messages(rows, now, 0)
         report.waiting += len(messages)
         if messages and not is_dry:
-            self._check(self.job_messages.send(place.queue, messages, now), place)
-        return _next(place, page)
+            self._check(self.job_messages.send(step.queue, messages, now), step)
+        return _next(step, page)
 
-    def _check(self, is_sent: bool, place: _Place) -> None:  # noqa: FBT001 - an answer
+    def _check(self, is_sent: bool, step: _Step) -> None:  # noqa: FBT001 - an answer
         if not is_sent:
             raise BackendError(
-                f"The messages of queue '{place.queue}' could not be sent.",
+                f"The messages of queue '{step.queue}' could not be sent.",
                 hint="Repeat the request with the same cursor.",
             )
 
     # ------------------------------------------------------------------ workflows
-    def _workflows(self, place: _Place, report: RepairReport, *, is_dry: bool) -> _Place | None:
+    def _workflows(self, step: _Step, report: RepairReport, *, is_dry: bool) -> _Step | None:
         """Read each running workflow, which takes over jobs that have ended."""
         service = self.workflows()
-        page = service.list(WorkflowState.RUNNING, WORKFLOWS_PAGE, place.cursor)
+        page = service.list(WorkflowState.RUNNING, WORKFLOWS_PAGE, step.cursor)
         report.workflows += len(page.workflows)
         if not is_dry:
             for workflow in page.workflows:
                 service.get(workflow.id)
                 service.workflow_advance.advance(workflow.id)
-        return _Place("", _WORKFLOWS, page.cursor) if page.cursor else None
+        return _Step("", _WORKFLOWS, page.cursor) if page.cursor else None
 
 
 def _is_left_to_sweep(row: ListedJob, info: QueueInfo) -> bool:
@@ -177,15 +177,15 @@ def _is_left_to_sweep(row: ListedJob, info: QueueInfo) -> bool:
     return row.is_far and row.due > (info.swept_until or 0)
 
 
-def _next(place: _Place, page: Page) -> _Place | None:
-    return _Place(place.queue, place.part, page.cursor) if page.cursor else None
+def _next(step: _Step, page: Page) -> _Step | None:
+    return _Step(step.queue, step.part, page.cursor) if page.cursor else None
 
 
-def _after(place: _Place, names: Sequence[str]) -> _Place | None:
+def _after(step: _Step, names: Sequence[str]) -> _Step | None:
     """Return the part that follows the last page of one; None at the end."""
-    if place.part == _WORKFLOWS:
+    if step.part == _WORKFLOWS:
         return None
-    if place.part == JobList.READY:
-        return _Place(place.queue, JobList.WAITING)
-    later = [name for name in names if name > place.queue]
-    return _Place(later[0], JobList.READY) if later else _Place("", _WORKFLOWS)
+    if step.part == JobList.READY:
+        return _Step(step.queue, JobList.WAITING)
+    later = [name for name in names if name > step.queue]
+    return _Step(later[0], JobList.READY) if later else _Step("", _WORKFLOWS)

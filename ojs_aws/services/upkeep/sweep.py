@@ -133,7 +133,7 @@ class Sweep:
         for info in infos:
             if info.triggers or info.paused_at is not None:
                 self._finish(info)
-        for part in self.parallel.each(sweep, self._in_turn(infos)):
+        for part in self.parallel.each(sweep, self._by_last_sweep(infos)):
             report = report.plus(part)
         try:
             self.recount([info.name for info in infos], is_over)
@@ -169,7 +169,7 @@ class Sweep:
             _logger.warning("Rolled %d batches forward", rolled.done)
         return rolled
 
-    def _in_turn(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
+    def _by_last_sweep(self, infos: Iterable[QueueInfo]) -> list[QueueInfo]:
         """Return the queues to look at, the longest unseen first.
 
         Among those that this process has never seen, another one is the first each minute, so that

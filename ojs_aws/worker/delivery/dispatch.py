@@ -273,7 +273,7 @@ def _event(job: Job, record: JobRecord, worker_id: str) -> RawJson:
     due: Instant = held.due_at
     event = delivery_members(job, worker_id, delivery_of(held.id), due)
     event["attempt"] = encode(record.attempt)
-    if held.places:
+    if held.slots:
         event["is_limited"] = encode(True)
     return assemble(event)
 

@@ -76,7 +76,7 @@ def test_an_attempt_ends_with_the_first_of_its_two_deadlines() -> None:
 def test_a_documents_size_is_known_wherever_it_is() -> None:
     """In bytes, not characters."""
     assert JOB.document_bytes == 15
-    elsewhere = StoredElsewhere(place="s3", digest="x", size_bytes=500_000)
+    elsewhere = StoredElsewhere(storage="s3", digest="x", size_bytes=500_000)
     assert replace(JOB, document=elsewhere).document_bytes == 500_000
 
 

@@ -187,7 +187,7 @@ class EventLog(InTable):
         return EventReader(self.client, self.table).read(query)
 
     def end(self) -> str:
-        """Return the cursor behind the newest event, in the form of :attr:`EventPage.places`.
+        """Return the cursor behind the newest event, in the form of :attr:`EventPage.cursors`.
 
         Runs one query of one row.
         """

@@ -1,4 +1,4 @@
-"""Reads the event log: forward from a place, or the newest; always a bounded part."""
+"""Reads the event log: forward from a position, or the newest; always a bounded part."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SORTED: Final = re.compile(r"(\d{15})-(\d{6})", re.ASCII)
 _EVENT_ID: Final = re.compile(r"evt_([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-.{17}", re.ASCII)
 
 
-class _Place(NamedTuple):
+class _Cursor(NamedTuple):
     """Says where reading continues: a chunk, and how many of its events were seen."""
 
     position: int
@@ -55,7 +55,7 @@ class _Found:
 
     query: EventQuery
     events: list[Event] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
+    cursors: list[str] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     size: int = 0
 
@@ -63,25 +63,25 @@ class _Found:
     def is_full(self) -> bool:
         return len(self.events) >= self.query.limit or self.size >= MAX_PAGE_BYTES
 
-    def add(self, event: Event, behind: _Place) -> None:
-        """Add a wanted event, and the place behind it; a repeated one is left out."""
+    def add(self, event: Event, behind: _Cursor) -> None:
+        """Add a wanted event, and the position behind it; a repeated one is left out."""
         if self.lacks(event):
             self.ids.add(event.id)
             self.events.append(event)
-            self.places.append(behind.sorted_cursor)
+            self.cursors.append(behind.sorted_cursor)
             self.size += len(event.data)
 
     def lacks(self, event: Event) -> bool:
         """Return whether an event is wanted and not among these."""
         return self.query.matches(event) and event.id not in self.ids
 
-    def page(self, end: _Place, *, has_more: bool, has_gap: bool) -> EventPage:
-        """Return the page that was read forward to a place."""
+    def page(self, end: _Cursor, *, has_more: bool, has_gap: bool) -> EventPage:
+        """Return the page that was read forward to a position."""
         return EventPage(
             tuple(self.events),
             end.cursor,
             has_more=has_more,
-            places=tuple(self.places),
+            cursors=tuple(self.cursors),
             end=end.sorted_cursor,
             has_gap=has_gap,
         )
@@ -98,36 +98,36 @@ class EventReader(InTable):
             does not hold.
         """
         if query.cursor:
-            return self._forward(query, _place(query.cursor))
+            return self._forward(query, _parsed(query.cursor))
         if query.after_id:
             return self._forward(query, self._behind(query.after_id))
         if query.since is not None:
             return self._forward(query, self._at(query.since))
         return self._latest(query)
 
-    def _forward(self, query: EventQuery, place: _Place) -> EventPage:
-        found, begin = _Found(query), place
+    def _forward(self, query: EventQuery, at: _Cursor) -> EventPage:
+        found, begin = _Found(query), at
         has_gap = False
-        for chunk in self._chunks_from(place):
+        for chunk in self._chunks_from(at):
             if chunk is None:
-                return found.page(place, has_more=True, has_gap=has_gap)
+                return found.page(at, has_more=True, has_gap=has_gap)
             position, events = chunk
-            has_gap = has_gap or (place is begin and 0 < begin.position < position)
-            seen = place.seen if position == place.position else 0
+            has_gap = has_gap or (at is begin and 0 < begin.position < position)
+            seen = at.seen if position == at.position else 0
             for number, event in enumerate(events[seen:], seen):
                 if found.is_full:
-                    return found.page(_Place(position, number), has_more=True, has_gap=has_gap)
-                found.add(event, _Place(position, number + 1))
-            place = _Place(position + 1)
-        return found.page(place, has_more=False, has_gap=has_gap)
+                    return found.page(_Cursor(position, number), has_more=True, has_gap=has_gap)
+                found.add(event, _Cursor(position, number + 1))
+            at = _Cursor(position + 1)
+        return found.page(at, has_more=False, has_gap=has_gap)
 
-    def _chunks_from(self, place: _Place) -> Iterator[tuple[int, list[Event]] | None]:
-        """Yield the chunks from a place to the end, or to the maximum that a page may read.
+    def _chunks_from(self, at: _Cursor) -> Iterator[tuple[int, list[Event]] | None]:
+        """Yield the chunks from a position to the end, or to the maximum that a page may read.
 
         A query is no snapshot: it may show a chunk and not the one before, which was written while
-        it ran. A place that is empty is asked for again; what is empty then has expired.
+        it ran. A position that is empty is asked for again; what is empty then has expired.
         """
-        expected, is_sure = place.position, False
+        expected, is_sure = at.position, False
         for _ in range(MAX_QUERIES):
             items, is_more = self._query(f">= {chunk_key(expected)}")
             for item in items:
@@ -146,18 +146,18 @@ class EventReader(InTable):
         yield None
 
     def _latest(self, query: EventQuery) -> EventPage:
-        """Return the newest matching events, oldest first, and the end of the log as the place."""
+        """Return the newest matching events, oldest first, up to the end of the log."""
         found = _Found(query)
-        end = _Place(0)
+        end = _Cursor(0)
         has_earlier = False
         for position, events, is_oldest in self._newest():
-            end = max(end, _Place(position + 1))
+            end = max(end, _Cursor(position + 1))
             has_earlier = not is_oldest
             for event in reversed(events):
                 if found.is_full:
                     has_earlier = has_earlier or found.lacks(event)
                 else:
-                    found.add(event, _Place(position))
+                    found.add(event, _Cursor(position))
             if found.is_full:
                 break
         return EventPage(tuple(reversed(found.events)), end.cursor, has_earlier=has_earlier)
@@ -165,7 +165,7 @@ class EventReader(InTable):
     def end(self) -> str:
         """Return the cursor behind the newest event: one query of one row."""
         last, _ = self._query("", limit=1, forward=False, project=True)
-        return _Place(position_of(last[0]) + 1 if last else 0).sorted_cursor
+        return _Cursor(position_of(last[0]) + 1 if last else 0).sorted_cursor
 
     def _newest(self) -> Iterator[tuple[int, list[Event], bool]]:
         """Yield chunks from the end backwards, as many as a page may read.
@@ -182,12 +182,12 @@ class EventReader(InTable):
             if not is_more:
                 return
 
-    def _at(self, instant: int) -> _Place:
+    def _at(self, instant: int) -> _Cursor:
         """Return the first chunk appended at an instant or later; some twenty small queries."""
         items, _ = self._query("", limit=1, project=True)
         last, _ = self._query("", limit=1, forward=False, project=True)
         if not items or not last:
-            return _Place(0)
+            return _Cursor(0)
         low, high = position_of(items[0]), position_of(last[0]) + 1
         for _ in range(MAX_PROBES):
             if low >= high:
@@ -198,17 +198,17 @@ class EventReader(InTable):
                 low = position_of(probed[0]) + 1
             else:
                 high = middle
-        return _Place(low)
+        return _Cursor(low)
 
-    def _behind(self, event_id: str) -> _Place:
-        """Return the place right behind an event: near the end, else by the time in its id."""
+    def _behind(self, event_id: str) -> _Cursor:
+        """Return the position right behind an event: near the end, else by the time in its id."""
         match = _EVENT_ID.fullmatch(event_id)
         if match:
             for chunk in self._candidates(int(match[1] + match[2], 16)):
                 position, events = chunk
                 for number, event in enumerate(events, 1):
                     if event.id == event_id:
-                        return _Place(position, number)
+                        return _Cursor(position, number)
         message = f"The log does not hold an event '{event_id[:60]}', or holds it too far back."
         hint = "Pass the 'cursor' of the previous page, or 'since' with a timestamp."
         raise field_error("after", message, hint)
@@ -241,12 +241,12 @@ class EventReader(InTable):
         return answer["Items"], "LastEvaluatedKey" in answer
 
 
-def _place(cursor: str) -> _Place:
+def _parsed(cursor: str) -> _Cursor:
     if match := _SORTED.fullmatch(cursor):
-        return _Place(int(match[1]), int(match[2]))
+        return _Cursor(int(match[1]), int(match[2]))
     parts = decode_cursor(cursor, 2)
     if not all(_NUMBER.fullmatch(part) for part in parts):
         message = "The 'cursor' parameter is not one that this server gave out."
         hint = "Pass the cursor of the previous page as it is, or start without a cursor."
         raise field_error("cursor", message, hint)
-    return _Place(int(parts[0]), int(parts[1]))
+    return _Cursor(int(parts[0]), int(parts[1]))

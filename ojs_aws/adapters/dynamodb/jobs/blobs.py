@@ -32,10 +32,10 @@ S3: Final = "s3"
 DIGEST_CHARACTERS: Final = 24
 MAX_IN_TABLE: Final = 300_000
 """The longest document that the table keeps where S3 cannot; an item has 400 KB at most."""
-Place = tuple[str, StoredElsewhere]
+DocumentRef = tuple[str, StoredElsewhere]
 """A job's id, and the place of one of its documents."""
-_PLACE: Final[c.Columns] = {
-    c.TEXT: {"p": "place", "h": "digest"},
+_REF: Final[c.Columns] = {
+    c.TEXT: {"p": "storage", "h": "digest"},
     c.NUMBER: {"n": "size_bytes"},
     c.OPTIONAL_TEXT: {"t": "trace_id"},
 }
@@ -108,32 +108,32 @@ class Blobs(InTable):
             return document, ""
         raw = document.encode()
         digest = hashlib.sha256(life.encode() + raw).hexdigest()[:DIGEST_CHARACTERS]
-        place = ITEM if size <= s3_from else S3
-        if place == S3 and self.objects is None:
+        ref = ITEM if size <= s3_from else S3
+        if ref == S3 and self.objects is None:
             raise PayloadTooLargeError(
                 f"The document has {len(raw)} bytes, {size} when compressed; without a bucket for "
                 f"large documents at most {s3_from} compressed bytes can be kept.",
                 details={"size_bytes": len(raw), "max_bytes": s3_from},
                 hint="Configure OJS_BUCKET, or send a reference to the data.",
             )
-        return StoredElsewhere(place, digest, len(raw), trace_id_of(document)), document
+        return StoredElsewhere(ref, digest, len(raw), trace_id_of(document)), document
 
-    def item(self, job_id: str, place: StoredElsewhere, text: str) -> Item:
+    def item(self, job_id: str, ref: StoredElsewhere, text: str) -> Item:
         """Return the item of a document that is stored in the table."""
-        return {**_key(job_id, place), n.DOCUMENT: packed(text)}
+        return {**_key(job_id, ref), n.DOCUMENT: packed(text)}
 
-    def keep(self, job_id: str, place: StoredElsewhere, text: str) -> None:
+    def keep(self, job_id: str, ref: StoredElsewhere, text: str) -> None:
         """Store a document in its place, by a call of its own."""
-        if place.place == S3:
-            self._objects().put(object_key(job_id, place), text)
+        if ref.storage == S3:
+            self._objects().put(object_key(job_id, ref), text)
             return
-        self.put_item(self.item(job_id, place, text))
+        self.put_item(self.item(job_id, ref, text))
 
-    def keep_all(self, documents: Sequence[tuple[Place, str]]) -> None:
+    def keep_all(self, documents: Sequence[tuple[DocumentRef, str]]) -> None:
         """Store documents in their places: 25 in the table to a call, those in S3 one by one."""
         kept = dict(documents)
-        items = [self.item(*at, text) for at, text in kept.items() if at[1].place == ITEM]
-        objects = [(at, text) for at, text in kept.items() if at[1].place == S3]
+        items = [self.item(*at, text) for at, text in kept.items() if at[1].storage == ITEM]
+        objects = [(at, text) for at, text in kept.items() if at[1].storage == S3]
         if len(items) > 1:
             self.put_items(items)
         elif items:
@@ -141,22 +141,22 @@ class Blobs(InTable):
         for _ in self.parallel.each(lambda document: self.keep(*document[0], document[1]), objects):
             pass
 
-    def get(self, job_id: str, place: StoredElsewhere) -> RawJson:
+    def get(self, job_id: str, ref: StoredElsewhere) -> RawJson:
         """Read a document by a call of its own, and by a second one if the first finds nothing."""
-        if place.place == S3:
-            return RawJson(self._objects().get(object_key(job_id, place)))
-        key = _key(job_id, place)
+        if ref.storage == S3:
+            return RawJson(self._objects().get(object_key(job_id, ref)))
+        key = _key(job_id, ref)
         item = self.get_item(key, is_consistent=False) or self.get_item(key)
         if not item:
             raise DocumentMissingError(f"A document of job '{job_id}' is missing.")
         return RawJson(unpacked(item[n.DOCUMENT]))
 
-    def get_all(self, places: Sequence[Place]) -> dict[Place, RawJson]:
+    def get_all(self, refs: Sequence[DocumentRef]) -> dict[DocumentRef, RawJson]:
         """Read documents that are in the table, a hundred to a call.
 
         :returns: those that were found; the others are to be read one by one.
         """
-        wanted = {(n.job_pk(job_id), n.blob_sk(at.digest)): (job_id, at) for job_id, at in places}
+        wanted = {(n.job_pk(job_id), n.blob_sk(at.digest)): (job_id, at) for job_id, at in refs}
         keys = [item_key(*key) for key in wanted]
         return {
             wanted[read_string(item, n.PK), read_string(item, n.SK)]: RawJson(
@@ -166,24 +166,24 @@ class Blobs(InTable):
             if n.DOCUMENT in item
         }
 
-    def delete(self, job_id: str, place: StoredElsewhere) -> None:
+    def delete(self, job_id: str, ref: StoredElsewhere) -> None:
         """Remove a document."""
-        if place.place == S3:
-            self._objects().delete(object_key(job_id, place))
+        if ref.storage == S3:
+            self._objects().delete(object_key(job_id, ref))
             return
-        self.delete_item(_key(job_id, place))
+        self.delete_item(_key(job_id, ref))
 
-    def discard(self, job_id: str, place: StoredElsewhere, at: Instant) -> None:
+    def discard(self, job_id: str, ref: StoredElsewhere, at: Instant) -> None:
         """Remove a document whose job was not stored.
 
         In the table by its time to live: those who enqueue jobs may not delete there.
 
         :param at: a moment in the past.
         """
-        if place.place == S3:
-            self._objects().delete(object_key(job_id, place))
+        if ref.storage == S3:
+            self._objects().delete(object_key(job_id, ref))
             return
-        self.put_item({**_key(job_id, place), n.TTL: number(at // 1000)})
+        self.put_item({**_key(job_id, ref), n.TTL: number(at // 1000)})
 
     def _objects(self) -> ObjectStore:
         if self.objects is None:
@@ -191,24 +191,24 @@ class Blobs(InTable):
         return self.objects
 
 
-def _key(job_id: str, place: StoredElsewhere) -> Item:
-    return item_key(n.job_pk(job_id), n.blob_sk(place.digest))
+def _key(job_id: str, ref: StoredElsewhere) -> Item:
+    return item_key(n.job_pk(job_id), n.blob_sk(ref.digest))
 
 
-def object_key(job_id: str, place: StoredElsewhere) -> str:
+def object_key(job_id: str, ref: StoredElsewhere) -> str:
     """Return the S3 key of a document."""
-    return f"{DOCUMENT_PREFIX}{job_id}/{place.digest}"
+    return f"{DOCUMENT_PREFIX}{job_id}/{ref.digest}"
 
 
 def document_value(document: Document) -> Value:
     """Return a document's text, or the place where it is stored (a map)."""
     if isinstance(document, StoredElsewhere):
-        return {"M": c.attributes(document, _PLACE)}
+        return {"M": c.attributes(document, _REF)}
     return packed(document)
 
 
 def read_document(value: Value) -> Document:
     """Read what :func:`document_value` wrote."""
     if "M" in value:
-        return StoredElsewhere(**c.read_members(value["M"], _PLACE))
+        return StoredElsewhere(**c.read_members(value["M"], _REF))
     return RawJson(unpacked(value))

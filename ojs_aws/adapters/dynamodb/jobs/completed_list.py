@@ -79,8 +79,8 @@ class CompletedList(InTable):
 
     def _page(self, wanted: Wanted, limit: int, cursor: str) -> Page:
         """Run one query; a page ends with an item if that does not make it empty."""
-        place = _place(cursor) if cursor else None
-        answer = self._query(wanted, place, limit)
+        position = _position(cursor) if cursor else None
+        answer = self._query(wanted, position, limit)
         rows: list[ListedJob] = []
         last = ""
         for item in answer["Items"]:
@@ -88,7 +88,7 @@ class CompletedList(InTable):
             found = [
                 (shared, row)
                 for shared, row in stored
-                if _is_ahead(shared, place, wanted) and _is_in(row, wanted.between)
+                if _is_ahead(shared, position, wanted) and _is_in(row, wanted.between)
             ]
             if rows and len(rows) + len(found) > limit:
                 return Page(tuple(rows), last)
@@ -98,12 +98,12 @@ class CompletedList(InTable):
             last = cursor_behind(stored[-1][0])
         return Page(tuple(rows), last if answer.get("LastEvaluatedKey") else "")
 
-    def _query(self, wanted: Wanted, place: tuple[str, int] | None, limit: int) -> Any:
+    def _query(self, wanted: Wanted, position: tuple[str, int] | None, limit: int) -> Any:
         low, high = _keys(wanted.between)
-        if place is not None and wanted.newest_first:
-            high = min(high, place[0])
-        elif place is not None:
-            low = max(low, place[0])
+        if position is not None and wanted.newest_first:
+            high = min(high, position[0])
+        elif position is not None:
+            low = max(low, position[0])
         if high < low:
             return {"Items": []}
         values = {"pk": string(_partition(wanted.queue)), "low": string(low), "high": string(high)}
@@ -131,8 +131,8 @@ class CompletedList(InTable):
         for row in rows:
             if row.shared is not None:
                 found.setdefault((row.queue, row.shared.key), []).append(row.shared)
-        for (queue, key), places in found.items():
-            if len(places) == places[0].size:
+        for (queue, key), positions in found.items():
+            if len(positions) == positions[0].size:
                 self.delete_item(item_key(_partition(queue), key))
 
 
@@ -159,7 +159,7 @@ def cursor_behind(shared: SharedRow) -> str:
     return _BEGIN + encode_cursor(shared.key, str(shared.position))
 
 
-def _place(cursor: str) -> tuple[str, int]:
+def _position(cursor: str) -> tuple[str, int]:
     """Return the item that a cursor stands in, and the job behind which it stands."""
     key, position = decode_cursor(cursor.removeprefix(_BEGIN), 2)
     if not position.isdecimal():
@@ -168,12 +168,12 @@ def _place(cursor: str) -> tuple[str, int]:
     return key, int(position)
 
 
-def _is_ahead(row: SharedRow, place: tuple[str, int] | None, wanted: Wanted) -> bool:
+def _is_ahead(row: SharedRow, position: tuple[str, int] | None, wanted: Wanted) -> bool:
     """Return whether a row comes after the end of the page before."""
-    if place is None:
+    if position is None:
         return True
     here = (row.key, row.position)
-    return here < place if wanted.newest_first else here > place
+    return here < position if wanted.newest_first else here > position
 
 
 def _is_in(row: ListedJob, between: Between | None) -> bool:

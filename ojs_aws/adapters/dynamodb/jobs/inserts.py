@@ -48,21 +48,21 @@ class Ahead:
         """Return a name that separates the documents of this attempt from those of others."""
         return f"{job.created_at}:{self.token}"
 
-    def keep(self, job: JobRecord, place: StoredElsewhere, text: str) -> None:
+    def keep(self, job: JobRecord, ref: StoredElsewhere, text: str) -> None:
         """Store a document in its place, by a call of its own."""
-        self.keep_all([(job, place, text)])
+        self.keep_all([(job, ref, text)])
 
     def keep_all(self, documents: Sequence[tuple[JobRecord, StoredElsewhere, str]]) -> None:
         """Store documents in their places, those in the table together."""
         if not documents:
             return
         # First: a call that fails may have taken effect.
-        self._put += [(job, place) for job, place, _ in documents]
-        self.blobs.keep_all([((job.id, place), text) for job, place, text in documents])
+        self._put += [(job, ref) for job, ref, _ in documents]
+        self.blobs.keep_all([((job.id, ref), text) for job, ref, text in documents])
 
-    def note(self, job: JobRecord, place: StoredElsewhere) -> None:
+    def note(self, job: JobRecord, ref: StoredElsewhere) -> None:
         """Remember a document that was stored some other way."""
-        self._put.append((job, place))
+        self._put.append((job, ref))
 
     def take_back(self, load_many: LoadMany) -> None:
         """Remove documents that no stored job names. Failures to remove are logged."""
@@ -70,16 +70,16 @@ class Ahead:
             return
         try:
             stored = load_many([job.id for job, _ in self._put])
-            for job, place in self._put:
+            for job, ref in self._put:
                 kept = stored.get(job.id)
-                if kept is None or not _refers_to(kept, place):
-                    self.blobs.discard(job.id, place, job.created_at)
+                if kept is None or not _refers_to(kept, ref):
+                    self.blobs.discard(job.id, ref, job.created_at)
         except OjsError:
             _logger.warning("Documents of a refused write were left behind", exc_info=True)
 
 
-def _refers_to(job: JobRecord, place: StoredElsewhere) -> bool:
-    return isinstance(job.document, StoredElsewhere) and job.document.digest == place.digest
+def _refers_to(job: JobRecord, ref: StoredElsewhere) -> bool:
+    return isinstance(job.document, StoredElsewhere) and job.document.digest == ref.digest
 
 
 def _says_nothing(problem: Exception) -> bool:

@@ -80,20 +80,20 @@ class Lists(InTable):
         Where there are many, of the highest ones and of the lowest, which starves first.
         """
         partition, (low, high) = n.list_key(queue, JobList.READY), _ALL_JOBS
-        places: list[str] = []
+        sort_keys: list[str] = []
         for _ in range(MAX_PRIORITIES):
             rows, _ = self._query(partition, 1, between=(low, high))
             if not rows:
                 break
-            places.append(from_row(rows[0]).sort_key)
-            low = after_priority(places[-1])
+            sort_keys.append(from_row(rows[0]).sort_key)
+            low = after_priority(sort_keys[-1])
         else:
             last, _ = self._query(partition, 1, between=(low, high), backwards=True)
             if last:
                 lowest = from_row(last[0]).sort_key.partition("#")[0]
                 rows, _ = self._query(partition, 1, between=(lowest, high))
-                places += [from_row(row).sort_key for row in rows]
-        return min(map(ready_since, places), default=None)
+                sort_keys += [from_row(row).sort_key for row in rows]
+        return min(map(ready_since, sort_keys), default=None)
 
     def due(
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
@@ -142,12 +142,12 @@ class Lists(InTable):
     ) -> Page:
         wanted = Wanted(queue=queue, newest_first=newest_first, between=between)
 
-        def listed(most: int, place: str) -> Page:
-            return CompletedList(self.client, self.table).page(wanted, most, place)
+        def listed(most: int, sort_key: str) -> Page:
+            return CompletedList(self.client, self.table).page(wanted, most, sort_key)
 
-        def indexed(most: int, place: str) -> Page:
+        def indexed(most: int, sort_key: str) -> Page:
             return self._indexed(
-                queue, JobList.COMPLETED, most, place, between, newest_first=newest_first
+                queue, JobList.COMPLETED, most, sort_key, between, newest_first=newest_first
             )
 
         return page_of_both(listed, indexed, limit, cursor, newest_first=newest_first)
@@ -206,14 +206,14 @@ class Lists(InTable):
     def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
         """Return how many jobs are ready in each priority, in one call; bounded like :meth:`count`.
 
-        Runs one query that returns only places; it reads a megabyte of the index at most.
+        Runs one query that returns only sort keys; it reads a megabyte of the index at most.
 
         :returns: the numbers by priority, and whether they are exact.
         """
         partition = n.list_key(queue, JobList.READY)
         answer = self._list(partition, _ALL_JOBS, ProjectionExpression="#gsk")
-        places = (read_string(row, n.GSK) for row in answer["Items"])
-        counted = Counter(READY_BASE - int(place.partition("#")[0]) for place in places)
+        sort_keys = (read_string(row, n.GSK) for row in answer["Items"])
+        counted = Counter(READY_BASE - int(sort_key.partition("#")[0]) for sort_key in sort_keys)
         return dict(counted), not answer.get("LastEvaluatedKey")
 
     def count_waiting(self, queue: str) -> dict[JobState, Count]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, read_string, string, unpacked
-from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM, Blobs, Place
+from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM, Blobs, DocumentRef
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.jobs.lists import Lists
 from ojs_aws.adapters.dynamodb.jobs.writes import job_key
@@ -97,13 +97,13 @@ class JobReads(Lists):
 
         :returns: instead of a job the error for which its documents cannot be read.
         """
-        places = [
+        refs = [
             (job.id, document)
             for job in jobs
             for document in documents_of(job)
             if isinstance(document, StoredElsewhere)
         ]
-        in_table = [place for place in places if place[1].place == ITEM]
+        in_table = [ref for ref in refs if ref[1].storage == ITEM]
         texts = self._batch(in_table) if len(in_table) > 1 else {}
 
         def fill(job: JobRecord) -> JobRecord | OjsError:
@@ -112,13 +112,13 @@ class JobReads(Lists):
             except OjsError as problem:
                 return problem
 
-        is_spread = sum(place not in texts for place in places) > 1
+        is_spread = sum(ref not in texts for ref in refs) > 1
         return list((self.blobs.parallel if is_spread else IN_ORDER).each(fill, jobs))
 
-    def _batch(self, places: Sequence[Place]) -> dict[Place, RawJson]:
+    def _batch(self, refs: Sequence[DocumentRef]) -> dict[DocumentRef, RawJson]:
         """Read documents together; what cannot be read so is read one by one."""
         try:
-            return self.blobs.get_all(places)
+            return self.blobs.get_all(refs)
         except OjsError:
             _logger.warning("Documents could not be read together", exc_info=True)
             return {}

@@ -22,7 +22,7 @@ _COLUMNS: Final[c.Columns] = {
     },
     c.OPTIONAL_TEXT: {n.RESERVATION: "id", n.WORKER: "worker_id"},
     c.Kind(handle_value, read_handle, "", is_sparse=True): {n.HANDLE: "message_handle"},
-    c.STRINGS: {n.PLACES: "places"},
+    c.STRINGS: {n.SLOTS: "slots"},
 }
 _PROGRESS: Final[c.Columns] = {
     c.NUMBER: {"n": "attempt", "a": "updated_at"},

@@ -49,15 +49,15 @@ class JobStore(JobInserts):
 
         Makes one update of what differs, if the version is still the one that was read.
 
-        A transaction where the job gives places in buckets back.
+        A transaction where the job gives slots in buckets back.
 
         :returns: the next version, with the token of this write.
         :raises StaleJobError: the stored job is no longer ``before``.
         """
-        update, places = self.change(before, after), sorted(places_left(before, after))
+        update, slots = self.change(before, after), sorted(slots_left(before, after))
         token = self.writes.token()
-        if places:
-            parts = [releasing(self.table, key) for key in places]
+        if slots:
+            parts = [releasing(self.table, key) for key in slots]
             self.writes.send_with(before.id, update, parts, token)
         else:
             self.writes.send(before.id, update, "NONE", token)
@@ -90,20 +90,20 @@ class JobStore(JobInserts):
         return to_item(whole, self.retention)
 
     def claim(
-        self, queue: str, job_id: str, reservation: Reservation, now: Instant, place: str = ""
+        self, queue: str, job_id: str, reservation: Reservation, now: Instant, sort_key: str = ""
     ) -> JobRecord:
         """Move an available, unexpired job to active, counting the attempt, without reading it.
 
         Makes one update of an available, unexpired job, whatever its version.
 
         :param queue: the queue that the job must be of.
-        :param place: the place in line that it must have; empty for any.
+        :param sort_key: that it must have in the ready list; empty for any.
         :returns: the claimed job, documents kept elsewhere not filled in.
-        :raises StaleJobError: it is not available, has another place, or has expired.
+        :raises StaleJobError: it is not available, has another sort key, or has expired.
         """
         update = claiming(queue, job_id, reservation, now)
-        if place:
-            update.when(f"{update.name(n.GSK)} = {update.value(string(place))}")
+        if sort_key:
+            update.when(f"{update.name(n.GSK)} = {update.value(string(sort_key))}")
         return from_item(self.writes.send(job_id, update, returning="ALL_NEW"))
 
     def claim_within(
@@ -113,13 +113,13 @@ class JobStore(JobInserts):
         takes: Sequence[tuple[Bucket, Bucket]],
         now: Instant,
     ) -> JobRecord:
-        """Claim a job like :meth:`claim`, and take its places in the same transaction.
+        """Claim a job like :meth:`claim`, and take its slots in the same transaction.
 
-        Makes one transaction: the job, and a place in each bucket.
+        Makes one transaction: the job, and a slot in each bucket.
 
         :param takes: each bucket before and after.
         :raises StaleJobError: the job is no longer what was read.
-        :raises BucketTakenError: somebody else took a place meanwhile; nothing was written.
+        :raises BucketTakenError: somebody else took a slot meanwhile; nothing was written.
         """
         update = claiming(job.queue, job.id, reservation, now)
         _be_as_read(update, job)
@@ -140,7 +140,7 @@ class JobStore(JobInserts):
 
         Makes one update of an active job whose time is not over, whatever its version.
 
-        A job that has places in buckets gives them back in the same transaction; that it has any
+        A job that has slots in buckets gives them back in the same transaction; that it has any
         is found out by the update, which is in vain then.
 
         :param holder: the worker and the attempt to insist on. A reservation that was made
@@ -152,18 +152,18 @@ class JobStore(JobInserts):
             overdue; or it keeps no result, or none of this size.
         """
         update = completing(holder, result, now, self.retention, leaves)
-        update.when(f"attribute_not_exists({update.name(n.PLACES)})")
+        update.when(f"attribute_not_exists({update.name(n.SLOTS)})")
         try:
             return from_item(self.writes.send(job_id, update, returning="ALL_OLD"))
         except StaleJobError as stale:
             held = stale.current
-            if held is None or not _places(held) or not holder.which.is_running(held):
+            if held is None or not _slots(held) or not holder.which.is_running(held):
                 raise
         # Whoever takes the job over meanwhile has another reservation; a heartbeat keeps it.
         running = Holder(holder.worker_id, attempt_of(held))
         update = completing(running, result, now, self.retention, leaves)
-        update.remove(n.PLACES)
-        parts = [releasing(self.table, key) for key in sorted(_places(held))]
+        update.remove(n.SLOTS)
+        parts = [releasing(self.table, key) for key in sorted(_slots(held))]
         return self.writes.send_with(job_id, update, parts) or held
 
     def list_completed(self, jobs: Sequence[JobRecord]) -> None:
@@ -272,11 +272,11 @@ def _as_read(job: JobRecord) -> dict[str, Any]:
     return condition("#v = :v AND #tk = :tk", v=number(job.version), tk=string(job.token))
 
 
-def _places(job: JobRecord) -> frozenset[str]:
-    """Return the keys of the buckets in which a job has a place."""
-    return frozenset(job.reservation.places) if job.reservation else frozenset()
+def _slots(job: JobRecord) -> frozenset[str]:
+    """Return the keys of the buckets in which a job has a slot."""
+    return frozenset(job.reservation.slots) if job.reservation else frozenset()
 
 
-def places_left(before: JobRecord, after: JobRecord) -> frozenset[str]:
-    """Return the keys of the buckets in which a job gives its place back."""
-    return _places(before) - _places(after)
+def slots_left(before: JobRecord, after: JobRecord) -> frozenset[str]:
+    """Return the keys of the buckets in which a job gives its slot back."""
+    return _slots(before) - _slots(after)

@@ -67,12 +67,12 @@ def workflow_key(workflow_id: str) -> Item:
     return item_key(workflow_pk(workflow_id), WORKFLOW_SORT_KEY)
 
 
-def plan_key(workflow_id: str, place: int = 0) -> Item:
+def plan_key(workflow_id: str, index: int = 0) -> Item:
     """Return the key of a piece of a workflow's plan."""
-    return item_key(workflow_pk(workflow_id), f"{PLAN}{place:04d}")
+    return item_key(workflow_pk(workflow_id), f"{PLAN}{index:04d}")
 
 
-def list_place(workflow: Workflow) -> Item:
+def list_key(workflow: Workflow) -> Item:
     """Return the keys of a workflow in the list of all workflows."""
     return {
         **workflow_key(workflow.id),
@@ -90,7 +90,7 @@ def to_item(workflow: Workflow, retention_s: int) -> Item:
     ]
     document["told"] = [[each.kind, each.at, each.data] for each in workflow.events]
     item: Item = {
-        **list_place(workflow),
+        **list_key(workflow),
         n.STATE: string(workflow.state),
         n.VERSION: number(workflow.version),
         n.DOCUMENT: packed(json.dumps(document, separators=(",", ":"))),
@@ -125,10 +125,10 @@ def plan_items(workflow_id: str, plan: WorkflowPlan) -> list[Item]:
     pieces = [data[at : at + MAX_PIECE_BYTES] for at in range(0, len(data), MAX_PIECE_BYTES)]
     return [
         {
-            **plan_key(workflow_id, place),
+            **plan_key(workflow_id, index),
             n.DOCUMENT: {"B": piece},
         }
-        for place, piece in enumerate(pieces)
+        for index, piece in enumerate(pieces)
     ]
 
 
@@ -144,9 +144,9 @@ def result_items(workflow_id: str, version: int, results: Mapping[int, RawJson])
     groups = in_groups(
         results.items(), lambda each: len(each[1].encode("utf-8", "surrogatepass")), MAX_PIECE_BYTES
     )
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         yield {
-            **item_key(workflow_pk(workflow_id), f"{RESULTS}{version:09d}.{place:02d}"),
+            **item_key(workflow_pk(workflow_id), f"{RESULTS}{version:09d}.{index:02d}"),
             n.DOCUMENT: packed(json.dumps(group, separators=(",", ":"))),
         }
 

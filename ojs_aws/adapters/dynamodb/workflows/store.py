@@ -32,7 +32,7 @@ from ojs_aws.adapters.dynamodb.workflows.codec import (
     MAX_PIECE_BYTES,
     PLAN,
     RESULTS,
-    list_place,
+    list_key,
     plan_items,
     plan_key,
     plan_of,
@@ -222,7 +222,7 @@ class Workflows(InTable):
 
         Makes no call.
         """
-        return row_cursor(list_place(workflow))
+        return row_cursor(list_key(workflow))
 
     def _rows(self, limit: int, start: Item) -> tuple[list[Item], Item]:
         more: Any = {"ExclusiveStartKey": start} if start else {}

@@ -1,4 +1,4 @@
-"""Lists jobs that may be claimed, each with its place in the ready list."""
+"""Lists jobs that may be claimed, each with its sort key in the ready list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INDEX_LAG_MS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Holds a job that may be claimable, with its place.
+    """Holds a job that may be claimable, with its sort key.
 
     :ivar type: its type where it is known; it always is where types have limits.
     :ivar is_listed: the index showed it just now; else a message named it.
@@ -42,7 +42,7 @@ class Candidate:
 
     @property
     def limit_key(self) -> str:
-        """Return the bucket that its place names, or empty."""
+        """Return the bucket that its sort key names, or empty."""
         return limit_of(self.sort_key)
 
 
@@ -59,12 +59,12 @@ class QueueSnapshot:
     is_partial: bool = False
 
     def shown(self) -> list[Candidate]:
-        """Return the jobs whose place is known."""
+        """Return the jobs whose sort key is known."""
         due = [_due(row, row.priority) for row in self.due.jobs if row.priority is not None]
         return [*due, *map(shown, self.head.jobs)]
 
     def has_passed(self, candidate: Candidate, now: Instant) -> bool:
-        """Return whether the head would show a job if it were still ready at its place.
+        """Return whether the head would show a job if it were still ready at its sort key.
 
         The index may be a moment late. So a job of higher priority than the whole head counts as
         gone only if it has been ready for a while; one of equal priority always does.
@@ -96,12 +96,12 @@ def shown(row: ListedJob) -> Candidate:
 
 def _due(row: ListedJob, priority: int) -> Candidate:
     """Return the candidate of a due row of the waiting list."""
-    place = deadlines.place_when_due(priority, row.due)
-    return Candidate(row.id, place, row.timeout_ms, row.visibility_timeout_ms, row.type, waits=True)
+    key = deadlines.sort_key_when_due(priority, row.due)
+    return Candidate(row.id, key, row.timeout_ms, row.visibility_timeout_ms, row.type, waits=True)
 
 
 def named_by(message: Message) -> Candidate:
-    """Return the candidate of a message that names its place."""
+    """Return the candidate of a message that names its sort key."""
     return Candidate(
         message.job_id, message.sort_key, message.timeout_ms, message.visibility_timeout_ms
     )

@@ -2,7 +2,7 @@
 
 A job is claimed by one conditional write that also stores the held message, whatever job that
 message names; the number of messages and of runnable jobs stays equal. A job with a limit takes a
-place in its buckets in the same transaction.
+slot in its buckets in the same transaction.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PATIENCE_MS: Final = 5_000
 time out take longer, and then others would, too."""
 
 BUCKET_TRIES: Final = 3
-"""Tries to take a place that others take at the same time."""
+"""Tries to take a slot that others take at the same time."""
 
 _logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class JobClaims:
     :ivar lost: claims of listed jobs that others were faster with: fetches overlap.
     :ivar is_overtaken: others took what this round saw in line, or it ended before the line did:
         there may be jobs that only the held messages can bring to a worker.
-    :ivar returned: candidates that have another place in line than it seemed.
+    :ivar returned: candidates that have another sort key than it seemed.
     :ivar began: when it began; what it saw of the queue is about as old.
     :ivar errors: of jobs that it passed over.
     """
@@ -126,7 +126,7 @@ class JobClaims:
         return ready_job(job)
 
     def come_back(self) -> dict[str, Candidate]:
-        """Take the candidates that turned out to have another place, or to be available."""
+        """Take the candidates that turned out to have another sort key, or to be available."""
         back = {each.id: each for each in self.returned}
         self.returned.clear()
         return back
@@ -147,9 +147,9 @@ class JobClaims:
                 if keys := self.limiting.keys_of(candidate.limit_key, candidate.type):
                     job = self._claim_within_limits(candidate, reservation, keys)
                 else:
-                    queue, place = self.options.queue, candidate.sort_key
+                    queue, sort_key = self.options.queue, candidate.sort_key
                     store = self.changer.store
-                    job = store.claim(queue, candidate.id, reservation, self.now, place)
+                    job = store.claim(queue, candidate.id, reservation, self.now, sort_key)
             except StaleJobError as stale:
                 self._lost(candidate, stale.current)
                 return
@@ -185,7 +185,7 @@ class JobClaims:
             if isinstance(takes, tuple):
                 self.seen[job.id] = self._put_off(job, *takes)
                 return None
-            held = replace(reservation, places=tuple(before.key for before, _ in takes))
+            held = replace(reservation, slots=tuple(before.key for before, _ in takes))
             try:
                 return self.changer.store.claim_within(job, held, takes, self.now)
             except BucketTakenError:
@@ -247,7 +247,7 @@ class JobClaims:
         return held if listed is None or listed >= held.due_at else replace(held, listed_at=listed)
 
     def _lost(self, candidate: Candidate, current: JobRecord | None) -> None:
-        """Note that somebody was faster, the index late, or a message named an earlier place.
+        """Note that somebody was faster, the index late, or a message named an earlier sort key.
 
         The job may still be claimable when its turn comes.
         """

@@ -42,7 +42,7 @@ class TenantRound:
         claims = self.claims
         claims.tries_left += 2 * need
         claims.limiting.is_whole = bool(look.head.limit)
-        line = heapq.merge(self._due(look.due), self._ready(look), key=_place)
+        line = heapq.merge(self._due(look.due), self._ready(look), key=_sort_key)
         for candidate in line:
             if claims.is_done(need) or claims.limiting.refuses_all:
                 break
@@ -72,13 +72,13 @@ class TenantRound:
         own = [
             replace(
                 ready_job(job),
-                sort_key=deadlines.place_when_due(job.priority, rows[job.id].due),
+                sort_key=deadlines.sort_key_when_due(job.priority, rows[job.id].due),
                 waits=True,
             )
             for job in jobs.values()
             if job.tenant == self.tenant
         ]
-        return sorted(own, key=_place)
+        return sorted(own, key=_sort_key)
 
     def _ready(self, look: QueueSnapshot) -> Iterator[Candidate]:
         """Yield the tenant's jobs of the ready list in their order, page by page, to a bound."""
@@ -95,5 +95,5 @@ class TenantRound:
             looked += len(rows)
 
 
-def _place(candidate: Candidate) -> str:
+def _sort_key(candidate: Candidate) -> str:
     return candidate.sort_key

@@ -56,7 +56,7 @@ def frame(name: str, event_id: str, data: RawJson) -> str:
     return f"id: {event_id}\nevent: {name}\n{lines}\n\n"
 
 
-def place_frame(event_id: str) -> str:
+def cursor_frame(event_id: str) -> str:
     """Return a frame without data: it is no event, but clients go on from its id."""
     return f"id: {event_id}\n\n"
 
@@ -111,7 +111,7 @@ def ended_frame(job: JobRecord, event_id: str, types: Collection[str]) -> str:
     kind = f"job.{job.state}"
     name = _name(kind, types)
     if types and not any(is_named(name, each) for each in types):
-        return place_frame(event_id)
+        return cursor_frame(event_id)
     before = "active" if job.state is JobState.COMPLETED else ""
     data: dict[str, JsonValue] = {
         "job_id": job.id,

@@ -24,11 +24,11 @@ from ojs_aws.transport.http.events.frames import (
     GAP,
     STATE_CHANGED,
     TRANSITIONS,
+    cursor_frame,
     ended_at,
     ended_frame,
     event_frame,
     gap_frame,
-    place_frame,
     state_after,
 )
 from ojs_aws.transport.http.events.handlers import checked_type, own_query
@@ -153,14 +153,14 @@ def _answer(call: Call, wanted: Subscription) -> Answer[models.StreamedEvent]:
     job = call.backend.changer.load(wanted.job_id, now) if wanted.job_id else None
     frames = [gap] if gap else []
     frames += [
-        event_frame(event, f"{place}.{event.time}", wanted.types)
-        for event, place in zip(page.events, page.places, strict=True)
+        event_frame(event, f"{cursor}.{event.time}", wanted.types)
+        for event, cursor in zip(page.events, page.cursors, strict=True)
     ]
     behind = f"{page.end}.{now}"
     if job is not None and _is_over(job, page, wanted, now):
         frames.append(_last_frame(job, page, behind + OVER, wanted))
     elif not page.events and not (match and match["place"] == page.end):
-        frames.append(place_frame(behind))
+        frames.append(cursor_frame(behind))
     retry = f"retry: {MORE_MS if page.has_more else RETRY_MS}\n\n"
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     body: JsonOf[models.StreamedEvent] = JsonOf(retry + ("".join(frames) or HEARTBEAT))
@@ -208,5 +208,5 @@ def _has_end(page: EventPage, job: JobRecord) -> bool:
 def _last_frame(job: JobRecord, page: EventPage, event_id: str, wanted: Subscription) -> str:
     """Return the frame that ends the stream of a job: its state, unless an event said so."""
     if _has_end(page, job):
-        return place_frame(event_id)
+        return cursor_frame(event_id)
     return ended_frame(job, event_id, wanted.types)

@@ -48,7 +48,7 @@ def delete_binding(call: Call) -> Answer[models.BindingAnswer]:
 
 
 def suspend_binding(call: Call) -> Answer[models.BindingAnswer]:
-    """Dispatch nothing to a binding until somebody resumes it."""
+    """Suspend a binding: nothing is dispatched to it until somebody resumes it."""
     queue, name = call.named("queue"), call.named("name")
     return _answer(call.backend.queues.bindings.suspend(queue, name, str(call.actor)))
 

@@ -156,7 +156,7 @@ async def test_a_loop_that_was_closed_does_not_keep_the_place() -> None:
     await settle()
     gone = asyncio.new_event_loop()
     try:
-        held.limit._places["a.b"].waiting.append(_waiter(gone))
+        held.limit._slots["a.b"].waiting.append(_waiter(gone))
     finally:
         gone.close()
     second = held.start("2")

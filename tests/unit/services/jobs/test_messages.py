@@ -215,7 +215,7 @@ def test_left_messages_are_deleted_only_while_there_is_time(world: World) -> Non
 
 
 @pytest.mark.parametrize(
-    ("limit", "places", "wakes"),
+    ("limit", "slots", "wakes"),
     [
         (None, ("queue:default",), True),
         (Limit(key="api", concurrency=1), ("api",), True),
@@ -226,11 +226,11 @@ def test_left_messages_are_deleted_only_while_there_is_time(world: World) -> Non
     ],
 )
 def test_an_ended_job_wakes_those_that_wait_for_its_places(
-    world: World, limit: Limit | None, places: tuple[str, ...], wakes: bool
+    world: World, limit: Limit | None, slots: tuple[str, ...], wakes: bool
 ) -> None:
     """A place in a window of time is never given back."""
     world.registry.ensure("default", NOW)
-    held = replace(a_reservation(), places=places)
+    held = replace(a_reservation(), slots=slots)
     job = a_job(state=JobState.COMPLETED, completed_at=NOW, reservation=held, limit=limit)
     messages_of(world).pass_on(job, NOW)
     assert world.faults.calls == (["send"] if wakes else [])

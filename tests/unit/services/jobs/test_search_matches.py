@@ -167,7 +167,7 @@ def test_a_document_elsewhere_counts_where_it_has_to_be_read(
     job_id = push(world, tags=["vip"])
     (row,) = world.store.listed("default", JobList.READY, 10).jobs
     _move_documents(world, [])
-    away = StoredElsewhere(place="s3", digest="d", size_bytes=size)
+    away = StoredElsewhere(storage="s3", digest="d", size_bytes=size)
     world.stored.jobs[job_id] = replace(world.stored.jobs[job_id], document=away)
     sifted = search.JobMatcher(world.store, JobFilter(tag=tag), world.clock.now())
     assert [*sifted([row])] == [job_id]
@@ -191,7 +191,7 @@ def _move_documents(world: World, filled: list[int]) -> None:
     """Keep the documents of all jobs elsewhere, and note how many are read at once."""
     documents = {job_id: RawJson(str(job.document)) for job_id, job in world.stored.jobs.items()}
     for job_id, job in list(world.stored.jobs.items()):
-        away = StoredElsewhere(place="s3", digest="d", size_bytes=900)
+        away = StoredElsewhere(storage="s3", digest="d", size_bytes=900)
         world.stored.jobs[job_id] = replace(job, document=away)
 
     def fill_many(jobs: Sequence[JobRecord]) -> list[JobRecord]:

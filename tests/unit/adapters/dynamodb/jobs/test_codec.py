@@ -58,7 +58,7 @@ FULL: Final = JobRecord(
         alive_until=Instant(1016),
         message_handle="h",
         message_job_id="019539a4-1111-7def-8000-1a2b3c4d5e6f",
-        places=("k",),
+        slots=("k",),
         id="r",
         length_ms=1018,
     ),

@@ -53,7 +53,7 @@ class Jobs:
 
     # what the table does
     def claim(
-        self, _queue: str, job_id: str, reservation: Reservation, now: Instant, place: str
+        self, _queue: str, job_id: str, reservation: Reservation, now: Instant, sort_key: str
     ) -> JobRecord:
         self.claims.append(job_id)
         if job_id in self.contested:
@@ -61,7 +61,7 @@ class Jobs:
         job = self.jobs.get(job_id)
         if self.is_refusing:
             raise StaleJobError(job)
-        if job is None or job.state is not JobState.AVAILABLE or job.ready_key != place:
+        if job is None or job.state is not JobState.AVAILABLE or job.ready_key != sort_key:
             raise StaleJobError(job)
         return self._begun(job, reservation, now)
 

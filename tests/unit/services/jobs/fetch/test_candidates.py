@@ -6,7 +6,7 @@ import pytest
 
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
-from ojs_aws.domain.jobs.ready_keys import ready_place
+from ojs_aws.domain.jobs.ready_keys import ready_sort_key
 from ojs_aws.domain.queues.state import Message
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import (
@@ -19,9 +19,9 @@ from ojs_aws.services.jobs.fetch.candidates import (
 NOW = Instant(1_760_000_000_000)
 
 
-def place(priority: int, ago_ms: int) -> str:
-    """The place of a job that became available so long ago."""
-    return ready_place(priority, (NOW - ago_ms) * 1000)
+def sort_key(priority: int, ago_ms: int) -> str:
+    """The sort key of a job that became available so long ago."""
+    return ready_sort_key(priority, (NOW - ago_ms) * 1000)
 
 
 def row(sort_key: str) -> ListedJob:
@@ -37,11 +37,11 @@ def row(sort_key: str) -> ListedJob:
 
 
 def named(priority: int, ago_ms: int) -> Candidate:
-    return named_by(Message("named", place(priority, ago_ms)))
+    return named_by(Message("named", sort_key(priority, ago_ms)))
 
 
-def a_look(*places: str, is_partial: bool = False) -> QueueSnapshot:
-    return QueueSnapshot(Head(tuple(map(row, places))), Page(()), is_partial=is_partial)
+def a_look(*sort_keys: str, is_partial: bool = False) -> QueueSnapshot:
+    return QueueSnapshot(Head(tuple(map(row, sort_keys))), Page(()), is_partial=is_partial)
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_a_job_the_head_no_longer_shows_is_gone_once_the_index_must_know(
     priority: int, ago_ms: int, expected: bool
 ) -> None:
     """A job of the head's priority at once; a more urgent one may not be listed yet."""
-    look = a_look(place(5, 9_000), place(5, 7_000))
+    look = a_look(sort_key(5, 9_000), sort_key(5, 7_000))
     assert look.has_passed(named(priority, ago_ms), NOW) is expected
 
 
 def test_a_job_as_new_as_the_head_and_of_its_priority_is_gone_at_once() -> None:
-    look = a_look(place(5, 10), place(5, 0))
+    look = a_look(sort_key(5, 10), sort_key(5, 0))
     assert look.has_passed(named(5, 5), NOW)
 
 
@@ -82,5 +82,5 @@ def test_more_urgent_jobs_may_be_behind_a_head_that_is_not_the_whole_line(
 ) -> None:
     """Than those of a lower priority than its last row; equal ones come later in line."""
     candidate = None if priority is None else named(priority, 0)
-    assert a_look(place(5, 9_000), is_partial=True).may_hide(candidate) is expected
-    assert not a_look(place(5, 9_000)).may_hide(candidate)
+    assert a_look(sort_key(5, 9_000), is_partial=True).may_hide(candidate) is expected
+    assert not a_look(sort_key(5, 9_000)).may_hide(candidate)

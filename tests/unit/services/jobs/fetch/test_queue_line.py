@@ -24,7 +24,7 @@ from tests.unit.services.jobs.fetch.scripted import (
 
 
 @pytest.mark.parametrize(
-    ("has_place", "count", "types", "reads"),
+    ("has_sort_key", "count", "types", "reads"),
     [
         (True, 1, frozenset(), 0),
         (False, 1, frozenset(), 1),
@@ -33,13 +33,13 @@ from tests.unit.services.jobs.fetch.scripted import (
     ],
 )
 def test_a_message_that_says_all_of_its_job_saves_a_read(
-    has_place: bool, count: int, types: frozenset[str], reads: int
+    has_sort_key: bool, count: int, types: frozenset[str], reads: int
 ) -> None:
     """It names no type; and one that came back may name a place that the job has left."""
     table, job = Jobs(), a_job()
     table.add(job)
     hand = message(job, count)
-    if not has_place:
+    if not has_sort_key:
         hand = replace(hand, message=replace(hand.message, sort_key=""))
     line = QueueLine(claims_of(table, hand, limiting=LimitCheck("default", types)))
     assert [each.id for each in line.first(look_at())] == [job.id]

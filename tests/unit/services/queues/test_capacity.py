@@ -44,7 +44,7 @@ class Counter:
 
 
 def backpressure_of(counter: Counter, **settings: Any) -> Backpressure:
-    """Ten places in the queue of the jobs, and a warning from eight on."""
+    """Capacity for ten jobs in the queue of the jobs, and a warning from eight on."""
     members = {"max_size": BOUND, "warning_threshold": 0.8, **settings}
     book = Book(QueueSettings(queue="default", revision=1, members=members))
     clock = FakeClock(NOW)
@@ -57,9 +57,9 @@ def backpressure_of(counter: Counter, **settings: Any) -> Backpressure:
 def pushing(counter: Counter, count: int, **results: Any) -> list[PushResult]:
     """Push jobs, all of which turn out so."""
     records = some_jobs(count)
-    with backpressure_of(counter).places(records) as places:
-        assert all(record.is_counted for record in places.records)
-        return places.settle([PushResult(record, **results) for record in places.records])
+    with backpressure_of(counter).capacity(records) as capacity:
+        assert all(record.is_counted for record in capacity.records)
+        return capacity.settle([PushResult(record, **results) for record in capacity.records])
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_a_job_that_is_not_a_new_one_gives_its_place_back(
 def test_jobs_of_a_queue_without_a_bound_take_no_place() -> None:
     counter = Counter()
     records = some_jobs(2, queue="other")
-    with backpressure_of(counter).places(records) as places:
-        found = places.settle([PushResult(record) for record in places.records])
-    assert places.records == records
+    with backpressure_of(counter).capacity(records) as capacity:
+        found = capacity.settle([PushResult(record) for record in capacity.records])
+    assert capacity.records == records
     assert [each.fill for each in found] == [None, None]
     assert (counter.depth, counter.changes) == (0, [])
 
