@@ -227,6 +227,11 @@ class Settings:
         integer(0, 1_000_000),
         "Requests that a credential may make at once after a pause; 0: as many as in two seconds.",
     )
+    require_tenant: bool = _setting(
+        False,
+        boolean,
+        "Refuse jobs that name no tenant (docs/tenants.md).",
+    )
     metrics_by_type: bool = _setting(
         False,
         boolean,

@@ -77,6 +77,7 @@ class JobServices:
             schemas=lambda: self._schemas.validation,
             settings=self._queues.push_settings,
             is_internal=is_internal,
+            needs_tenant=settings.require_tenant and not is_internal,
         )
         return Push(
             clock=shared.clock,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import VALIDATE, Job
-from ojs_aws.domain.errors import PayloadTooLargeError
+from ojs_aws.domain.errors import InvalidPolicyError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.validation import Envelope, read_envelope
@@ -66,6 +66,7 @@ class JobBuilder:
     :ivar schemas: what checks jobs that name a schema; asked for with the first of them.
     :ivar settings: how queues take jobs.
     :ivar is_internal: of what was accepted before, such as a workflow's steps: no queue refuses it.
+    :ivar needs_tenant: whether jobs without a tenant are refused.
     """
 
     clock: Clock
@@ -76,6 +77,7 @@ class JobBuilder:
     schemas: Callable[[], SchemaValidation]
     settings: PushSettingsCache
     is_internal: bool = False
+    needs_tenant: bool = False
 
     def for_many(self) -> JobBuilder:
         """Return a copy for one request with many jobs, which reads each queue's settings once."""
@@ -116,6 +118,8 @@ class JobBuilder:
         else:
             envelope = read_envelope(job, now)
             self._check_args(job)
+        if self.needs_tenant and not envelope.tenant:
+            raise _without_tenant()
         (self.rules.check if self.is_internal else self.rules.admit)(envelope.queue)
         document = AssembledText.of(envelope.document)
         size = len(document.encode()) + len((envelope.retry_document or "").encode())
@@ -165,6 +169,15 @@ class JobBuilder:
             kept=config.retention,
             tenant=envelope.tenant,
         )
+
+
+def _without_tenant() -> InvalidPolicyError:
+    """Return the error of a job without a tenant, where it needs one (ojs-multi-tenancy, 5.1)."""
+    return InvalidPolicyError(
+        "This deployment takes no jobs without a tenant.",
+        details={"field": "meta.tenant_id", "expected": "the tenant of the job"},
+        hint="Send X-OJS-Tenant, or name the tenant in 'meta.tenant_id'.",
+    )
 
 
 def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
