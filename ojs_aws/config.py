@@ -237,6 +237,11 @@ class Settings:
         boolean,
         "Publish the standard metrics by job type, too; CloudWatch bills each metric.",
     )
+    metrics_by_tenant: bool = _setting(
+        False,
+        boolean,
+        "Publish the standard metrics by tenant, too; CloudWatch bills each metric.",
+    )
     metrics_by_operation: bool = _setting(
         False,
         boolean,

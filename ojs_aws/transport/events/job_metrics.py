@@ -1,9 +1,9 @@
 """Publishes the standard metrics of jobs from the stream's events (ojs-observability, 8).
 
 Counted where every transition passes, whoever made it: workers of any language, time, an operator.
-Embedded in lines of the function's log: no call is made. By queue; by job type as well only where
-it is asked for, since each value of a dimension is a metric that costs. A batch that is repeated is
-counted again.
+Embedded in lines of the function's log: no call is made. By queue; by job type or tenant as well
+only where it is asked for, since each value of a dimension is a metric that costs. A batch that is
+repeated is counted again.
 """
 
 from __future__ import annotations
@@ -43,11 +43,15 @@ def publish(
 class MetricNames:
     """Gives the first names metrics of their own, and all later ones the name ``other``."""
 
-    def __init__(self, always: Collection[str] = (), most: int = MAX_NAMES) -> None:
+    def __init__(
+        self, always: Collection[str] = (), most: int = MAX_NAMES, other: str = OTHER
+    ) -> None:
         """Start with no name.
 
         :param always: names that have metrics of their own in any case, beside the first ones.
+        :param other: the name of all later ones.
         """
+        self._other = other
         self._always = frozenset(always)
         self._most = most
         self._first: set[str] = set()
@@ -57,7 +61,7 @@ class MetricNames:
         if name in self._always or name in self._first:
             return name
         if len(self._first) >= self._most:
-            return OTHER
+            return self._other
         self._first.add(name)
         return name
 
@@ -150,28 +154,32 @@ class MeasuredByQueue:
         measure_in_log(named, function_name)
 
 
-class MeasuredByType:
-    """Publishes the same by queue and job type, for deployments that pay for it."""
+class MeasuredByLabel:
+    """Publishes the same by queue and another label, for deployments that pay for it."""
 
-    def __init__(self, queues: MetricNames) -> None:
-        """Start with no type.
+    def __init__(self, queues: MetricNames, dimension: str, labels: MetricNames) -> None:
+        """Publish metrics under these names.
 
-        :param queues: the names of queues, which are those without the type.
+        :param queues: the names of queues, which are those without the label.
+        :param dimension: what the label is.
         """
         self._queues = queues
-        self._types = MetricNames()
+        self._dimension = dimension
+        self._labels = labels
 
-    def __call__(self, events: Iterable[Event], function_name: str) -> None:
-        """Publish metrics as lines of the log, one for each queue and type."""
-        by_type: dict[str, list[Event]] = {}
-        for event in events:
-            if event.job_type:
+    def __call__(self, labelled: Iterable[tuple[str, Event]], function_name: str) -> None:
+        """Publish metrics as lines of the log, one for each queue and label.
+
+        :param labelled: events with their labels; those without one are left out.
+        """
+        found: dict[str, list[Event]] = {}
+        for label, event in labelled:
+            if label:
                 named = replace(event, queue=event.queue and self._queues.name_of(event.queue))
-                by_type.setdefault(self._types.name_of(event.job_type), []).append(named)
-        for job_type, some in by_type.items():
-            for queue, found in measured(some).items():
-                dimensions = {QUEUE_DIMENSION: queue, TYPE_DIMENSION: job_type}
-                _publish(found, function_name, dimensions)
+                found.setdefault(self._labels.name_of(label), []).append(named)
+        for label, some in found.items():
+            for queue, metrics in measured(some).items():
+                _publish(metrics, function_name, {QUEUE_DIMENSION: queue, self._dimension: label})
 
 
 def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str]) -> None:
@@ -185,6 +193,10 @@ def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str
 
 
 TYPE_DIMENSION: Final = "type"
+TENANT_DIMENSION: Final = "tenant_id"
+MAX_TENANTS: Final = 1000
+OTHER_TENANTS: Final = "_other"
+"""As ojs-multi-tenancy has it (section 15.4): no tenant can be called so."""
 
 MAX_VALUES: Final = 99
 """Values of one line; CloudWatch takes a hundred."""

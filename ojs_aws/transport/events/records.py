@@ -67,6 +67,12 @@ class Change:
     unlisted: JobRecord | None = None
     ticked: Instant | None = None
 
+    @property
+    def tenant(self) -> str:
+        """Return whose job changed; empty for one without a tenant, and for what is no job."""
+        job = self.changed and (self.changed.after or self.changed.before)
+        return job.tenant if job else ""
+
 
 def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
     """Return the change that a record describes.

@@ -19,9 +19,13 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import SetAside
 from ojs_aws.topology import REFUSED_PUTS_METRIC, SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import (
+    MAX_TENANTS,
+    OTHER_TENANTS,
+    TENANT_DIMENSION,
+    TYPE_DIMENSION,
     Measure,
+    MeasuredByLabel,
     MeasuredByQueue,
-    MeasuredByType,
     MetricNames,
     measured,
     publish,
@@ -139,7 +143,9 @@ class StreamConsumer:
         """Start with nothing done."""
         queues = MetricNames(self.backend.settings.queues)
         self._measure = self.measure or MeasuredByQueue(queues)
-        self._by_type = MeasuredByType(queues)
+        self._by_type = MeasuredByLabel(queues, TYPE_DIMENSION, MetricNames())
+        tenants = MetricNames(most=MAX_TENANTS, other=OTHER_TENANTS)
+        self._by_tenant = MeasuredByLabel(queues, TENANT_DIMENSION, tenants)
         self._memory = Memory()
         self._then = Consequences(self.backend, self._memory, self.logger, self.tracing)
         self._publication = Publication(self.backend, self._memory, self.logger, self.hooks)
@@ -211,7 +217,10 @@ class StreamConsumer:
             events = [event for each in published for event in each.events]
             self._measure(measured(events), name)
             if self.backend.settings.metrics_by_type:
-                self._by_type(events, name)
+                self._by_type(((event.job_type, event) for event in events), name)
+            if self.backend.settings.metrics_by_tenant:
+                named = ((each.tenant, event) for each in published for event in each.events)
+                self._by_tenant(named, name)
 
     def _redrive(self, time: InvocationTime, name: str) -> Failures:
         """Publish what was set aside, each by itself; return what still cannot be published."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -17,9 +17,12 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.job_metrics import (
     MAX_NAMES,
+    OTHER_TENANTS,
+    TENANT_DIMENSION,
+    TYPE_DIMENSION,
     JobMetrics,
+    MeasuredByLabel,
     MeasuredByQueue,
-    MeasuredByType,
     MetricNames,
     measure_in_log,
     measured,
@@ -28,7 +31,7 @@ from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import measure_ages
 from tests.api import Api
 from tests.simulation.world import World
-from tests.unit.transport.events.test_stream import batch
+from tests.unit.transport.events.test_stream import batch, record_of
 
 
 def made(kind: str, queue: str = "email", **data: Any) -> Event:
@@ -138,13 +141,40 @@ def test_obs_004_jobs_are_counted_by_type_too_where_it_is_asked_for(
         assert ("type" in dimensions) is by_type
 
 
+def test_mt_006_jobs_are_counted_by_tenant_too_where_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those without a tenant are in the metrics of their queue alone."""
+    for by_tenant in (False, True):
+        world = World(settings=Settings(metrics_by_tenant=by_tenant))
+        api = Api(world.backend)
+        ids = [api.push(meta={"tenant_id": name}) for name in ("acme", "beta")] + [api.push()]
+        capsys.readouterr()
+        jobs = [world.stored.jobs[each] for each in ids]
+        records = [record_of(number, None, job) for number, job in enumerate(jobs)]
+        build_stream(world.backend, read_image)({"Records": records}, Context())
+        counted = [line for line in lines_of(capsys) if "ojs.job.enqueued" in line]
+        names = [None, "acme", "beta"][: 1 + 2 * by_tenant]
+        assert [line.get("tenant_id") for line in counted] == names
+        assert [line["ojs.job.enqueued"] for line in counted] == [[3], [1], [1]][: len(names)]
+
+
+def test_tenants_beyond_a_bound_are_counted_together(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under a name that no tenant can have."""
+    labels = MetricNames(most=1, other=OTHER_TENANTS)
+    measure = MeasuredByLabel(MetricNames(), TENANT_DIMENSION, labels)
+    measure([(name, made("job.enqueued", queue="q")) for name in ("a", "b", "", "c")], "stream")
+    found = {line["tenant_id"]: line["ojs.job.enqueued"] for line in lines_of(capsys)}
+    assert found == {"a": [1], "_other": [2]}
+
+
 def test_types_that_producers_make_up_make_no_metrics_without_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The first ones have names, the others one together."""
-    measure = MeasuredByType(MetricNames(most=1))
+    measure = MeasuredByLabel(MetricNames(most=1), TYPE_DIMENSION, MetricNames())
     for n in range(MAX_NAMES + 5):
-        measure([replace(made("job.enqueued", queue=f"q{n}"), job_type=f"a.b{n}")], "stream")
+        measure([(f"a.b{n}", made("job.enqueued", queue=f"q{n}"))], "stream")
     lines = lines_of(capsys)
     assert len({line["type"] for line in lines}) == MAX_NAMES + 1
     assert [line["type"] for line in lines[-5:]] == ["other"] * 5
