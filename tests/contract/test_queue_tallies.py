@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, Tallies
-from ojs_aws.adapters.dynamodb.queues.totals import HELD, totals_key
+from ojs_aws.adapters.dynamodb.queues.totals import HELD, QUEUES, TENANTS, Counted, totals_key
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.queues.tallies import (
     DAY_MS,
@@ -62,6 +62,22 @@ def test_what_batches_did_adds_up_by_queue_and_minute(tallies: Tallies) -> None:
     last = Instant(later + MINUTE_MS)
     tallies.add("q", last, tally(enqueued=1), "2")
     assert tallies.read("q", NOON, Instant(later - 1)) == [(NOON, both)]
+
+
+def test_a_tenant_and_a_queue_of_one_name_are_counted_apart(aws: EmbeddedAws) -> None:
+    """Their totals and their minutes."""
+    queues, tenants = (
+        Tallies(aws.clients.dynamodb, aws.settings.table, of) for of in (QUEUES, TENANTS)
+    )
+    later = Instant(NOON + MINUTE_MS)
+    for counters, count in ((queues, 1), (tenants, 2)):
+        for minute in (NOON, later):
+            held = Tally(Counter({TallyKind.ENQUEUED: count}), held=Counter(available=count))
+            counters.add("q", minute, held, str(minute))
+    assert (jobs(queues), jobs(tenants)) == ({"available": 2}, {"available": 4})
+    for counters, count in ((queues, 1), (tenants, 2)):
+        each = tally(enqueued=count)
+        assert counters.read("q", NOON, later) == [(NOON, each), (later, each)]
 
 
 def test_what_was_added_last_is_not_added_again(tallies: Tallies) -> None:
@@ -290,14 +306,15 @@ def test_the_first_minute_of_a_queue_begins_once(
     assert one.read("q", NOON, NOON) == [(NOON, tally(enqueued=110))]
 
 
+@pytest.mark.parametrize("of", [QUEUES, TENANTS], ids=["queues", "tenants"])
 @pytest.mark.parametrize("is_done", [True, False])
 @pytest.mark.parametrize("failing", range(6))
 def test_a_write_that_fails_or_whose_answer_is_lost_counts_once(
-    aws: EmbeddedAws, failing: int, is_done: bool
+    aws: EmbeddedAws, failing: int, is_done: bool, of: Counted
 ) -> None:
     """Each call in turn; the batch is added again, as by a process that is given it again."""
     broken = Failing(aws.clients.dynamodb, failing, is_done)
-    tallies = Tallies(cast("Any", broken), aws.settings.table)
+    tallies = Tallies(cast("Any", broken), aws.settings.table, of)
     later = Instant(NOON + MINUTE_MS)
     for minute, token in ((NOON, "1"), (later, "2"), (NOON, "3")):
         batch = Tally(Counter({TallyKind.ENQUEUED: 1}), held=Counter(available=1))
