@@ -357,7 +357,7 @@ def test_names_of_queues_that_others_have_are_a_problem(cloud: Cloud) -> None:
     assert all("adopted_queues" in each.hint for each in taken)
 
 
-def test_what_the_credentials_may_not_ask_is_a_problem_and_the_rest_goes_on(cloud: Cloud) -> None:
+def test_a_missing_right_is_a_problem_and_the_other_checks_go_on(cloud: Cloud) -> None:
     """It names the missing rights, and still checks the names."""
     cloud.is_denied = True
     found = result(triggers(100), cloud, "executions")

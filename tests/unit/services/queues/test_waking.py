@@ -72,7 +72,7 @@ def test_ready_jobs_without_a_message_get_one_up_to_a_share(
 
 
 @pytest.mark.parametrize(("ready", "sent"), [(MAX_WOKEN, 1), (MAX_WOKEN - 1, 0)])
-def test_where_more_jobs_may_be_ready_than_were_read_hidden_messages_say_nothing(
+def test_hidden_messages_say_nothing_if_not_all_ready_jobs_were_read(
     world: World, monkeypatch: pytest.MonkeyPatch, ready: int, sent: int
 ) -> None:
     monkeypatch.setattr(service, "MAX_WOKEN", 10)
@@ -82,7 +82,7 @@ def test_where_more_jobs_may_be_ready_than_were_read_hidden_messages_say_nothing
 
 
 @pytest.mark.parametrize(("after_ms", "looks"), [(FRESH_MS, True), (FRESH_MS + 1, False)])
-def test_triggers_of_a_queue_that_was_just_paused_are_looked_at_by_each_sweep(
+def test_each_sweep_checks_the_triggers_of_a_queue_paused_just_now(
     world: World, after_ms: int, looks: bool
 ) -> None:
     """Later now and then; each queue in a minute of its own."""

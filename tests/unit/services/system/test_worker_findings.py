@@ -126,7 +126,7 @@ def test_a_job_runs_long_that_takes_much_longer_than_most(
         (running(1, 10 * LONG_MS), UNKNOWN),
     ],
 )
-def test_places_are_held_by_active_jobs_of_workers_that_say_how_many_they_have(
+def test_active_jobs_hold_slots_of_workers_that_report_their_number(
     job: JobRecord, about: str
 ) -> None:
     assert found([a_worker("w", job, about=about)], [job]) == []

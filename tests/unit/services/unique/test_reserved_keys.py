@@ -170,7 +170,7 @@ def test_a_job_without_a_lock_is_not_stored_again() -> None:
     assert take_place(Table().unique, logged(), BATCH) == StoredJob(None)
 
 
-def test_a_lock_is_taken_with_the_job_that_holds_it_if_the_batch_is_not_committed() -> None:
+def test_a_lock_of_an_uncommitted_batch_is_taken_with_its_job() -> None:
     table = Table()
     table.put(HOLDER)
     seen = table.lock_for(HOLDER)

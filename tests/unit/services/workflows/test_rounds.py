@@ -76,7 +76,7 @@ def advance_of(
 @pytest.mark.parametrize(
     ("ready", "writes"), [(0, 1), (1, 2), (MAX_ROUNDS - 1, MAX_ROUNDS), (MAX_ROUNDS, MAX_ROUNDS)]
 )
-def test_a_workflow_is_written_while_steps_are_ready_up_to_a_number_of_rounds(
+def test_a_workflow_is_written_while_steps_are_ready_within_bounds(
     monkeypatch: pytest.MonkeyPatch, ready: int, writes: int
 ) -> None:
     """The stream goes on with the rest."""

@@ -137,9 +137,7 @@ def test_a_fetch_looks_at_more_rows_than_it_wants_jobs(count: int, rows: int) ->
 
 
 @pytest.mark.parametrize(("rows", "looks"), [(PAGE - MARKS, 2), (PAGE - MARKS - 1, 1)])
-def test_a_head_that_may_be_cut_off_is_looked_at_again_once_claims_are_lost(
-    rows: int, looks: int
-) -> None:
+def test_a_partial_head_is_read_again_once_claims_are_lost(rows: int, looks: int) -> None:
     """Some of its rows may be marks of the queue; a shorter one shows the whole line."""
     count = PAGE - HEAD_SPARE
     jobs = some_jobs(rows)
