@@ -127,7 +127,7 @@ def parse_retry_policy(value: JsonValue) -> RetryPolicy:
         if name in given:
             written, item = given[name]
             read[attribute] = reader(item, f"retry.{written}")
-    policy = RetryPolicy(**read)  # type: ignore[arg-type]
+    policy = _policy_of(read)
     return _with_checked_intervals(policy, has_own_cap="max_interval" in given)
 
 
@@ -147,12 +147,17 @@ def read_retry_policy(value: JsonValue) -> RetryPolicy:
                 read[attribute] = reader(given[name][1], name)
     if read.get("initial_interval_ms") == 0:
         del read["initial_interval_ms"]
-    policy = RetryPolicy(**read)  # type: ignore[arg-type]
+    policy = _policy_of(read)
     if "max_interval_ms" not in read:
         return replace(
             policy, max_interval_ms=max(policy.max_interval_ms, policy.initial_interval_ms)
         )
     return policy
+
+
+def _policy_of(read: dict[str, object]) -> RetryPolicy:
+    """Return a policy of the attributes that were read, each by the reader of its type."""
+    return RetryPolicy(**read)  # type: ignore[arg-type]
 
 
 def _canonical(policy: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:

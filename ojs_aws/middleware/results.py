@@ -256,6 +256,5 @@ def _change(job: Job, job_id: str, who: str, stored: Sequence[str]) -> IdChanged
         f"{who} changed {whose} id from {job_id!r} to {job.id!r}; the id must stay."
     )
     job.id = job_id
-    if stored:
-        problem.stored_job_ids = tuple(stored)  # type: ignore[attr-defined]
+    note_stored(problem, stored)
     return problem

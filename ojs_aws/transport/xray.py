@@ -89,11 +89,9 @@ class XRaySpan:
     def note(self, **values: Noted) -> None:
         """Annotate the subsegment."""
         for name, value in values.items():
-            if isinstance(value, str):
-                if not value:
-                    continue
-                value = value[:MAX_VALUE]  # noqa: PLW2901 - the same value, shorter
-            self._subsegment.put_annotation(name, value)
+            shown = value[:MAX_VALUE] if isinstance(value, str) else value
+            if shown != "":
+                self._subsegment.put_annotation(name, shown)
 
     def fail(self, kind: str, message: str) -> None:
         """Mark the subsegment as failed, with the error's class and, if permitted, its message."""

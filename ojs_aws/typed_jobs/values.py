@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final, Literal, Protocol, TypeAlias, Union
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeGuard, Union
 
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
 from ojs_aws.domain.json_members import check_native
@@ -90,7 +90,7 @@ def written_out(kind: object) -> object:
     return kind
 
 
-def _is_scalar(value: object) -> bool:
+def _is_scalar(value: object) -> TypeGuard[str | int | None]:
     return value is None or type(value) in {str, int, bool}
 
 
@@ -141,7 +141,7 @@ def _literal(values: Sequence[object]) -> Check | None:
 
     def check(value: object, field: str) -> JsonValue:
         if _is_scalar(value) and (type(value), value) in known:
-            return value  # type: ignore[return-value] # a scalar
+            return value
         raise WrongValueError(field, expected)
 
     return check

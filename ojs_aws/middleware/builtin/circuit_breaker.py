@@ -161,11 +161,11 @@ class CircuitBreakerMiddleware:
                 return
             if is_trial:
                 if circuit is not None:
-                    self._tried(key, circuit, is_success)
+                    self._tried(key, circuit, is_success=is_success)
             elif is_success is False:
                 self._failed(key, circuit)
 
-    def _tried(self, key: str, circuit: _Circuit, is_success: bool | None) -> None:  # noqa: FBT001
+    def _tried(self, key: str, circuit: _Circuit, *, is_success: bool | None) -> None:
         circuit.trials -= 1
         if is_success:
             circuit.opened_at = None

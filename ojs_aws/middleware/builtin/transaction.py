@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
+from types import TracebackType
 from typing import Final, TypeAlias, TypeVar
 
 from ojs_aws.domain.envelope import Job
@@ -93,8 +94,13 @@ class _Blocking(AbstractAsyncContextManager[object]):
     async def __aenter__(self) -> object:
         return self._inner.__enter__()
 
-    async def __aexit__(self, *how: object) -> bool | None:
-        return self._inner.__exit__(*how)  # type: ignore[arg-type]
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return self._inner.__exit__(kind, problem, trace)
 
 
 class _InThread(AbstractAsyncContextManager[object]):
@@ -112,8 +118,13 @@ class _InThread(AbstractAsyncContextManager[object]):
             raise cancelled
         return value
 
-    async def __aexit__(self, *how: object) -> bool | None:
-        value, cancelled = await _whole(lambda: self._inner.__exit__(*how))  # type: ignore[arg-type]
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        value, cancelled = await _whole(lambda: self._inner.__exit__(kind, problem, trace))
         if cancelled is not None:
             raise cancelled
         return value

@@ -138,7 +138,7 @@ class _EnqueueRun(Run):
             )
         return result
 
-    def note_error(self, layer: Layer, following: Step, problem: BaseException) -> None:  # noqa: ARG002
+    def note_error(self, layer: Layer, _following: Step, problem: BaseException) -> None:
         """Name the stored job in an error that comes after the storing: somebody may cancel it."""
         if not isinstance(problem, Exception):
             return
@@ -218,7 +218,7 @@ class InsertionRun(Run):
         jobs = self.given[following.position - 1]
         return self._noted(_aligned(jobs, self._results, result, layer.name))
 
-    def note_error(self, layer: Layer, following: Step, problem: BaseException) -> None:  # noqa: ARG002
+    def note_error(self, _layer: Layer, _following: Step, problem: BaseException) -> None:
         """Name the stored jobs in an error that comes after the storing."""
         if isinstance(problem, Exception):
             note_stored(problem, self._stored_ids)

@@ -54,8 +54,7 @@ def _own_retry(job: JobRecord) -> RawJson | None:
 
 def _written(job: JobRecord, name: str) -> Instant | None:
     """Return the instant that the client sent; a limit or an operator may have changed it."""
-    assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
-    raw = stored_texts(job.document).get(name)
+    raw = _texts(job).get(name)
     return None if raw is None else parse_timestamp(decode(raw), name)
 
 
@@ -67,6 +66,10 @@ def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> b
 
 def _timeless(job: JobRecord) -> list[tuple[str, str]]:
     """Return the members of the document except for the instants."""
+    return [(name, raw) for name, raw in _texts(job).items() if name not in _INSTANTS]
+
+
+def _texts(job: JobRecord) -> dict[str, RawJson]:
+    """Return the members of a document that is in the job's item, each as its own text."""
     assert isinstance(job.document, str)  # noqa: S101 - what the parameters say
-    members = stored_texts(job.document)
-    return [(name, raw) for name, raw in members.items() if name not in _INSTANTS]
+    return stored_texts(job.document)

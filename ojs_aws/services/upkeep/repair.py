@@ -135,7 +135,8 @@ class Repair:
         messages = [(message_of_row(row, row.sort_key), 0) for row in page.jobs]
         report.ready += len(messages)
         if messages and not is_dry:
-            self._check(self.job_messages.send(step.queue, messages, self.clock.now()), step)
+            is_sent = self.job_messages.send(step.queue, messages, self.clock.now())
+            self._check(step, is_sent=is_sent)
         return _next(step, page)
 
     def _waiting(
@@ -149,10 +150,10 @@ class Repair:
         messages, _ = delayed_messages(rows, now, 0)
         report.waiting += len(messages)
         if messages and not is_dry:
-            self._check(self.job_messages.send(step.queue, messages, now), step)
+            self._check(step, is_sent=self.job_messages.send(step.queue, messages, now))
         return _next(step, page)
 
-    def _check(self, is_sent: bool, step: _Step) -> None:  # noqa: FBT001 - an answer
+    def _check(self, step: _Step, *, is_sent: bool) -> None:
         if not is_sent:
             raise BackendError(
                 f"The messages of queue '{step.queue}' could not be sent.",

@@ -161,9 +161,8 @@ class WorkflowAdvance:
         names = [*ids]
         for at in range(0, len(names), 100):
             for job in self.changer.store.load_many(names[at : at + 100]).values():
-                if not job.state.is_terminal:
-                    job = self._cancelled(job)  # noqa: PLW2901 - the same job, later
-                if (each := self.news_of(job)) is not None:
+                ended = job if job.state.is_terminal else self._cancelled(job)
+                if (each := self.news_of(ended)) is not None:
                     news.append(each)
             if len(news) >= MAX_CANCELS:
                 break

@@ -126,11 +126,11 @@ class Waits(ABC):
         states = READY + LATER if with_scheduled else READY
 
         def look() -> list[Job] | None:
-            if not self._is_drained(queue, with_scheduled):
+            if not self._is_drained(queue, with_scheduled=with_scheduled):
                 return None
             failed = self._in_states(FAILED, queue) if raise_errors else []
             # Meanwhile a retry may have become due, and be in none of the lists.
-            return failed if self._is_drained(queue, with_scheduled) else None
+            return failed if self._is_drained(queue, with_scheduled=with_scheduled) else None
 
         failed = self._look_until(look, timeout)
         if failed is None:
@@ -153,7 +153,7 @@ class Waits(ABC):
         lambdas = [f"what {path} serves" for path in self._lambda_workers]
         return f"Workers run for: {', '.join([*queues, *lambdas])}."
 
-    def _is_drained(self, queue: str, with_scheduled: bool) -> bool:  # noqa: FBT001
+    def _is_drained(self, queue: str, *, with_scheduled: bool) -> bool:
         states = READY + LATER if with_scheduled else READY
         if self.sync_client.jobs.list(states=states, limit=1, **_of(queue)).jobs:
             return False

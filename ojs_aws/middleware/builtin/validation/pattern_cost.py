@@ -73,22 +73,22 @@ def steps(pattern: str, length: int) -> int:
 def exponent_of(pattern: str) -> float | None:
     """Return how many times repetitions and choices multiply; None where they are nested."""
     stack = [_Part()]
-    for token in _TOKEN.findall(pattern):
+    for piece in _TOKEN.findall(pattern):
         part = stack[-1]
-        if token.startswith("("):
+        if piece.startswith("("):
             stack.append(_Part())
-        elif token == ")" and len(stack) > 1:  # noqa: S105 - of a pattern
+        elif piece == ")" and len(stack) > 1:
             inner = stack.pop()
             stack[-1].last = inner.exponent
             stack[-1].exponent += inner.exponent
-        elif token == "|":  # noqa: S105 - of a pattern
+        elif piece == "|":
             part.exponent += _OPTIONAL
             part.last = 0.0
-        elif token[0] in "*+?" or (token[0] == "{" and len(token) > 1):
-            times = _times(token)
+        elif piece[0] in "*+?" or (piece[0] == "{" and len(piece) > 1):
+            times = _times(piece)
             if part.last and times > MAX_UNROLLED:
                 return None
-            part.exponent += part.last * (min(times, MAX_UNROLLED) - 1) + _weight(token, times)
+            part.exponent += part.last * (min(times, MAX_UNROLLED) - 1) + _weight(piece, times)
             part.last = 0.0
         else:
             part.last = 0.0
