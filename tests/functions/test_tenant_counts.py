@@ -115,7 +115,7 @@ def test_a_request_with_a_tenant_sees_its_own_counts_alone(deployed: Deployed) -
     listed = deployed.api.get("/admin/tenants", headers=ACME).json
     assert [each["tenant_id"] for each in listed["tenants"]] == ["acme"]
     assert listed["pagination"] == {"limit": 50, "has_more": False}
-    for path in ("", "/stats"):
+    for path in ("", "/stats", "/jobs"):
         texts = {
             (reply := deployed.api.get(f"/admin/tenants/{name}{path}", headers=ACME)).text.replace(
                 reply.error.get("request_id", "-"), ""
@@ -126,13 +126,27 @@ def test_a_request_with_a_tenant_sees_its_own_counts_alone(deployed: Deployed) -
         assert len(texts) == 1
 
 
+def test_the_jobs_of_a_tenant_are_listed(deployed: Deployed) -> None:
+    """By state, page by page, and as the tenant itself sees them."""
+    push(deployed, "acme", 3)
+    push(deployed, "beta")
+    push(deployed, "")
+    path = "/admin/tenants/acme/jobs"
+    first = deployed.api.get(path, query={"limit": "2"}).json
+    cursor = first["pagination"]["next_cursor"]
+    rest = deployed.api.get(path, query={"limit": "2", "cursor": cursor}, headers=ACME).json
+    found = [*first["jobs"], *rest["jobs"]]
+    assert len({each["id"] for each in found}) == 3
+    assert deployed.api.get(path, query={"state": "active"}).json["jobs"] == []
+
+
 def test_a_key_that_is_bound_to_queues_sees_no_tenants(aws: EmbeddedAws) -> None:
     """The counts are of all queues."""
     deployed = Deployed(replace(aws, settings=replace(aws.settings, auth="api-key")))
     granted = permissions_of([Scope.OPERATOR])
     caller = Caller(id="key:1", name="test", permissions=granted, queues=("email",))
     deployed.api.authorizer = as_caller(caller)
-    for path in ("", "/acme", "/acme/stats"):
+    for path in ("", "/acme", "/acme/stats", "/acme/jobs"):
         assert deployed.api.get(f"/admin/tenants{path}").status == 403
 
 

@@ -15,6 +15,7 @@ STEPS: Final[list[Step]] = [
     get("read a tenant", "/admin/tenants/acme"),
     get("read a tenant with a wrong name", "/admin/tenants/-acme"),
     get("count what a tenant did", "/admin/tenants/acme/stats"),
+    get("list the jobs of a tenant", "/admin/tenants/acme/jobs"),
     get("read another tenant", "/admin/tenants/acme", headers={"X-OJS-Tenant": "beta"}),
 ]
 

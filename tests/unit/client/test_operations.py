@@ -144,6 +144,7 @@ REASONS: Final = {
     "purge_old_dead_letters": f"{_OTHERS} purge_dead_letters.",
     "purge_jobs": f"{_OTHERS} purge_queue.",
     "direct_workers": f"{_OTHERS} quiet_workers and the like.",
+    "list_tenant_jobs": "A client with the header X-OJS-Tenant has jobs.list.",
     "list_retries": "jobs.detail has the history.",
     "list_cron_runs": "cron.get has the last run; jobs.list finds the jobs.",
     "pause_cron": f"{_OTHERS} change_cron.",

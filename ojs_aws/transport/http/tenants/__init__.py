@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from ojs_aws.transport.http.route import INSPECTS_OWN, Group, Route
+from ojs_aws.transport.http.route import INSPECTS_OWN, PAGED, Group, Route
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="tenants.handlers")
 
@@ -17,4 +17,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Read a tenant with its jobs by state"),
     _operator("GET /admin/tenants/<tenant>/stats", "get_tenant_stats", INSPECTS_OWN,
         "Count what a tenant has and did"),
+    _operator("GET /admin/tenants/<tenant>/jobs", "list_tenant_jobs", INSPECTS_OWN,
+        "List the jobs of a tenant",
+        query=("queue", "job_states", "job_type_or_prefix", *PAGED, "order")),
 )

@@ -14,6 +14,7 @@ from ojs_aws.transport.http.calls import Answer, Call, json_of
 from ojs_aws.transport.http.queries import further, number_of, read_mark, text_of, write_mark
 
 if TYPE_CHECKING:
+    from ojs_aws.transport.http.jobs.models import JobListAnswer
     from ojs_aws.transport.http.tenants import models
 
 _MARK: Final = "t:"
@@ -55,6 +56,14 @@ def get_tenant_stats(call: Call) -> Answer[models.TenantStatsAnswer]:
             "computed_at": format_instant(found.computed_at),
         }
     )
+
+
+def list_tenant_jobs(call: Call) -> Answer[JobListAnswer]:
+    """Return the jobs of a tenant, as a request of the tenant itself lists them (section 10.3)."""
+    from ojs_aws.transport.http.jobs.admin_handlers import list_jobs
+
+    caller = replace(call.request.caller, tenant=_named(call, "list_tenant_jobs"))
+    return list_jobs(replace(call, request=replace(call.request, caller=caller)))
 
 
 def _own(call: Call, operation: str) -> str:
