@@ -20,7 +20,7 @@ class SettingsError(ValueError):
 
 
 def _setting(default: object, parse: Callable[[str], object], doc: str) -> Any:
-    """Return a dataclass field that knows how to read its environment variable, and its meaning."""
+    """Return a dataclass field with its meaning and the parser of its environment variable."""
     return field(default=default, metadata={"parse": parse, "doc": doc})
 
 

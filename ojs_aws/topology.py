@@ -1,7 +1,7 @@
 """Defines the table, its index and the SQS queues, in one place.
 
 Pure data: the CDK app, the local server and the tests all build from here, so that what is
-tested is what is deployed. Sizes of the names matter: DynamoDB bills attribute names too.
+tested is what is deployed. Short names save money: DynamoDB bills attribute names, too.
 """
 
 from __future__ import annotations

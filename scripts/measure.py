@@ -28,7 +28,7 @@ LISTED: Final = 8
 FIELD_WORDS: Final = frozenset(
     """
     logging tracing timing polling queue_routing routing encoding matching scheduling
-    rate_limiting metering batching caching embedded sharding testing
+    rate_limiting metering batching caching embedded sharding testing finding
     """.split()  # noqa: SIM905 - a list of so many texts is harder to read
 )
 """Modules may be named by these participles: they are words of the field."""

@@ -38,7 +38,7 @@ class RemovableBuckets:
     client: S3Client
 
     def goes_with_stack(self, bucket: str) -> bool:
-        """Make one call; a bucket that does not exist says nothing."""
+        """Return whether the bucket's tag allows to empty it: one call; False without a bucket."""
         with translated("GetBucketTagging"):
             try:
                 tags = self.client.get_bucket_tagging(Bucket=bucket)["TagSet"]
@@ -106,11 +106,11 @@ class UnreferencedDocuments:
 
     Every document's name holds its job's id, and a document is always put under a name that no
     earlier job of that id can have had; only results are named by their text alone, and are put
-    when their job is there already. So a document of a job that is not there is referred to by
-    nobody, and if a job of that id with the same result comes in the very moment of the deletion,
-    the second look sees it, and the deletion is taken back.
+    when their job is there already. So nothing refers to a document of a job that does not exist.
+    If a job of that id with the same result is stored during the deletion, the second read finds
+    it, and the document is restored.
 
-    What a job that is there does not name is left alone until the job has gone.
+    A document that an existing job does not name stays until that job has gone.
 
     :ivar existing: those of some job ids that have a job, strongly consistent.
     """
@@ -229,7 +229,7 @@ class QueuesOfFirstUse:
     prefix: str
 
     def delete(self) -> Iterator[int]:
-        """Delete them, and yield 1 after each one; make two calls for each, one for the others.
+        """Delete the queues; yield 1 after each. Two calls for each, one for a queue of others.
 
         A queue that is already being deleted may be listed for another minute, and is left out.
         """

@@ -45,7 +45,7 @@ _logger = logging.getLogger(__name__)
 class Worker(BaseWorker):
     """Fetches jobs over HTTPS and executes several at once.
 
-    It beats every ``heartbeat_s`` seconds and obeys the directives it is answered. SIGTERM and
+    It beats every ``heartbeat_s`` seconds and obeys the directives in the answers. SIGTERM and
     SIGINT end it within the grace period (a second one at once), SIGTSTP quiets it and SIGCONT
     wakes it again.
 
@@ -96,7 +96,7 @@ class Worker(BaseWorker):
             Default: those that the typed jobs name, else ``default``.
         :param concurrency: jobs executed at the same time at most.
         :param api_key: of ``ojs-aws keys``, or a token; default: ``OJS_API_KEY``, where it is set.
-        :param credentials: another way to be known, such as ``SigV4()`` for IAM.
+        :param credentials: another way to authenticate, such as ``SigV4()`` for IAM.
         :param headers: sent with every request.
         :param registry: handlers of another worker, to serve them here too.
         :param heartbeat_s: seconds between heartbeats; the backend knows it, and gives the jobs of
@@ -108,7 +108,7 @@ class Worker(BaseWorker):
         :param polls: how often an idle worker asks.
         :param pool: the worker pool of ``ojs-aws pools`` whose queues it empties, in its order.
         :param worker_id: unique to this process; default: a new one.
-        :param source: another way to jobs than HTTP; excludes ``url``.
+        :param source: where jobs come from, if not by HTTP; excludes ``url``.
         :raises ValueError: no usable URL, queue or number.
         """
         jobs, url = jobs_and_url(jobs, url, source)
@@ -190,7 +190,7 @@ class Worker(BaseWorker):
     def run(self) -> None:
         """Work until a signal or the server ends it. Blocks, and handles the signals.
 
-        It says on stderr what it does, unless the application has configured logging.
+        Reports on stderr what it does, unless the application has configured logging.
         """
         from ojs_aws.worker.console import for_process
 
@@ -255,7 +255,7 @@ class Worker(BaseWorker):
     async def _fetch(self, count: int) -> list[Job] | None:
         """Return jobs, or None if the backend could not be asked.
 
-        The answer is waited for even when the worker is to end: it may bring jobs.
+        Waits for the answer even while the worker ends: it may contain jobs.
         """
         asked = asyncio.ensure_future(self._source.fetch(self._turns.next(), count))
         await first_of(asyncio.shield(asked), self.lifecycle.forced())

@@ -42,7 +42,7 @@ def encode_message(message: Message) -> str:
 def decode_message(body: str) -> Message:
     """Read the body of a message.
 
-    :raises UnreadableMessageError: it is none of ours.
+    :raises UnreadableMessageError: this backend did not write the message.
     """
     try:
         fields = json.loads(body)

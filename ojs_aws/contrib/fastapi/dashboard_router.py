@@ -1,4 +1,4 @@
-"""Show the dashboard within an application, behind its own login."""
+"""Shows the dashboard within an application, behind its own login."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dashboard(
     credentials: Credentials | None = None,
     environment: str = "",
 ) -> APIRouter:
-    """Return a router that shows the dashboard, and passes its questions on to the OJS server.
+    """Return a router that shows the dashboard, and forwards its requests to the OJS server.
 
     The browser gets no credential of the OJS server: the application adds it.
 

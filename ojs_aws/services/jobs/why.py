@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from ojs_aws.domain.workers import WorkerInfo
     from ojs_aws.services.jobs.one_job import Info
 
-MAX_PLACE: Final = 1_000
-"""Jobs before a job that are counted; beyond, its place is "more than" that."""
+MAX_COUNTED: Final = 1_000
+"""At most so many jobs before a job are counted; the answer says "more than" if there are more."""
 
 MAX_WORKERS: Final = 500
 MAX_HOLDERS: Final = 100
@@ -41,7 +41,7 @@ MAX_HOLDERS: Final = 100
 
 RECENT_MINUTES: Final = 5
 FRESH_MS: Final = 60_000
-"""For so long nobody wonders about a job that is ready to run."""
+"""A job that is ready may wait so long before a reason is looked for."""
 
 _CHECKED: Final = ("job", "queue", "limits", "workers", "line", "messages", "sweep")
 
@@ -154,7 +154,7 @@ class Why:
         return [Reason(ReasonCode.LIMIT, text, refusal.until if is_known else None, data, hint)]
 
     def _holders(self, queue: str, key: str) -> list[str]:
-        """Return ids of jobs of the queue that hold a place of a limit."""
+        """Return ids of jobs of the queue that hold a slot of a limit."""
         page = self.store.listed(queue, JobList.WAITING, MAX_HOLDERS, newest_first=False)
         ids = [row.id for row in page.jobs if row.state is JobState.ACTIVE]
         jobs = self.store.load_many(ids) if ids else {}
@@ -169,12 +169,12 @@ class Why:
 
         :param is_blocked: something else holds the job back, so that the pace says nothing.
         """
-        page = self.store.listed(job.queue, JobList.READY, MAX_PLACE + 1, newest_first=False)
+        page = self.store.listed(job.queue, JobList.READY, MAX_COUNTED + 1, newest_first=False)
         before = sum(row.sort_key < job.ready_key for row in page.jobs)
         if not before:
             return []
-        is_exact = before <= MAX_PLACE
-        before = min(before, MAX_PLACE)
+        is_exact = before <= MAX_COUNTED
+        before = min(before, MAX_COUNTED)
         started = recent.counts[TallyKind.STARTED]
         data: dict[str, JsonValue] = {
             "before": before,

@@ -77,9 +77,8 @@ class QueueRegistry(InTable):
     def ensure(self, queue: str, now: Instant) -> None:
         """Create a queue at its first use; no call if it is known to exist.
 
-        Registers the queue, then create its SQS queue; each may exist already.
-
-        In this order, so that the sweep knows of every queue that has messages.
+        Registers the queue first, so that the sweep knows every queue that has messages, then
+        creates its SQS queue. Either may exist already.
 
         :raises NotFoundError: the queue is not declared and undeclared ones are not allowed.
         """
@@ -110,7 +109,7 @@ class QueueRegistry(InTable):
 
         Makes one update at the first use in this process, and each hour of use.
 
-        None for a declared queue.
+        Makes no call for a declared queue.
         """
         noted_at = self.noted.get(queue)
         if queue not in self.declared and (noted_at is None or now >= noted_at + NOTED_MS):
@@ -159,7 +158,7 @@ class QueueRegistry(InTable):
 
         :param triggers: ids of the Lambda triggers that are about to be switched off.
         :param by: who does it.
-        :returns: the queue after it.
+        :returns: the queue as it is now.
         """
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
@@ -179,7 +178,7 @@ class QueueRegistry(InTable):
         Makes one update: the row leaves the ready list.
 
         :param by: who does it.
-        :returns: the queue before it; None, and nothing is written, when it has no item.
+        :returns: the queue as it was; None if it has no item, and nothing is written then.
         """
         update = Update()
         update.remove(PAUSED_AT, PAUSED_BY, n.GPK, n.GSK)
@@ -195,7 +194,7 @@ class QueueRegistry(InTable):
 
         Makes one conditional update.
 
-        :returns: False, and nothing is written, when it is not.
+        :returns: False if the queue is not paused; nothing is written then.
         """
         update = Update()
         update.add_to_set(TRIGGERS, {"SS": sorted(set(triggers))})

@@ -216,7 +216,7 @@ def test_a_place_far_behind_is_more_than_so_many(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bounded number of rows is read."""
-    monkeypatch.setattr(why, "MAX_PLACE", 3)
+    monkeypatch.setattr(why, "MAX_COUNTED", 3)
     ids = [push(world) for _ in range(6)]
     assert asked(world, ids[3]).reasons[0].data["is_exact"] is True
     (reason,) = asked(world, ids[5]).reasons
@@ -425,7 +425,7 @@ def test_a_place_that_is_not_known_has_no_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However fast the line moves."""
-    monkeypatch.setattr(why, "MAX_PLACE", 3)
+    monkeypatch.setattr(why, "MAX_COUNTED", 3)
     ids = [push(world) for _ in range(6)]
     for number, known in ((3, True), (5, False)):
         (reason,) = did(world, (0, 10))(ids[number]).reasons
