@@ -57,8 +57,7 @@ class StackState:
 class Change:
     """Holds one change of a change set.
 
-    :ivar action: ``Add``, ``Modify``, ``Remove`` or ``Replace``; ``MayReplace``, where that is
-        decided by a value that is known only then.
+    :ivar action: ``Add``, ``Modify``, ``Remove``, ``Replace``, or ``MayReplace``: not known yet.
     """
 
     action: str

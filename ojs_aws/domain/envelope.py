@@ -79,8 +79,7 @@ class Job(JsonMembers):
 
         :param args: positional arguments of the handler; JSON values only.
         :param attributes: see :class:`~ojs_aws.domain.jobs.attributes.JobAttributes`.
-        :raises TypeError: an attribute that a job does not have, or a value of another type, such
-            as ``args`` that are no list. The message says what was probably meant.
+        :raises TypeError: an unknown attribute, or a value of the wrong type, such as a text.
         :raises ValueError: a policy has a member that there is not.
         :raises InvalidPayloadError: a value that JSON cannot say exactly.
         :raises InvalidRequestError: a priority that is no integer and no name.

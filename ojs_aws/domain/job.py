@@ -66,8 +66,7 @@ class Reservation:
     :ivar worker_id: the holder, or empty when it gave no name.
     :ivar expires_at: when the visibility timeout ends, unless a heartbeat moves it.
     :ivar execution_ends_at: when the execution timeout ends; heartbeats do not move it.
-    :ivar alive_until: when its worker counts as dead unless it beats before; None for a worker
-        that is not known to beat.
+    :ivar alive_until: when its worker counts as dead without a heartbeat; None if it sends none.
     :ivar message_handle: receipt handle of the SQS message that carries the reservation, or empty.
     :ivar message_job_id: the job which that message names; another job's message may serve.
     :ivar slots: keys of the limits in whose buckets it takes a slot until it ends.

@@ -76,8 +76,7 @@ class QueueConfigAdmin:
         """Create a queue with its own settings.
 
         :raises ConflictError: there is such a queue already.
-        :raises InvalidRequestError: a name that no queue can have, or a setting that cannot be;
-            nothing is created.
+        :raises InvalidRequestError: no valid name or setting; nothing is created.
         """
         if not isinstance(name, str):
             raise invalid("name", "the name of a queue", name, missing=name is None)
