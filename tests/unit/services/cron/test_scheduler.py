@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
 
-from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron.entry import CronEntry, Occurrence, Outcome
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
-    BackendError,
-    ConflictError,
     InvalidRequestError,
     JsonValue,
     NotFoundError,
@@ -27,12 +22,9 @@ from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.middleware import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.services.cron.runs import job_of
 from ojs_aws.services.cron.service import MAX_TEMPLATE_BYTES, Registration
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
-from tests.load import HUNG_S
-from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
 START = "2026-02-12T20:15:10Z"
@@ -288,168 +280,6 @@ def test_a_gap_behind_a_missed_run_is_missed_with_it(world: World) -> None:
     assert latest(world).scheduled_at == at("2016-10-16T03:00:00Z")
 
 
-# ------------------------------------------------------------------------------- overlap
-def test_skip_leaves_an_occurrence_out_while_a_run_is_active(world: World) -> None:
-    """CRON-18, CRON-19: and says for which run; a waiting run is no obstacle."""
-    register(world)
-    pass_minutes(world, 2)
-    assert len(jobs(world)) == 2
-    (active, *_) = fetch(world, 1)
-    pass_minutes(world)
-    assert len(jobs(world)) == 2
-    assert (latest(world).reason, latest(world).blocked_by) == ("overlap_skip", active)
-    assert world.stored.crons[NAME].run_count == 2
-    world.backend.jobs.ack(active, "w", None)
-    pass_minutes(world)
-    assert len(jobs(world)) == 3
-
-
-def test_overlap_is_judged_when_the_occurrence_is_due(world: World) -> None:
-    """A run that ends between the alarm's setting and its ringing does not block."""
-    register(world)
-    pass_minutes(world)
-    (active,) = fetch(world)
-    world.clock.at = at("2026-02-12T20:16:59Z")
-    world.backend.cron.scheduler.tick()
-    world.backend.jobs.ack(active, "w", None)
-    world.clock.at = at("2026-02-12T20:17:00Z")
-    world.backend.cron.scheduler.fire(NAME)
-    assert len(jobs(world)) == 2
-
-
-def test_a_run_whose_worker_died_does_not_block(world: World) -> None:
-    """Its reservation is over, though nobody has written that down yet."""
-    register(world, job={"retry": {"max_attempts": 1}})
-    pass_minutes(world)
-    world.backend.jobs.fetch(FetchRequest(("default",), 1, "w", 30_000))
-    pass_minutes(world)
-    assert [job.state for job in jobs(world)] == [JobState.DISCARDED, JobState.AVAILABLE]
-
-
-def test_allow_runs_side_by_side(world: World) -> None:
-    """CRON-18: without a look at the earlier runs."""
-    register(world, overlap="allow")
-    for _ in range(15):
-        pass_minutes(world)
-        assert len(fetch(world)) == 1
-    assert len(jobs(world, JobState.ACTIVE)) == 15
-    assert len(world.stored.crons[NAME].runs) == 10
-
-
-def test_cancel_previous_makes_room(world: World) -> None:
-    """CRON-18: the active run is cancelled, a waiting one is not."""
-    register(world, overlap="cancel_previous")
-    pass_minutes(world)
-    (first,) = fetch(world)
-    pass_minutes(world)
-    assert world.stored.jobs[first].state is JobState.CANCELLED
-    pass_minutes(world)
-    assert len(jobs(world, JobState.AVAILABLE)) == 2
-
-
-def test_a_run_that_is_gone_before_it_is_cancelled_makes_room(world: World) -> None:
-    """Somebody removes it between the claim of the occurrence and the cancellation."""
-    register(world, overlap="cancel_previous")
-    pass_minutes(world)
-    (first,) = fetch(world)
-    plain = world.cron.save
-
-    def save(before: CronEntry | None, after: CronEntry) -> None:
-        plain(before, after)
-        if after.is_claimed:
-            assert after.latest is not None
-            assert after.latest.cancels == (first,)
-            del world.stored.jobs[first]
-
-    world.cron.save = save  # type: ignore[method-assign]
-    pass_minutes(world)
-    assert [job.state for job in jobs(world)] == [JobState.AVAILABLE]
-
-
-def test_enqueue_never_runs_two_at_once_and_loses_none(world: World) -> None:
-    """CRON-18: runs wait for the ones before them, in their order."""
-    register(world, overlap="enqueue")
-    pass_minutes(world, 4)
-    done = []
-    for _ in range(4):
-        (active,) = fetch(world, 5)
-        assert len(jobs(world, JobState.ACTIVE)) == 1
-        world.backend.jobs.ack(active, "w", None)
-        done.append(active)
-        world.backend.cron.scheduler.fire(NAME)
-    assert done == sorted(done)
-    assert fetch(world) == []
-
-
-def test_a_held_run_waits_for_the_retries_of_the_one_before(world: World) -> None:
-    """The earlier run has not ended as long as an attempt is left."""
-    register(world, overlap="enqueue", job={"retry": {"max_attempts": 2, "jitter": False}})
-    pass_minutes(world, 2)
-    (first,) = fetch(world)
-    world.backend.jobs.fail(first, "w", ERROR)
-    world.backend.cron.scheduler.fire(NAME)
-    assert len(jobs(world, JobState.PENDING)) == 1
-
-
-def test_a_held_run_is_released_by_the_tick_also_when_disabled(world: World) -> None:
-    """Pausing a cron job does not strand what it enqueued."""
-    register(world, overlap="enqueue")
-    pass_minutes(world, 2)
-    world.backend.cron.service.set_enabled(NAME, is_enabled=False)
-    (first,) = fetch(world)
-    world.backend.jobs.ack(first, "w", None)
-    pass_minutes(world)
-    assert len(fetch(world)) == 1
-    assert world.stored.crons[NAME].held == ()
-
-
-def test_deleting_lets_held_runs_go(world: World) -> None:
-    """Section 8.4: jobs that were enqueued are not affected, and nobody else would release them."""
-    register(world, overlap="enqueue")
-    pass_minutes(world, 3)
-    world.backend.cron.service.delete(NAME)
-    assert len(jobs(world, JobState.AVAILABLE)) == 3
-    with pytest.raises(NotFoundError):
-        world.backend.cron.service.get(NAME)
-
-
-def test_deleting_lets_go_what_is_only_just_being_enqueued(world: World) -> None:
-    """A tick has claimed an occurrence, and pushes its held job after the cron job is gone."""
-    register(world, overlap="enqueue")
-    pass_minutes(world)
-    before = len(world.faults.calls)
-    pass_minutes(world)
-    at = world.faults.calls.index("insert", before) - before
-    world.clock.advance(s=60)
-    world.faults.faulty, world.faults.fault = len(world.faults.calls) + at, Fault.DIES_BEFORE
-    with pytest.raises(ProcessDiedError):
-        world.backend.cron.scheduler.tick()
-    claimed = world.stored.crons[NAME]
-    assert claimed.is_claimed
-    assert len(claimed.held) == 2
-    world.backend.cron.service.delete(NAME)
-    world.backend.jobs.push(job_of(claimed))  # as if the tick had not died, but was late
-    assert len(jobs(world, JobState.AVAILABLE)) == 3
-    assert jobs(world, JobState.PENDING) == []
-
-
-def test_runs_that_wait_are_bounded(world: World) -> None:
-    """A hundred at most; further occurrences are skipped."""
-    register(world, overlap="enqueue")
-    pass_minutes(world, 103)
-    assert len(jobs(world)) == 100
-    assert latest(world).reason == "overlap_skip"
-
-
-def test_many_waiting_runs_are_warned_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """CRON-S04: from the third on."""
-    register(world, overlap="enqueue")
-    pass_minutes(world, 3)
-    assert "waiting" not in caplog.text
-    pass_minutes(world)
-    assert "has 3 runs waiting" in caplog.text
-
-
 # ------------------------------------------------------------------------------- by hand
 def test_a_trigger_by_hand_leaves_the_plan_alone(world: World) -> None:
     """Also for a disabled cron job."""
@@ -574,107 +404,3 @@ def test_enabling_what_is_enabled_writes_nothing(world: World) -> None:
     before = len(world.faults.calls)
     world.backend.cron.service.set_enabled(NAME, is_enabled=True)
     assert "save" not in world.faults.calls[before:]
-
-
-# ------------------------------------------------------------------------------- once
-def test_a_tick_that_another_one_overtakes_has_not_failed(world: World) -> None:
-    """The other one fired what was due."""
-    register(world)
-    world.clock.advance(s=60)
-    plain = world.cron.save
-
-    def save(before: CronEntry | None, after: CronEntry) -> None:
-        world.cron.save = plain  # type: ignore[method-assign]
-        world.backend.cron.scheduler.tick()
-        plain(before, after)
-
-    world.cron.save = save  # type: ignore[method-assign]
-    report = world.backend.cron.scheduler.tick()
-    assert (report.cron_due, report.cron_fired, report.cron_failed) == (1, 0, 0)
-    assert len(jobs(world)) == 1
-
-
-@pytest.mark.parametrize("overlap", ["allow", "skip", "enqueue"])
-def test_any_number_of_ticks_fires_an_occurrence_once(world: World, overlap: str) -> None:
-    """CRON-21: no leader is needed. All read the same version; one conditional write decides."""
-    register(world, overlap=overlap)
-    ticks = 16
-    all_have_read = threading.Barrier(ticks)
-    one_at_a_time = threading.Lock()
-    plain_load, plain_save, plain_insert = world.cron.load, world.cron.save, world.store.insert
-
-    def load(name: str) -> CronEntry | None:
-        entry = plain_load(name)
-        all_have_read.wait(HUNG_S)
-        return entry
-
-    def save(before: CronEntry | None, after: CronEntry) -> None:
-        with one_at_a_time:
-            plain_save(before, after)
-
-    def insert(job: JobRecord) -> None:
-        with one_at_a_time:
-            plain_insert(job)
-
-    world.cron.load, world.cron.save = load, save  # type: ignore[method-assign]
-    world.store.insert = insert  # type: ignore[method-assign]
-    for minute in range(1, 6):
-        world.clock.advance(s=60)
-        threads = [threading.Thread(target=world.backend.cron.scheduler.tick) for _ in range(ticks)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(jobs(world)) == minute
-        assert world.stored.crons[NAME].run_count == minute
-
-
-def _attempt(call: Callable[[], Any]) -> None:
-    for _ in range(2):
-        try:
-            call()
-        except (BackendError, ProcessDiedError):
-            continue
-        except (ConflictError, NotFoundError, StaleCronError):
-            return
-        return
-
-
-def _play(world: World) -> None:
-    """Three policies; runs that are fetched and never end; ticks that may die anywhere."""
-    for overlap in ("skip", "enqueue", "cancel_previous"):
-        name = overlap.replace("_", "-")
-        _attempt(partial(register, world, name=name, overlap=overlap))
-    for _ in range(3):
-        world.clock.advance(s=60)
-        _attempt(world.backend.cron.scheduler.tick)
-        _attempt(lambda: fetch(world, 1))
-
-
-@pytest.mark.parametrize("fault", list(Fault))
-def test_no_fault_fires_twice_or_leaves_a_claim_open(fault: Fault) -> None:
-    """Inject every fault into every call of ticks: each occurrence has one job, or is skipped."""
-    clean = _world()
-    _play(clean)
-    for faulty in range(len(clean.faults.calls)):
-        world = _world()
-        world.faults.faulty, world.faults.fault = faulty, fault
-        _play(world)
-        world.faults.faulty = None
-        world.clock.advance(s=60)
-        world.backend.cron.scheduler.tick()
-        where = f"call {faulty} ({world.faults.calls[faulty]}) {fault.value}"
-        scheduled = [decode(render_job(job)["meta"]) for job in jobs(world)]
-        seen = [(m["cron_name"], m["cron_scheduled_at"]) for m in scheduled if isinstance(m, dict)]
-        assert len(seen) == len(set(seen)), where
-        for entry in world.stored.crons.values():
-            assert not entry.is_claimed, where
-            runs = [name for name, _ in seen if name == entry.name]
-            assert len(runs) == entry.run_count, where
-            assert entry.next_run_at == at("2026-02-12T20:20:00Z"), where
-
-
-def _world() -> World:
-    world = World()
-    world.clock.at = at(START)
-    return world
