@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
@@ -12,7 +12,10 @@ from ojs_aws.services.workers.liveness import silence_ms
 from ojs_aws.services.workers.service import slots_of
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.limits.rules import Bucket
     from ojs_aws.domain.workers import WorkerInfo
+
+LATELY_MS: Final = 60_000
 
 
 def next_in_line(workers: Sequence[WorkerInfo], now: Instant) -> Reason:
@@ -52,6 +55,21 @@ def full_workers(workers: Sequence[WorkerInfo], text: str) -> Reason | None:
     busy = f"all {slots} slots" if slots > 1 else "the only slot"
     whole = f"{text}, and {busy} of its workers {'are' if slots > 1 else 'is'} busy."
     return Reason(ReasonCode.READY, whole, data={"places": slots})
+
+
+def lately_limited(buckets: Iterable[Bucket], now: Instant) -> list[Reason]:
+    """Return the limit that has kept jobs waiting since one began last, or in the last minute.
+
+    A limit is free for a moment whenever a job ends. It is the cause all that time.
+    """
+    for bucket in buckets:
+        at = bucket.exhausted_at
+        if at is not None and (bucket.exhausted or now - at <= LATELY_MS):
+            text = f"The limit '{bucket.key}' kept jobs waiting {span_text(now - at)} ago."
+            data: dict[str, JsonValue] = {"key": bucket.key, "exhausted_at": format_instant(at)}
+            hint = f"ojs-aws rate-limits show {bucket.key}"
+            return [Reason(ReasonCode.LIMIT, text, data=data, hint=hint)]
+    return []
 
 
 def _is_late(worker: WorkerInfo, now: Instant) -> bool:

@@ -19,7 +19,7 @@ from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
 from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.jobs.next_in_line import full_workers, next_in_line
+from ojs_aws.services.jobs.next_in_line import full_workers, lately_limited, next_in_line
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.workers.service import STALE, Selection, read_about, state_of
 
@@ -138,7 +138,8 @@ class Why:
             return []
         taken = LimitCheck(job.queue).take(current, buckets, now)
         if not isinstance(taken, tuple):
-            return []
+            is_fresh = now - ready_since(job.ready_key) <= FRESH_MS
+            return [] if is_fresh else lately_limited(buckets.values(), now)
         bucket, refusal = taken
         data: dict[str, JsonValue] = {
             "key": bucket.key,

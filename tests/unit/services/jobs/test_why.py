@@ -13,13 +13,14 @@ from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.queues.state import LastTick
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.jobs import why
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.next_in_line import next_in_line
+from ojs_aws.services.jobs.next_in_line import lately_limited, next_in_line
 from ojs_aws.services.jobs.why import Diagnosis, Why
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
@@ -234,6 +235,28 @@ def test_a_full_limit_names_those_that_hold_it(world: World) -> None:
     assert (reason.code, reason.data["held_by"]) == (R.LIMIT, [holder])
     assert "1 of 1 jobs" in reason.message
     assert "held_by" not in asked(world, waiting, names_others=False).reasons[0].data
+
+
+def test_a_limit_that_is_free_for_a_moment_is_still_the_cause(world: World) -> None:
+    """A job has just ended, and others still wait: more workers would not help."""
+    limit = {"key": "stripe", "concurrency": 1}
+    ids = [push(world, rate_limit=limit) for _ in range(3)]
+    world.backend.jobs.fetch(FetchRequest(("default",), 2, worker_id="w"))
+    world.clock.advance(s=70)
+    world.backend.jobs.ack(ids[0], "w", None)
+    reason = asked(world, ids[1]).reasons[0]
+    assert (reason.code, reason.data["key"]) == (R.LIMIT, "stripe")
+    assert "kept jobs waiting 1 min 10 s ago" in reason.message
+    world.backend.jobs.fetch(FetchRequest(("default",), 1, worker_id="w"))
+    world.backend.jobs.ack(ids[1], "w", None)
+    assert R.LIMIT not in [each.code for each in asked(world, ids[2]).reasons]
+
+
+def test_a_limit_that_kept_jobs_waiting_in_the_last_minute_is_the_cause() -> None:
+    """Also if none has been refused since one began."""
+    bucket = Bucket(key="k", exhausted_at=Instant(1_000))
+    assert [each.code for each in lately_limited([bucket], Instant(61_000))] == [R.LIMIT]
+    assert lately_limited([bucket, Bucket(key="never")], Instant(61_001)) == []
 
 
 @pytest.mark.parametrize(
