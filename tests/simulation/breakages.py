@@ -30,7 +30,7 @@ MUTATIONS: Final = (
         f"{STORE}.claim",
         (
             (
-                "if place:",
+                "if sort_key:",
                 (
                     "state = update._clauses[0]\n"
                     "    is_there = f'attribute_exists({state.split()[0]})'\n"
@@ -99,7 +99,7 @@ MUTATIONS: Final = (
         "place-kept",
         "ACK gives no place in a bucket back",
         f"{STORE}.acknowledge",
-        (("for key in sorted(_places(held))", "for key in ()"),),
+        (("for key in sorted(_slots(held))", "for key in ()"),),
     ),
     Mutation(
         "two-under-one-key",
@@ -368,7 +368,7 @@ MUTATIONS: Final = (
     Mutation(
         "full-for-the-repeated",
         "a push that is repeated needs a place a second time",
-        "ojs_aws.services.jobs.new_jobs:NewJobs._places",
+        "ojs_aws.services.jobs.new_jobs:NewJobs._capacity",
         (("if not self._is_there(records):", "if True:"),),
     ),
     Mutation(
