@@ -99,8 +99,8 @@ def _finding(queues: Sequence[_Failing], cause: FailureGroup | None) -> Finding:
         code=FindingCode.JOBS_FAIL,
         check="failures",
         message=text,
-        hint="If they call a service that is down, pause their queues until it is back; else stop "
-        f"what fails: ojs-aws errors{only}",
+        hint="If a new version causes it, go back to the old one; if a service is down, pause its "
+        f"queues until it is back: ojs-aws errors{only}",
         data=data,
     )
 

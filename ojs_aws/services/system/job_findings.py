@@ -69,13 +69,14 @@ def _finding(totals: Totals, takes_ms: int | None, queue: str, came: int, began:
         "enqueued_per_minute": comes,
         "started_per_minute": begins,
     }
-    text = f"The backlog of queue '{queue}' grows: {comes} jobs a minute come, "
+    span = span_text(totals.pace_ms)
+    text = f"The backlog of queue '{queue}' grows: in the last {span}, {comes} jobs a minute came "
     if takes_ms is None:
-        text += f"and none has begun. {available} are available."
+        text += f"and none began. {available} are available."
     else:
         data["wait_ms"] = takes_ms
         text += (
-            f"{begins} begin. {available} are available; a job that comes now waits for about "
+            f"and {begins} began. {available} are available; a job that comes now waits for about "
             f"{span_text(takes_ms)}."
         )
     return Finding(
@@ -163,7 +164,7 @@ def _hung_finding(hung: list[JobRecord], longest_ms: int, now: Instant) -> Findi
         code=FindingCode.JOBS_HANG,
         check="workers",
         message=f"{what}run for {span_text(_runs_ms(first, now))}, and the last ones of its type "
-        f"took {longest} at most. Heartbeats still come, so only the timeout would end this.",
+        f"took {longest} at most. Heartbeats still come, so it goes on until its timeout.",
         hint=f"See what the job waits for, and cancel what hangs: ojs-aws jobs cancel "
         f"{' '.join(map(str, names))}",
         data={

@@ -54,8 +54,8 @@ def test_a_job_that_hangs_is_found_by_its_type(world: World) -> None:
     (finding,) = found(world)
     assert finding.message == (
         "2 jobs 'mail.send' of queue 'default' seem to hang: the longest has run for 2 min, and "
-        "the last ones of its type took 3 s at most. Heartbeats still come, so only the timeout "
-        "would end this."
+        "the last ones of its type took 3 s at most. Heartbeats still come, so it goes on until "
+        "its timeout."
     )
     assert finding.data["job_ids"] == [first, second]
     assert (finding.data["runs_ms"], finding.data["longest_ms"]) == (120_000, 3_000)

@@ -49,8 +49,8 @@ def test_a_backlog_that_grows_is_found_within_a_minute(world: World) -> None:
     flow(world, came=100, began=6)
     (finding,) = found(world)
     assert finding.message == (
-        "The backlog of queue 'default' grows: 67 jobs a minute come, 4 begin. 94 are available; "
-        "a job that comes now waits for about 23 min 30 s."
+        "The backlog of queue 'default' grows: in the last 1 min 30 s, 67 jobs a minute came and "
+        "4 began. 94 are available; a job that comes now waits for about 23 min 30 s."
     )
     assert finding.data == {
         "queue": "default",
@@ -93,7 +93,7 @@ def test_a_backlog_of_which_nothing_begins_is_found(world: World) -> None:
     """Nobody knows how long that takes."""
     flow(world, came=60, began=0)
     (finding,) = found(world)
-    assert finding.message.endswith("40 jobs a minute come, and none has begun. 60 are available.")
+    assert finding.message.endswith("40 jobs a minute came and none began. 60 are available.")
     assert "wait_ms" not in finding.data
 
 
