@@ -1,13 +1,19 @@
 """The Terraform module hands each parameter of the template on, and outputs what there is.
 
-Neither `terraform fmt` nor `apply` is run here: a reader of the files stands for them.
+`terraform fmt` parses the files where it is installed, and a reader of them stands for it
+elsewhere. Nothing is applied.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from ojs_aws.cdk.published_template import rendered
 
@@ -52,3 +58,17 @@ def test_braces_are_balanced() -> None:
     for path in MODULE.rglob("*.tf"):
         text = path.read_text("utf-8")
         assert text.count("{") == text.count("}"), path
+
+
+def test_terraform_reads_the_files_and_would_not_format_them() -> None:
+    program = shutil.which("terraform")
+    if program is None:
+        pytest.skip("terraform is not installed")
+    judged = subprocess.run(
+        [program, "fmt", "-check", "-diff", "-recursive", MODULE],
+        env={**os.environ, "TF_CLI_CONFIG_FILE": os.devnull, "CHECKPOINT_DISABLE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert judged.returncode == 0, judged.stdout + judged.stderr

@@ -18,8 +18,9 @@ from ojs_aws.cli.deployment.deploy_plans import (
     prepared,
     target_of,
 )
-from ojs_aws.cli.deployment.deploy_reports import clear
+from ojs_aws.cli.deployment.deploy_reports import clear, report
 from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 
 STACK = "OjsBackend"
@@ -184,7 +185,81 @@ def test_the_concurrency_of_a_worker_stays_until_another_one_is_asked_for() -> N
     assert worker_concurrency(rendered(["a"])) is None
 
 
+# ------------------------------------------------------------------------------ stacks of the CDK
+def test_a_stack_of_the_cdk_is_adopted_as_it_is() -> None:
+    """It has no parameters: prefix, callers and endpoint are read off its template."""
+    cloud = Cloud("UPDATE_COMPLETE")
+    cloud.template = rendered(["default"])
+    said = {"OJS_QUEUE_PREFIX": "shop__", "OJS_AUTH": "iam", "OJS_QUEUES": "default"}
+    for each in cloud.template["Resources"].values():
+        if each["Type"] == "AWS::Lambda::Function":
+            each["Properties"] |= {"Architectures": ["arm64"], "Runtime": "python3.13"}
+            each["Properties"]["Environment"] = {"Variables": said}
+    found = prepared(Wanted(stack=STACK), stacks_of(cloud)).parameters
+    assert (found["Prefix"], found["Auth"]) == ("shop", "iam")
+
+
+@pytest.mark.parametrize(
+    ("table", "prefix", "reason"),
+    [("Elsewhere", "ojs__", "another logical id"), (None, "ojs-", "queue_separator '-'")],
+)
+def test_a_stack_that_cannot_be_adopted_says_why(
+    table: str | None, prefix: str, reason: str
+) -> None:
+    [ours] = [
+        name
+        for name, each in rendered(["default"])["Resources"].items()
+        if each["Type"] == "AWS::DynamoDB::GlobalTable"
+    ]
+    deployed = by_cdk().template
+    variables = deployed["Resources"]["Push"]["Properties"]["Environment"]["Variables"]
+    cloud = Cloud("UPDATE_COMPLETE")
+    variables["OJS_QUEUE_PREFIX"] = prefix
+    cloud.template = {
+        "Resources": {
+            **deployed["Resources"],
+            table or ours: {"Type": "AWS::DynamoDB::GlobalTable"},
+        }
+    }
+    with pytest.raises(InvalidRequestError, match=reason):
+        prepared(Wanted(stack=STACK), stacks_of(cloud))
+    assert cloud.calls == []
+
+
 # ----------------------------------------------------------------------- what a failed one left
+@pytest.mark.parametrize(
+    ("status", "way_on"),
+    [
+        ("ROLLBACK_COMPLETE", "run the same command again: it first deletes"),
+        ("UPDATE_ROLLBACK_COMPLETE", "What was before is back"),
+        ("UPDATE_ROLLBACK_FAILED", "continue-update-rollback"),
+    ],
+)
+def test_a_failed_deployment_names_resource_reason_and_the_way_on(
+    status: str, way_on: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first cause, and not what was cancelled because of it."""
+
+    def event(resource: str, reason: str) -> dict[str, str]:
+        return {
+            "LogicalResourceId": resource,
+            "ResourceType": "AWS::SQS::Queue",
+            "ResourceStatus": "CREATE_FAILED",
+            "ResourceStatusReason": reason,
+        }
+
+    cloud: Any = Cloud(status)
+    events = [event("Other", "Resource creation cancelled"), event("Q", "the name is taken")]
+    cloud.describe_stack_events = lambda **_: {"StackEvents": events}
+    with pytest.raises(typer.Exit) as ended:
+        report(Output(as_json=False), stacks_of(cloud), state(status=status))
+    said = " ".join(capsys.readouterr().err.split())
+    assert ended.value.exit_code == ExitCode.FAILED
+    assert f"is {status}. Q (AWS::SQS::Queue): the name is taken" in said
+    assert way_on in said
+    assert "Other" not in said
+
+
 @pytest.mark.parametrize("status", sorted(FAILED_CREATION))
 def test_a_plan_deletes_nothing_of_a_failed_creation(status: str) -> None:
     """Nor does a deployment that can ask nobody."""
