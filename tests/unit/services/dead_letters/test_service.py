@@ -77,6 +77,16 @@ def test_a_filter_accepts_dead_letters_of_its_type_that_the_caller_sees(world: W
     assert not accepted.accepts(replace(kept, is_dead_letter=False))
 
 
+def test_a_row_tells_what_its_queue_and_type_rule_out() -> None:
+    """And whether rows count as jobs: not where only a job says whose it is."""
+    wanted = DeadLetterFilter(type="demo.echo", view=View(("default",), ("demo.*",)))
+    assert wanted.accepts_row("default", "demo.echo")
+    assert not wanted.accepts_row("email", "demo.echo")
+    assert not wanted.accepts_row("default", "demo.other")
+    assert DeadLetterFilter().is_by_row
+    assert not DeadLetterFilter(view=View(tenant="acme")).is_by_row
+
+
 @pytest.mark.parametrize(
     ("code", "is_kept"), [("DEAD_LETTER", True), ("DISCARD", False), ("FAIL", False)]
 )

@@ -12,6 +12,7 @@ from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.queues.state import LastTick
@@ -250,6 +251,19 @@ def test_a_limit_that_is_free_for_a_moment_is_still_the_cause(world: World) -> N
     world.backend.jobs.fetch(FetchRequest(("default",), 1, worker_id="w"))
     world.backend.jobs.ack(ids[1], "w", None)
     assert R.LIMIT not in [each.code for each in asked(world, ids[2]).reasons]
+
+
+def test_a_limit_is_not_the_cause_of_a_job_that_has_just_come(world: World) -> None:
+    """It is free, and the next worker that asks takes the job: for a minute."""
+    limit = {"key": "stripe", "concurrency": 1}
+    holder, waiting = push(world, rate_limit=limit), push(world, rate_limit=limit)
+    world.backend.jobs.fetch(FetchRequest(("default",), 2, worker_id="w"))
+    ready_at = ready_since(world.stored.jobs[waiting].ready_key)
+    world.clock.advance(ms=60_000 - (world.clock.now() - ready_at))
+    world.backend.jobs.ack(holder, "w", None)
+    assert R.LIMIT not in [each.code for each in asked(world, waiting).reasons]
+    world.clock.advance(ms=1)
+    assert R.LIMIT in [each.code for each in asked(world, waiting).reasons]
 
 
 def test_a_limit_that_kept_jobs_waiting_in_the_last_minute_is_the_cause() -> None:

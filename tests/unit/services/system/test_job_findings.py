@@ -23,9 +23,10 @@ def world() -> World:
     return world
 
 
-def found(world: World, *running: str) -> list[Finding]:
+def found(
+    world: World, *running: str, about: str = '{"queues":["default"],"concurrency":2}'
+) -> list[Finding]:
     """Which backlogs grow, after what was due in the meantime."""
-    about = '{"queues":["default"],"concurrency":2}'
     world.backend.workers.heartbeat(
         "w", running, None, WorkerReport(about=about, active_jobs=len(running))
     )
@@ -68,6 +69,24 @@ def test_a_growing_backlog_says_that_all_slots_are_busy(world: World) -> None:
     (finding,) = found(world, *running)
     assert finding.message.endswith(" All 2 slots of its workers are busy.")
     assert finding.data["reason"] == "ready"
+
+
+def test_a_growing_backlog_says_that_the_only_slot_is_busy(world: World) -> None:
+    flow(world, came=100, began=6)
+    running = [job.id for job in fetched(world.backend, count=1)]
+    about = '{"queues":["default"],"concurrency":1}'
+    (finding,) = found(world, *running, about=about)
+    assert finding.message.endswith(" The only slot of its worker is busy.")
+
+
+def test_who_does_not_see_the_next_job_sees_no_cause(world: World) -> None:
+    """The backlog alone: the job is another type's."""
+    flow(world, came=100, began=0, rate_limit={"key": "crm", "concurrency": 1})
+    fetched(world.backend, count=2)
+    assert "limit" in found(world)[0].message
+    report = world.backend.findings(lambda _, job_type: not job_type)
+    (finding,) = [each for each in report.findings if each.code == "backlog_grows"]
+    assert "reason" not in finding.data
 
 
 def test_a_growing_backlog_says_which_limit_holds_it_up(world: World) -> None:

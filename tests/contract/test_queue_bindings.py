@@ -1,0 +1,42 @@
+"""The states of bindings in a queue's item, and what a second write of them keeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
+from ojs_aws.domain.timestamps import Instant
+from tests.aws import EmbeddedAws
+
+FIRST, LATER = Instant(1_760_000_000_000), Instant(1_760_000_060_000)
+
+
+@pytest.fixture
+def states(aws: EmbeddedAws) -> QueueBindings:
+    return QueueBindings(aws.clients.dynamodb, aws.settings.table)
+
+
+def created(aws: EmbeddedAws) -> str:
+    (item,) = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
+    return item["cr"]["N"]
+
+
+def test_a_second_binding_keeps_when_the_queue_came_to_be(
+    states: QueueBindings, aws: EmbeddedAws
+) -> None:
+    states.bind("email", "mailer", ["email.*"], FIRST)
+    states.bind("email", "mailer", ["email.send"], LATER)
+    assert states.of("email").bound == {"mailer": ("email.send",)}
+    assert created(aws) == str(FIRST)
+
+
+def test_a_binding_that_is_suspended_again_keeps_its_time(
+    states: QueueBindings, aws: EmbeddedAws
+) -> None:
+    """It gets the new reason, and a job is tried a while after the latest failure."""
+    states.suspend("email", "mailer", "gone", FIRST)
+    states.suspend("email", "mailer", "forbidden", LATER)
+    suspended = states.of("email").suspended["mailer"]
+    assert (suspended.since, suspended.tried_at) == (FIRST, LATER)
+    assert suspended.reason == "forbidden"
+    assert created(aws) == str(FIRST)
