@@ -16,7 +16,6 @@ from ojs_aws.cli import (
     bindings,
     cron,
     dashboard,
-    deliver,
     events,
     init,
     keys,
@@ -80,7 +79,6 @@ verify.register(app)
 init.register(app)
 cost.register(app)
 run.register(app)
-deliver.register(app)
 
 
 def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
