@@ -102,6 +102,8 @@ def test_tenants_are_listed_by_id_page_by_page(deployed: Deployed) -> None:
     assert (found, cursor) == (names, "")
     assert page["items"][0]["jobs"]["available"] == 1
     assert page["pagination"] == {"limit": 2, "has_more": False}
+    whole = deployed.api.get("/admin/tenants", query={"limit": "9"}).json
+    assert whole["pagination"] == {"limit": 9, "has_more": False}
     wrong = deployed.api.get("/admin/tenants", query={"cursor": "x"})
     assert (wrong.status, wrong.error["details"]["field"]) == (400, "cursor")
 
