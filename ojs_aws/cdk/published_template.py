@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 TEMPLATE: Final = Path(__file__).with_name("template.json")
 """The file. `python -m infra.template` writes it again."""
@@ -29,6 +31,32 @@ _PARENT: Final = ("Backend", "Queues")
 _RESOURCE: Final = "Resource"
 _QUEUES: Final = "OJS_QUEUES"
 _MOST: Final = "MaximumConcurrency"
+_TABLE: Final = "AWS::DynamoDB::GlobalTable"
+_TRIGGER_TYPE: Final = "AWS::Lambda::EventSourceMapping"
+_STREAM: Final = re.compile(
+    r"(?P<table>arn:[\w-]+:dynamodb:(?P<region>[\w-]+):(?P<account>\d{12}):table/"
+    r"(?P<name>[\w.-]{3,255}))/stream/.+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredStream:
+    """Names a table that was restored from a backup, by its stream.
+
+    :ivar table: the table's ARN.
+    """
+
+    arn: str
+    table: str
+    name: str
+    region: str
+    account: str
+
+    @classmethod
+    def of(cls, arn: str) -> Self | None:
+        """Return what the ARN of a stream says; None, where it is no such ARN."""
+        found = _STREAM.fullmatch(arn)
+        return None if found is None else cls(arn=arn, **found.groupdict())
 
 
 def rendered(
@@ -37,12 +65,14 @@ def rendered(
     *,
     worker: bool = False,
     worker_concurrency: int | None = None,
+    restored: RestoredStream | None = None,
 ) -> dict[str, Any]:
     """Return the template with these declared queues.
 
     :param text: the template; None: that of this version.
     :param worker: a Lambda worker serves all of them.
     :param worker_concurrency: its invocations at a time, for each queue; None: the construct's.
+    :param restored: a restored table takes the place of the template's; None: it has its own.
     """
     template = json.loads(TEMPLATE.read_text(encoding="utf-8") if text is None else text)
     if worker:
@@ -64,6 +94,8 @@ def rendered(
         else:
             resources[name] = _with_queues(each, queues)
     template["Resources"] = resources
+    if restored is not None:
+        template = _with_table(template, restored)
     return dict(_parametrised(template))
 
 
@@ -73,6 +105,17 @@ def worker_concurrency(template: Mapping[str, Any]) -> int | None:
         if name.startswith(TRIGGER):
             most = resource["Properties"].get("ScalingConfig", {}).get(_MOST)
             return int(most) if most is not None else None
+    return None
+
+
+def restored_stream(template: Mapping[str, Any]) -> RestoredStream | None:
+    """Return the restored table that a template uses; None, where it has a table of its own."""
+    for resource in template.get("Resources", {}).values():
+        if resource.get("Type") == _TRIGGER_TYPE:
+            source = resource["Properties"].get("EventSourceArn")
+            found = RestoredStream.of(source) if isinstance(source, str) else None
+            if found is not None:
+                return found
     return None
 
 
@@ -107,6 +150,23 @@ def _with_queues(value: Any, queues: Sequence[str]) -> Any:
             for key, each in value.items()
         }
     return value
+
+
+def _with_table(template: dict[str, Any], restored: RestoredStream) -> dict[str, Any]:
+    """Return a template without its table, in which all names are those of the restored one."""
+    resources = template["Resources"]
+    [own] = [name for name, each in resources.items() if each["Type"] == _TABLE]
+    said = {
+        json.dumps({"Ref": own}): restored.name,
+        json.dumps({"Fn::GetAtt": [own, "Arn"]}): restored.table,
+        json.dumps({"Fn::GetAtt": [own, "StreamArn"]}): restored.arn,
+    }
+    text = json.dumps(template | {"Resources": {**resources, own: None}})
+    for reference, value in said.items():
+        text = text.replace(reference, json.dumps(value))
+    changed: dict[str, Any] = json.loads(text)
+    del changed["Resources"][own]
+    return changed
 
 
 def _is_about_one(value: Any) -> bool:

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import httpx
 import pytest
 
@@ -90,15 +92,30 @@ def test_a_backend_is_deployed_used_changed_and_destroyed(
     refused = run("deploy", "--auth", "jwt", "--yes", *options)
     assert "--jwt-issuer" in refused.stderr
 
+    began = time.monotonic()
+    table = ("restore", "table", outputs["TableName"], "again", "--json")
+    stream = json.loads(changes(run(*table)))["stream_arn"]
+    changes(run("deploy", "--restored-stream", stream, "--yes", *options))
+    api = emulator.api_url(outputs["ApiUrl"])
+    sent = json.loads(changes(run("restore", "messages", "--url", api, "--json")))
+    print(f"restored by three commands in {time.monotonic() - began:.0f} s")
+    assert sent["ready"] == 1
+    own, bucket = outputs["TableName"], outputs["BucketName"]
+    boto3.client("dynamodb", **emulator.client_settings()).update_table(
+        TableName=own, DeletionProtectionEnabled=False
+    )
+    boto3.client("dynamodb", **emulator.client_settings()).delete_table(TableName=own)
+    assert httpx.get(f"{api}{pushed.headers['location']}", trust_env=False).status_code == 200
+
     gone: Any = json.loads(changes(run("destroy", "--yes", "--json")))
-    assert {*gone["kept"]} == {outputs["TableName"], outputs["BucketName"]}
+    assert {*gone["kept"]} == {"again", bucket}
 
 
 def test_the_same_sources_make_the_same_bytes(
     command: tuple[Command, Emulator], tmp_path: Path
 ) -> None:
     """Those of the deployment, and once more from nothing but the lock file and pip's downloads."""
-    from ojs_aws.cli.deployment.deploy_plans import made_bundle
+    from ojs_aws.cli.deployment.deploy_bundles import made_bundle
 
     run, emulator = command
     changes(run("bundle", str(tmp_path), *of_emulator(emulator)))

@@ -14,7 +14,16 @@ from aws_cdk.assertions import Template
 from infra.stack import mail_topic
 from infra.template import choices, published, with_worker
 from infra.template_merge import Dimension, Merge, without_long_split
-from ojs_aws.cdk import Access, ApiKeys, Iam, JobBackend, JobBackendProps, Jwt, OpenAccess
+from ojs_aws.cdk import (
+    Access,
+    ApiKeys,
+    Iam,
+    JobBackend,
+    JobBackendProps,
+    Jwt,
+    OpenAccess,
+    RestoredTable,
+)
 from ojs_aws.cdk.published_template import (
     DECLARED,
     PREFIX,
@@ -22,16 +31,20 @@ from ojs_aws.cdk.published_template import (
     TEMPLATE,
     TRIGGER,
     WORKER_TEMPLATE,
+    RestoredStream,
     logical_id,
     rendered,
+    restored_stream,
 )
 from ojs_aws.cli.deployment.deploy_policy import deploy_policy
 from ojs_aws.cli.deployment.plans import EvaluatedTemplate
 from tests.infra.conftest import NO_BUNDLING
 
 WHERE: Final = "eu-west-1"
-PSEUDO: Final = {"AWS::Region": WHERE, "AWS::StackName": "OjsBackend"}
+ACCOUNT: Final = {"AWS::Partition": "aws", "AWS::AccountId": "123456789012"}
+PSEUDO: Final = {"AWS::Region": WHERE, "AWS::StackName": "OjsBackend", **ACCOUNT}
 KEY: Final = "arn:aws:kms:eu-west-1:123456789012:key/1"
+STREAM: Final = "arn:aws:dynamodb:eu-west-1:123456789012:table/again/stream/2026-03-01T12:00:00.000"
 ACCESS: Final[dict[str, Access]] = {
     "api-key": ApiKeys(),
     "iam": Iam(),
@@ -46,7 +59,7 @@ def slow(*given: object) -> Any:
 
 
 def by_construct(
-    queues: list[str], *, auth: str, endpoint: bool, email: str, key: str
+    queues: list[str], *, auth: str, endpoint: bool, email: str, key: str, stream: str = ""
 ) -> dict[str, Any]:
     """The template of a backend with these options."""
     context = {**NO_BUNDLING, "@aws-cdk/core:enablePartitionLiterals": True}
@@ -67,6 +80,7 @@ def by_construct(
             job_endpoint=endpoint,
             alarm_topic=mail_topic(stack, email) if email else None,
             encryption_key=kms.Key.from_key_arn(stack, "Key", key) if key else None,
+            restored_table=RestoredTable(name="again", stream_arn=stream) if stream else None,
         ),
     )
     return dict(Template.from_stack(stack).to_json())
@@ -120,6 +134,33 @@ def test_the_template_is_what_the_construct_makes(
         assert {*each.pop("DependsOn")} <= {*one.pop("DependsOn")}, name
         assert one == each, name
     assert found["Outputs"] == expected["Outputs"]
+
+
+@pytest.mark.parametrize("key", ["", slow(KEY)])
+def test_a_restored_table_is_used_as_the_construct_uses_it(key: str) -> None:
+    """The own table leaves the stack, and each function, right and alarm names the other one."""
+    made = by_construct(
+        ["default"], auth="api-key", endpoint=False, email="", key=key, stream=STREAM
+    )
+    text = json.dumps(without_long_split(made)).replace(PREFIX, "shop").replace(REGION, WHERE)
+    expected = compared(json.loads(text), {})["Resources"]
+    given = {"Prefix": "shop", "Auth": "api-key", "EncryptionKey": key}
+    restored = RestoredStream.of(STREAM)
+    template = rendered(["default"], restored=restored)
+    found = compared(template, given)["Resources"]
+    assert restored_stream(template) == restored
+    assert restored_stream(rendered(["default"])) is None
+    assert "GlobalTable" not in json.dumps(found)
+
+    def by_type(resources: dict[str, Any]) -> dict[str, Any]:
+        """By logical id; the stream's trigger, whose id has the table in it, by its type."""
+        trigger = "AWS::Lambda::EventSourceMapping"
+        return {
+            trigger if each["Type"] == trigger else name: (each["Type"], each["Properties"])
+            for name, each in resources.items()
+        }
+
+    assert by_type(found) == by_type(expected)
 
 
 @pytest.mark.slow

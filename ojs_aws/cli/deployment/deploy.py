@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ojs_aws.cli.deployment.deploy_bundles import made_bundle
 from ojs_aws.cli.deployment.deploy_choices import (
     Architecture,
     Bundles,
@@ -19,7 +20,6 @@ from ojs_aws.cli.deployment.deploy_choices import (
 from ojs_aws.cli.deployment.deploy_plans import (
     Plan,
     Wanted,
-    made_bundle,
     planned,
     prepared,
     target_of,
@@ -242,6 +242,8 @@ def destroyed(
     data = [(kind, name) for _, kind, name in stacks.resources(stack) if kind in {_TABLE, _BUCKET}]
     prefix = found.outputs.get("QueuePrefix", "")
     named = ", ".join(name for _, name in data)
+    used = found.outputs.get("TableName", "")
+    restored = [used] if used and all(name != used for _, name in data) else []
     out.text(
         f"Deleted: the stack {stack}, its functions, API, declared queues and their messages."
         if not delete_data
@@ -249,6 +251,8 @@ def destroyed(
     )
     if not delete_data:
         out.text(f"Stays: {named}, and SQS queues that were made at their first use ({prefix}*).")
+    if restored:
+        out.text(f"Stays: the restored table {used}, which is not in the stack.")
     if not yes:
         answer = typer.prompt(f"Type {stack} to delete it") if out.can_ask else ""
         if answer != stack:
@@ -267,5 +271,5 @@ def destroyed(
         for kind, name in data:
             (removal.table if kind == _TABLE else removal.bucket)(name)
         removal.queues(prefix)
-    kept = [] if delete_data else [name for _, name in data]
+    kept = restored + ([] if delete_data else [name for _, name in data])
     out.said(f"{stack} is deleted.", {"stack": stack, "kept": [*kept]})

@@ -86,6 +86,13 @@ class Choices:
     without_worker: Annotated[
         bool, typer.Option("--without-worker", help="Remove the Lambda worker.")
     ] = False
+    restored_stream: Annotated[
+        str,
+        typer.Option(
+            help="ARN of the stream of a restored table, as `ojs-aws restore table` prints it: the "
+            "table takes the place of the stack's own, which stays."
+        ),
+    ] = ""
     tag: Annotated[
         list[str] | None, typer.Option(help="A tag of all resources: key=value. May be repeated.")
     ] = None
@@ -130,6 +137,7 @@ class Choices:
             worker=self.worker,
             worker_concurrency=self.worker_concurrency,
             drops_worker=self.without_worker,
+            restored_stream=self.restored_stream,
             bundles=bundles,
             bucket=bucket,
             architecture=known_architecture(out, architecture),

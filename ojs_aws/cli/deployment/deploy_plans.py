@@ -9,20 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.cli.deployment.deploy_bundles import code_of, made_worker
 from ojs_aws.cli.deployment.plans import PlannedStacks, planned_stack
-from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
+from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.topology import QUEUE_SEPARATOR
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.stacks import Change, Stacks, StackState
-    from ojs_aws.cdk.bundle import Bundle, Target
+    from ojs_aws.cdk.bundle import Target
+    from ojs_aws.cdk.published_template import RestoredStream
 
-S3: Final = "s3://"
 _TABLE: Final = "AWS::DynamoDB::GlobalTable"
 _FUNCTION: Final = "AWS::Lambda::Function"
 _WORKER_KEY: Final = "WorkerBundleKey"
-_STORE: Final = Path("build/lambda")
-"""Where bundles are kept, by what is in them."""
 CHANGE_SET: Final = "ojs-aws"
 DEMO_HANDLER: Final = "ojs_aws.local.demo.handler"
 FAILED_CREATION: Final = frozenset({"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
@@ -43,6 +42,8 @@ class Wanted:
     :ivar worker_concurrency: its invocations at a time, for each queue; None: as deployed.
     :ivar runs_demo: a Lambda worker runs the demo jobs, which are in the backend's own code.
     :ivar drops_worker: the stack is to have no worker.
+    :ivar restored_stream: ARN of the stream of a restored table, which takes the place of the
+        stack's own one; empty: as deployed.
     :ivar is_upgrade: there must be such a stack.
     """
 
@@ -58,6 +59,7 @@ class Wanted:
     worker_concurrency: int | None = None
     runs_demo: bool = False
     drops_worker: bool = False
+    restored_stream: str = ""
     is_upgrade: bool = False
 
 
@@ -105,6 +107,31 @@ def target_of(wanted: Wanted, deployed: StackState | None) -> Target:
         python = said.get("Python") or str(runtime).removeprefix("python")
     machine = wanted.architecture or machine
     return Target("arm64" if machine == "arm64" else "x86_64", wanted.python or python)
+
+
+def restored_of(
+    wanted: Wanted, stacks: Stacks, deployed: StackState | None
+) -> RestoredStream | None:
+    """Return the restored table that the stack is to use; None for one of its own.
+
+    :raises InvalidRequestError: it is not the ARN of a stream in this account and region.
+    """
+    from ojs_aws.cdk.published_template import RestoredStream, restored_stream
+
+    if not wanted.restored_stream:
+        return restored_stream(deployed.template) if deployed else None
+    found = RestoredStream.of(wanted.restored_stream)
+    if found is None:
+        raise InvalidRequestError(
+            f"--restored-stream is the ARN of a table's stream, not {wanted.restored_stream!r}.",
+            hint="`ojs-aws restore table` prints it.",
+        )
+    if (found.account, found.region) != (stacks.account, stacks.region):
+        raise InvalidRequestError(
+            f"The restored table {found.name} is in {found.account}, {found.region}, and the stack "
+            f"in {stacks.account}, {stacks.region}. Both must be in one account and region."
+        )
+    return found
 
 
 def declared_queues(deployed: StackState | None) -> list[str]:
@@ -173,63 +200,6 @@ def check(parameters: Mapping[str, str | None]) -> None:
         raise InvalidRequestError("--subnets and --security-groups go together.")
 
 
-def code_of(wanted: Wanted, target: Target, stacks: Stacks, bucket: str) -> tuple[str, str]:
-    """Return bucket and key of the functions' zip; it is made and uploaded, where it is not there.
-
-    :raises BackendError: it cannot be made, read or uploaded.
-    """
-    from ojs_aws.cdk.bundle_store import zip_name
-
-    name = zip_name(target.machine, target.python)
-    if wanted.bundles.startswith(S3):
-        place, _, folder = wanted.bundles.removeprefix(S3).partition("/")
-        return place, "/".join(part for part in (folder.strip("/"), name) if part)
-    path = Path(wanted.bundles) / name if wanted.bundles else made_bundle(target)
-    try:
-        content = path.read_bytes()
-    except OSError as problem:
-        raise BackendError(
-            f"{path} cannot be read: {problem.strerror}.",
-            hint="`ojs-aws bundle DIR` makes it, for --architecture and --python.",
-        ) from None
-    return bucket, stacks.upload(bucket, content, ".zip")
-
-
-def made_bundle(target: Target, folder: Path = _STORE) -> Path:
-    """Return the functions' zip, which pip and the lock files of this package make.
-
-    :raises BackendError: a package cannot be installed for the target.
-    """
-    from ojs_aws.cdk.bundle import backend_bundle
-    from ojs_aws.cdk.bundle_store import zip_name
-
-    return _made(backend_bundle(target), folder, zip_name(target.machine, target.python))
-
-
-def made_worker(code: Path, target: Target) -> Path:
-    """Return the zip of a Lambda worker: its folder, its packages, and this package.
-
-    :raises BackendError: there is no such folder, or a package cannot be installed.
-    """
-    from ojs_aws.cdk.bundle import Bundle
-
-    return _made(Bundle(target=target, code_dir=code), _STORE, "worker.zip")
-
-
-def _made(bundle: Bundle, folder: Path, name: str) -> Path:
-    from ojs_aws.cdk.bundle import BundlingError, build
-    from ojs_aws.cdk.bundle_store import write_zip
-
-    try:
-        built = build(bundle, folder)
-    except BundlingError as problem:
-        raise BackendError(
-            str(problem), hint="Where pip reaches no packages, use --bundles with a release's zip."
-        ) from None
-    write_zip(built, folder / name)
-    return folder / name
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """Holds what a deployment would deploy, before anything is uploaded.
@@ -285,6 +255,7 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
         worker=with_worker,
         worker_concurrency=wanted.worker_concurrency
         or (worker_concurrency(deployed.template) if deployed else None),
+        restored=restored_of(wanted, stacks, deployed),
     )
     parameters = parameters_of(wanted, template, deployed)
     check(parameters)
@@ -316,7 +287,7 @@ def planned(found: Prepared, stacks: Stacks) -> Plan:
     wanted, deployed, target = found.wanted, found.deployed, found.target
     bucket = wanted.bucket or f"ojs-aws-{stacks.account}-{stacks.region}"
     stacks.own_bucket(bucket, is_named=bool(wanted.bucket))
-    code_bucket, key = code_of(wanted, target, stacks, bucket)
+    code_bucket, key = code_of(wanted.bundles, target, stacks, bucket)
     parameters = {
         **found.parameters,
         "BundleBucket": code_bucket,

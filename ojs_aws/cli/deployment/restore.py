@@ -77,6 +77,8 @@ def table(
     is_new, stream = with_aws(out, endpoint_url, restore)
     out.said(
         f"Table {target} is ready. Let the deployment use it:\n"
+        f"  ojs-aws deploy --restored-stream {stream}\n"
+        "or, with the CDK,\n"
         f"  npx cdk deploy -c restored_table={target} -c restored_stream={stream}\n"
         "then: ojs-aws restore messages",
         {"table": target, "stream_arn": stream, "is_new": is_new},

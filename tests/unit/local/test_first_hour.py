@@ -20,6 +20,7 @@ from tests.unit.local.test_local_server import free_port
 
 ROOT: Final = Path(__file__).parents[3]
 README: Final = (ROOT / "README.md").read_text("utf-8")
+ACTIVATE: Final = ". .venv/bin/activate\n"
 FILES: Final = {"declare": "shop.py", "send": "send.py", "test": "test_shop.py"}
 
 pytestmark = pytest.mark.slow
@@ -42,7 +43,7 @@ def block(name: str, language: str) -> str:
     """A block of the page."""
     found = re.search(rf"<!-- example: {name} -->\n```{language}\n(.*?)```", README, re.DOTALL)
     assert found is not None, name
-    return found[1]
+    return f"{ACTIVATE}{found[1]}" if language == "sh" else found[1]
 
 
 def environment() -> dict[str, str]:
@@ -55,7 +56,7 @@ def environment() -> dict[str, str]:
 def running(command: str, folder: Path, until: str) -> Iterator[None]:
     """Run a command of the page until it is not needed any more."""
     process = subprocess.Popen(
-        ["sh", "-c", f"{command.strip().replace('.venv/', 'exec .venv/')}"],
+        ["sh", "-c", command.strip().replace("\nojs-aws", "\nexec ojs-aws")],
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -79,7 +80,7 @@ def test_the_job_is_sent_and_run(folder: Path) -> None:
         return block(name, "sh").replace("127.0.0.1:8080", f"127.0.0.1:{port}")
 
     with (
-        running(f".venv/bin/ojs-aws local --port {port}", folder, str(port)),
+        running(f"{ACTIVATE}ojs-aws local --port {port}", folder, str(port)),
         running(here("work"), folder, "email.send"),
     ):
         sent = subprocess.run(

@@ -24,6 +24,8 @@ from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 
 STACK = "OjsBackend"
+TABLE = "AWS::DynamoDB::GlobalTable"
+STREAM = "arn:aws:dynamodb:eu-west-1:123456789012:table/again/stream/2026-03-01T12:00:00.000"
 
 
 class Cloud:
@@ -111,6 +113,29 @@ def test_functions_go_on_with_the_processor_that_they_have(
 
 
 # --------------------------------------------------------------------------------------- the plan
+def test_a_restored_table_is_used_until_somebody_names_another() -> None:
+    """A later deployment that does not mention it must not make an empty table."""
+    first = Wanted(stack=STACK, restored_stream=STREAM, bundles="s3://mine/folder")
+    template = prepared(first, stacks_of(Cloud(None))).template
+    assert TABLE not in {each["Type"] for each in template["Resources"].values()}
+    cloud = Cloud("UPDATE_COMPLETE", Parameters=[{"ParameterKey": "BundleKey"}])
+    cloud.template = {**template}
+    assert prepared(Wanted(stack=STACK), stacks_of(cloud)).template == template
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        ("again", "is the ARN of a table's stream, not 'again'"),
+        (STREAM.replace("eu-west-1", "eu-west-2"), "in 123456789012, eu-west-2"),
+        (STREAM.replace("123456789012", "210987654321"), "in 210987654321, eu-west-1"),
+    ],
+)
+def test_a_restored_table_elsewhere_is_refused(stream: str, expected: str) -> None:
+    with pytest.raises(InvalidRequestError, match=expected):
+        prepared(Wanted(stack=STACK, restored_stream=stream), stacks_of(Cloud(None)))
+
+
 def test_the_tags_of_a_stack_stay_where_others_are_added() -> None:
     """CloudFormation removes those that a change set leaves out."""
     tags = [{"Key": "team", "Value": "shop"}, {"Key": "stage", "Value": "test"}]
