@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 CODE := $(foreach d,ojs_aws functions infra tests scripts benchmarks examples docs,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 TEST_ARGS ?= -n auto --maxprocesses 4 --dist worksteal
-E2E_ARGS ?=
+E2E_ARGS ?= -n 2 --dist loadgroup
 BROWSER_ARGS ?=
 WEB := ojs_aws/dashboard/web
 RUN_ARGS ?=
