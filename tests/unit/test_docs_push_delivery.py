@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from ojs_aws import SyncClient
+from ojs_aws.domain.job import JobState
 from ojs_aws.testing import OjsServer
+from ojs_aws.worker.delivery.circuit import COOLDOWN_S
+from ojs_aws.worker.delivery.endpoint import DeliveringHandler, HttpDelivery
+from tests.lambda_runtimes import tool
 from tests.load import HUNG_S, wait_until
+from tests.unit.worker.test_lambda_worker import Bench
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "push-delivery.md").read_text("utf-8")
 KEY: Final = "whsec_test"
 JOBS: Final = 25
+MANY: Final = 1000
+BATCHES_A_KILL: Final = 9
 
 
-def program(tool: str, *arguments: str) -> list[str]:
-    """The command that runs a program; the test is skipped where its tool is missing."""
-    found = shutil.which(tool)
-    if found is None:
-        pytest.skip(f"there is no {tool} here")
-    return [found, *arguments]
+def program(name: str, *arguments: str) -> list[str]:
+    """The command that runs a program; the test is skipped where it is missing."""
+    return [tool(name), *arguments]
 
 
 def free_port() -> int:
@@ -105,3 +110,93 @@ def test_an_endpoint_in_go_runs_jobs(folder: Path, ojs_server: OjsServer) -> Non
 def test_an_endpoint_in_java_runs_jobs(folder: Path, ojs_server: OjsServer) -> None:
     """Run from its source, which takes a compiler's start."""
     deliver(folder, ojs_server, program("java", "Endpoint.java"))
+
+
+# --------------------------------------------------------------- a thousand jobs, with kills
+
+
+@dataclass
+class Endpoint:
+    """An endpoint of the page, which can be killed and started again."""
+
+    command: list[str]
+    folder: Path
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, unless it runs, and wait until it serves."""
+        if self.process is None:
+            environ = {**os.environ, "OJS_SIGNING_SECRET": KEY, "PORT": str(self.port)}
+            self.process = subprocess.Popen(self.command, cwd=self.folder, env=environ)
+            wait_until(lambda: listens(self.port))
+
+    def kill(self) -> None:
+        """Kill it, whatever it does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(timeout=HUNG_S)
+            self.process = None
+
+
+def command_of(language: str, folder: Path) -> list[str]:
+    """Build an endpoint, and return the command that starts it."""
+    if language == "node":
+        return program("node", "endpoint.mjs")
+    if language == "go":
+        build = program("go", "build", "-o", "endpoint", "endpoint.go")
+        subprocess.run(build, cwd=folder, check=True)
+        return [str(folder / "endpoint")]
+    subprocess.run(program("javac", "Endpoint.java"), cwd=folder, check=True)
+    return program("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "Endpoint")
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """A worker of the queue `email` over an AWS in memory."""
+    made = Bench(queue="email")
+    yield made
+    made.worker._loop.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["node", "go", "java"])
+def test_each_job_has_one_outcome_whatever_is_killed(
+    language: str, folder: Path, bench: Bench
+) -> None:
+    """Endpoints are killed before a batch of jobs and in the middle of one, by turns."""
+    endpoint, clock = Endpoint(command_of(language, folder), folder), bench.world.clock
+    delivery = HttpDelivery(
+        f"http://127.0.0.1:{endpoint.port}/jobs",
+        signing_keys=lambda: [KEY],
+        timeout_s=HUNG_S,
+        monotonic=lambda: clock.at / 1000,
+    )
+    handler = DeliveringHandler("email.*", delivery, is_async=False, signature=None)
+    bench.worker.registry.add_pattern(handler)
+    retry = {"max_attempts": 20}
+    ids = [bench.push("email.send", f"{each}@example.com", retry=retry) for each in range(MANY)]
+    batches = 0
+    try:
+        while bench.left():
+            endpoint.start()
+            batches += 1
+            is_killed = batches % BATCHES_A_KILL == 0
+            if is_killed and batches % 2:
+                endpoint.kill()
+            killer = threading.Timer(0.005, endpoint.kill)
+            if is_killed:
+                killer.start()
+            bench.invoke()
+            if is_killed:
+                killer.join()
+            clock.at += round(1000 * COOLDOWN_S) if is_killed else 1000
+    finally:
+        endpoint.kill()
+    done = [bench.job(each) for each in ids]
+    assert [each.state for each in done] == [JobState.COMPLETED] * MANY
+    assert [str(each.result) for each in done] == [
+        f'{{"sent_to":"{each}@example.com"}}' for each in range(MANY)
+    ]
+    lost = [failure.type for each in done for failure in each.failures]
+    assert lost.count("NoAnswer") >= batches // BATCHES_A_KILL
