@@ -16,6 +16,7 @@ from ojs_aws.domain.actor import Actor, actor_of
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.attempt_tokens import AttemptGrant
     from ojs_aws.domain.job import JobRecord
 
 
@@ -103,6 +104,11 @@ _SESSION: Final = re.compile(
 )
 """The id of a caller that has assumed a role; what follows the role names the session."""
 
+TOKEN_PREFIX: Final = "ojs_attempt_"  # noqa: S105 - what they begin with
+"""Begins the tokens of attempts (``attempt_tokens.py``)."""
+ATTEMPT: Final = "attempt:"
+"""Begins the ids of their callers; the id of the job follows."""
+
 _FREE: Final = frozenset({Permission.PUBLIC, Permission.KNOWN})
 
 
@@ -154,6 +160,7 @@ class Caller:
     :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
     :ivar types: the same for job types.
     :ivar tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
+    :ivar attempt: the only attempt of a job that it may report on, and nothing else; None: none.
     """
 
     id: str = ""
@@ -162,6 +169,7 @@ class Caller:
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     tenant: str = ""
+    attempt: AttemptGrant | None = None
 
     @property
     def principal(self) -> str:
@@ -197,10 +205,12 @@ class Caller:
         return self.view.shows(queue, job_type, tenant)
 
     def check(self, permission: Permission, operation: str) -> None:
-        """Refuse an operation that its scopes do not allow.
+        """Refuse an operation that its scopes do not allow, or its token.
 
         :raises PermissionDeniedError: with the scopes that would.
         """
+        if self.attempt is not None:
+            self.attempt.check_operation(operation)
         if not self.may(permission):
             scopes = sorted(scope for scope, given in GRANTS.items() if permission in given)
             verb = "administer" if permission is Permission.ADMIN else permission

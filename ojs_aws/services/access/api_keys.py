@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.access import Caller, Scope
+from ojs_aws.domain.access import TOKEN_PREFIX, Caller, Scope
 from ojs_aws.domain.api_keys import (
     DEFAULT_GRACE_MS,
     ID_BYTES,
@@ -201,6 +201,31 @@ class Authentication:
         if key is None or refusal is not None:
             return Verdict(None, refusal, presented.id)
         return Verdict(key.caller, key_id=key.id, until=end_of(key, presented))
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptAuthentication:
+    """Finds the callers of attempts' tokens without a call, and leaves all others to another one.
+
+    :ivar keys: returns the keys that sign deliveries; asked for tokens only.
+    """
+
+    others: Callable[[str], Verdict]
+    keys: Callable[[], Sequence[str]]
+    clock: Clock
+
+    def __call__(self, header: str) -> Verdict:
+        """Return the verdict on a header; never raises for its contents."""
+        scheme, _, text = header[:_MAX_HEADER].strip().partition(" ")
+        token = text.strip()
+        if scheme.lower() != "bearer" or not token.startswith(TOKEN_PREFIX):
+            return self.others(header)
+        from ojs_aws.domain.attempt_tokens import check_token, read_token  # few callers have one
+
+        found, said = check_token(token, self.keys(), self.clock.now()), read_token(token)
+        if isinstance(found, Refusal):
+            return Verdict(None, found, said.caller.id if said else "")
+        return Verdict(found.caller, key_id=found.caller.id, until=found.ends_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,12 +78,15 @@ class _Extend:
     """Decides on the extension of one reservation.
 
     :ivar worker: None for one without a name.
+    :ivar takes_over: who beats is at the job in the place of its worker, which need not be heard of
+        before the reservation ends.
     """
 
     default_ms: int
     holder: Holder
     worker: WorkerInfo | None
     requested_ms: int | None
+    takes_over: bool = False
 
     def __call__(self, job: JobRecord, now: Instant) -> JobRecord:
         """Extend the reservation.
@@ -92,8 +95,11 @@ class _Extend:
         """
         check_holder(job, "extend", self.holder)
         wanted = self.requested_ms or held_job.length_of(job, self.default_ms)
+        ends = Instant(now + wanted)
         alive = alive_until(self.worker, job, self.requested_ms) if self.worker else None
-        return held_job.extend(job, Instant(now + wanted), alive, now=now)
+        if self.takes_over and job.reservation and job.reservation.alive_until:
+            alive = ends
+        return held_job.extend(job, ends, alive, now=now)
 
     def changes(self, job: JobRecord | None, now: Instant) -> bool:
         """Return whether the reservation of a job would be written, as far as it is known."""
@@ -166,7 +172,7 @@ class Heartbeat:
 
     def extend(
         self,
-        worker_id: str,
+        worker_id: str | None,
         job_id: str,
         visibility_timeout_ms: int | None,
         *,
@@ -177,6 +183,7 @@ class Heartbeat:
 
         The worker is not registered: it lives for one invocation, which no directive reaches.
 
+        :param worker_id: None for an endpoint that took the job over from its worker.
         :param start: the job as last seen, which saves the read where there is something to write.
             A refused write says as much as a read: the job may be cancelled, or somebody else's.
         :returns: the answer, and the job as it is now if its reservation was extended.
@@ -184,7 +191,13 @@ class Heartbeat:
         now = self.changer.clock.now()
         result = _Sorted()
         holder = Holder(worker_id, which)
-        extend = _Extend(self.visibility.default_ms, holder, None, visibility_timeout_ms)
+        extend = _Extend(
+            self.visibility.default_ms,
+            holder,
+            None,
+            visibility_timeout_ms,
+            takes_over=worker_id is None,
+        )
         job = start if extend.changes(start, now) else self.changer.store.load(job_id)
         self._extend(job, job_id, extend, result)
         self._hide(result.extended, now)

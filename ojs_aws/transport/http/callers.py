@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ojs_aws.domain.access import (
     ANYBODY,
+    ATTEMPT,
     NOBODY,
+    TOKEN_PREFIX,
     Caller,
     InvalidTokenError,
     TokenExpiredError,
@@ -24,6 +27,7 @@ from ojs_aws.domain.access import (
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
+    from ojs_aws.domain.attempt_tokens import AttemptGrant
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.access.api_keys import Verdict
 
@@ -47,6 +51,7 @@ def verdict_context(verdict: Verdict) -> dict[str, str]:
             "queues": caller.queues,
             "types": caller.types,
             **({"tenant": caller.tenant} if caller.tenant else {}),
+            **({} if caller.attempt is None else {"attempt": asdict(caller.attempt)}),
             **({} if verdict.until is None else {"until": verdict.until}),
         }
     return {CONTEXT: json.dumps(found, separators=(",", ":"))}
@@ -61,7 +66,7 @@ def caller_of(event: Mapping[str, Any], settings: Settings, now: Instant) -> Cal
     """
     reader = _READERS.get(settings.auth)
     if reader is None:
-        return ANYBODY
+        return _anybody(event, now)
     context = event.get("requestContext") or {}
     authorizer = context.get("authorizer")
     caller = reader(authorizer, settings, now) if isinstance(authorizer, dict) else None
@@ -85,6 +90,8 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
     found = json.loads(given)
     refused = found.get("refused")
     if refused == _EXPIRED or found.get("until", now + 1) <= now:
+        if found["id"].startswith(ATTEMPT):
+            raise _attempt_is_over()
         raise TokenExpiredError("The API key has expired.", hint="Use the key that replaced it.")
     if refused == "missing":
         return None
@@ -92,6 +99,7 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
         raise InvalidTokenError("The credentials are not valid.", hint=_HINT)
     from ojs_aws.domain.access import Permission  # beside its only use
 
+    attempt = found.get("attempt")
     return Caller(
         id=found["id"],
         name=found["name"],
@@ -99,7 +107,40 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
         queues=tuple(found["queues"]),
         types=tuple(found["types"]),
         tenant=found.get("tenant", ""),
+        attempt=None if attempt is None else _grant_of(attempt),
     )
+
+
+def _grant_of(members: Mapping[str, Any]) -> AttemptGrant:
+    from ojs_aws.domain.attempt_tokens import AttemptGrant  # few deployments have tokens
+
+    return AttemptGrant(**members)
+
+
+def _anybody(event: Mapping[str, Any], now: Instant) -> Caller:
+    """Return the caller where access is open, who may do everything.
+
+    A token still says which attempt a report is about, so that a late one changes no other. It
+    opens nothing here, so nobody checks its signature.
+
+    :raises UnauthenticatedError: the token's time is over, or it is none.
+    """
+    scheme, _, text = (event.get("headers") or {}).get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not text.startswith(TOKEN_PREFIX):
+        return ANYBODY
+    from ojs_aws.domain.attempt_tokens import read_token
+
+    grant = read_token(text.strip())
+    if grant is None:
+        raise InvalidTokenError("The credentials are not valid.", hint=_HINT)
+    if grant.ends_at <= now:
+        raise _attempt_is_over()
+    return grant.caller
+
+
+def _attempt_is_over() -> TokenExpiredError:
+    hint = "Drop the report: the time of this attempt is over."
+    return TokenExpiredError("The token has expired.", hint=hint)
 
 
 def _by_jwt(authorizer: Mapping[str, Any], settings: Settings, _: Instant) -> Caller | None:

@@ -8,6 +8,7 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.workers import WorkerReport
+from ojs_aws.transport.http.attempts import beat_of_attempt, reporter_of
 from ojs_aws.transport.http.authorization import check_fetched, check_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs import reports
@@ -20,7 +21,7 @@ from ojs_aws.transport.http.jobs.serializers import (
 if TYPE_CHECKING:
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.jobs import models
-    from ojs_aws.transport.http.workers.models import AttemptBody, HeartbeatValues
+    from ojs_aws.transport.http.workers.models import HeartbeatValues
 
 ABOUT: Final = (
     "hostname",
@@ -88,16 +89,10 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[models.OutcomeAns
     body = ReportBody.model_validate(reports.report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
-    record = call.backend.jobs.ack(
-        body.job_id, body.worker_id, reports.result_of(members), which=attempt_of(body)
-    )
+    worker_id, which = reporter_of(call, body)
+    record = call.backend.jobs.ack(body.job_id, worker_id, reports.result_of(members), which=which)
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=True))
-
-
-def attempt_of(body: AttemptBody) -> AttemptRef:
-    """Return the attempt that a report names."""
-    return AttemptRef(reservation_id=body.reservation_id, attempt=body.attempt)
 
 
 def fail(call: Call) -> Answer[models.OutcomeAnswer]:
@@ -117,16 +112,16 @@ def _fail(call: Call, job_id: str) -> Answer[models.OutcomeAnswer]:
     body = FailValues.model_validate(reports.report_values(members, job_id))
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
-    which = attempt_of(body)
+    worker_id, which = reporter_of(call, body)
     if body.requeue:
         error = reports.reason_of(members)
         record = call.backend.jobs.fail.requeue(
-            body.job_id, body.worker_id, error, which=which, delay_ms=body.delay_ms
+            body.job_id, worker_id, error, which=which, delay_ms=body.delay_ms
         )
     else:
         error = reports.error_of(members)
         record = call.backend.jobs.fail(
-            body.job_id, body.worker_id, error, which=which, delay_ms=body.delay_ms
+            body.job_id, worker_id, error, which=which, delay_ms=body.delay_ms
         )
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=False))
@@ -142,7 +137,11 @@ def beat(call: Call) -> tuple[str, HeartbeatResult]:
     """Carry out a heartbeat; return its worker and the answer to it."""
     from ojs_aws.transport.http.workers.models import HeartbeatValues
 
-    body = HeartbeatValues.model_validate(reports.heartbeat_values(call.members()))
+    grant = call.request.caller.attempt
+    members = call.members(optional=grant is not None)
+    body = HeartbeatValues.model_validate(reports.heartbeat_values(members))
+    if grant is not None:
+        return "", beat_of_attempt(call, grant, body)
     count = body.active_count
     report = WorkerReport(
         state=body.state,

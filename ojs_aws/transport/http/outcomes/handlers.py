@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.jobs.outcomes import read_notes
 from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.services.outcomes.results import check_ids, is_job_id
+from ojs_aws.transport.http.attempts import reporter_of
 from ojs_aws.transport.http.authorization import check_job, check_workflow, within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.reports import report_values
-from ojs_aws.transport.http.jobs.worker_handlers import attempt_of
 from ojs_aws.transport.http.outcomes import serializers as shapes
 from ojs_aws.transport.http.queries import boolean_of, number_of
 
@@ -59,9 +59,10 @@ def _report(call: Call, job_id: str) -> Answer[models.ProgressAnswer]:
     members = call.members()
     body = _reporter(members, job_id)
     check_job(call, body.job_id)
+    worker_id, which = reporter_of(call, body)
     report, checkpoint = read_report(members), shapes.checkpoint_of(members)
     job, is_noted = call.backend.outcomes.progress(
-        body.job_id, body.worker_id, report, checkpoint, which=attempt_of(body)
+        body.job_id, worker_id, report, checkpoint, which=which
     )
     return Answer(shapes.progress_answer(job, is_accepted=is_noted))
 
@@ -101,11 +102,12 @@ def put_checkpoint(call: Call) -> Answer[models.CheckpointAnswer]:
 def _save(call: Call, *, only_active: bool) -> Answer[models.CheckpointAnswer]:
     members = call.members()
     body = _reporter(members, call.job_id)
+    worker_id, which = reporter_of(call, body)
     saved = call.backend.outcomes.checkpoints.save(
         body.job_id,
-        body.worker_id,
+        worker_id,
         shapes.state_of(members),
-        which=attempt_of(body),
+        which=which,
         notes=read_notes(members),
         only_active=only_active,
     )

@@ -1,0 +1,152 @@
+"""Makes and checks tokens by which an endpoint reports on one attempt of a job.
+
+An endpoint that answers 202 reports later (ojs-serverless, section 8.2), without an API key. Its
+token reads ``ojs_attempt_<job>.<attempt>.<reservation>.<end>.<mac>``: nothing of it is secret but
+the signature, and nothing is stored. It ends with the reservation that it names, which each claim
+of a job has another of, and at the attempt's own deadline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ojs_aws.domain.access import (
+    ATTEMPT,
+    TOKEN_PREFIX,
+    Caller,
+    Permission,
+    PermissionDeniedError,
+)
+from ojs_aws.domain.api_keys import Refusal
+from ojs_aws.domain.timestamps import Instant
+
+REPORTS: Final = frozenset(
+    {
+        "ack",
+        "ack_job",
+        "fail",
+        "fail_job",
+        "heartbeat",
+        "post_progress",
+        "report_progress",
+        "report_progress_of",
+        "save_checkpoint",
+    }
+)
+"""The operations that a token opens. Each checks that the attempt still holds its job."""
+
+_TOKEN: Final = re.compile(
+    rf"(?P<signed>{TOKEN_PREFIX}(?P<job>[0-9a-f-]{{36}})\.(?P<attempt>[0-9]{{1,10}})"
+    r"\.(?P<reservation>[0-9A-Za-z_-]{1,64})\.(?P<end>[0-9]{1,15}))\.(?P<mac>[0-9a-f]{64})",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptGrant:
+    """Says what a token is for: reports on one attempt of one job.
+
+    :ivar reservation_id: of the claim. It tells an attempt from one of the same number after an
+        operator's retry.
+    :ivar ends_at: when the attempt's execution timeout ends; later reports count for nothing.
+    """
+
+    job_id: str
+    attempt: int
+    reservation_id: str
+    ends_at: Instant
+
+    @property
+    def caller(self) -> Caller:
+        """Return the caller that the token stands for."""
+        about = ATTEMPT + self.job_id
+        permissions = frozenset({Permission.DEQUEUE})
+        return Caller(id=about, name=about, permissions=permissions, attempt=self)
+
+    def check_operation(self, operation: str) -> None:
+        """Refuse what is no report.
+
+        :raises PermissionDeniedError: naming the operation.
+        """
+        if operation not in REPORTS:
+            raise PermissionDeniedError(
+                f"This token is for reports on one attempt of a job; '{operation}' is none.",
+                details={"operation": operation},
+                hint="Use an API key.",
+            )
+
+    def check_report(
+        self, job_id: str, reservation_id: str | None = None, attempt: int | None = None
+    ) -> None:
+        """Refuse a report on another job, or one that names another attempt.
+
+        :param reservation_id: what the report says; None where it says nothing.
+        :param attempt: the same for its number.
+        :raises PermissionDeniedError: naming what the report is about.
+        """
+        if job_id != self.job_id:
+            raise _foreign("job", "job_id", job_id)
+        if reservation_id not in {None, self.reservation_id}:
+            raise _foreign("attempt", "reservation_id", str(reservation_id))
+        if attempt not in {None, self.attempt}:
+            raise _foreign("attempt", "attempt", str(attempt))
+
+
+def token_text(grant: AttemptGrant, key: str) -> str:
+    """Return the token for a grant, which goes to the endpoint with its delivery.
+
+    :param key: what deliveries are signed with; the newest one, where there are two.
+    """
+    parts = grant.job_id, str(grant.attempt), grant.reservation_id, str(grant.ends_at)
+    signed = TOKEN_PREFIX + ".".join(parts)
+    return f"{signed}.{_mac(signed, key)}"
+
+
+def read_token(text: str) -> AttemptGrant | None:
+    """Return what a token says that it is for, unchecked; None for what is no token."""
+    match = _TOKEN.fullmatch(text)
+    return None if match is None else _grant_of(match)
+
+
+def check_token(text: str, keys: Sequence[str], now: Instant) -> AttemptGrant | Refusal:
+    """Return what a token is for, or why it is refused. Compares in constant time.
+
+    :param keys: any of them may have signed it.
+    """
+    match = _TOKEN.fullmatch(text)
+    if match is None:
+        return Refusal.MALFORMED
+    is_signed = False
+    for key in keys:
+        is_signed |= hmac.compare_digest(_mac(match["signed"], key), match["mac"])
+    if not is_signed:
+        return Refusal.UNKNOWN
+    grant = _grant_of(match)
+    return Refusal.EXPIRED if grant.ends_at <= now else grant
+
+
+def _grant_of(match: re.Match[str]) -> AttemptGrant:
+    return AttemptGrant(
+        job_id=match["job"],
+        attempt=int(match["attempt"]),
+        reservation_id=match["reservation"],
+        ends_at=Instant(int(match["end"])),
+    )
+
+
+def _mac(signed: str, key: str) -> str:
+    """Return the signature of a token. No signed request begins as a token does."""
+    return hmac.new(key.encode(), signed.encode(), hashlib.sha256).hexdigest()
+
+
+def _foreign(what: str, field: str, named: str) -> PermissionDeniedError:
+    return PermissionDeniedError(
+        f"This token is for another {what}.",
+        details={"field": field, field: named[:255]},
+        hint="Report with the token that the delivery brought.",
+    )
