@@ -17,12 +17,13 @@ from ojs_aws.transport.authorizer import authorizing_events, build_authorizer
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import JOB_ENDPOINT
+from ojs_aws.worker.delivery.report_keys import with_tokens
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
 backend = build_backend(settings, clients)
 authorize = None
 if settings.auth == "api-key":
-    known = build_remembered_authentication(settings, clients.dynamodb)
+    known = with_tokens(build_remembered_authentication(settings, clients.dynamodb), os.environ)
     authorize = authorizing_events(build_authorizer(known, tracing=function_tracing(settings)))
 handler: Final[Resolver] = finish_init(
     build_resolver(backend, *JOB_ENDPOINT, authorize=authorize), backend.jobs.push

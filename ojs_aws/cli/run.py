@@ -12,7 +12,7 @@ import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Never
+from typing import TYPE_CHECKING, Annotated, Any, Final, Never
 
 import typer
 
@@ -152,6 +152,15 @@ def _deliver(
     timeout_s: Annotated[
         float, typer.Option(min=0.1, help="Seconds that the endpoint has for a job.")
     ] = 30.0,
+    report_within_s: Annotated[
+        int | None,
+        typer.Option(
+            "--report-within",
+            min=1,
+            help="Let the endpoint answer 202 and report later, at OJS_URL, for the first time "
+            "within so many seconds.",
+        ),
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Jobs at the same time.")] = 10,
     grace_s: Annotated[
         float, typer.Option(min=0, help="Seconds that running jobs get after SIGTERM.")
@@ -167,6 +176,7 @@ def _deliver(
     OJS_URL and OJS_API_KEY say where the jobs come from.
     """
     from ojs_aws.worker import Worker
+    from ojs_aws.worker.over_http import url_of
 
     named = [name.strip() for each in queues or () for name in each.split(",") if name.strip()]
     if log_level.upper() not in LEVELS:
@@ -176,7 +186,10 @@ def _deliver(
         typer.echo(f"{SIGNING_SECRET} is not set: requests are signed with {key}", err=True)
     try:
         worker = Worker.from_env(queues=named or None, concurrency=concurrency, grace_s=grace_s)
-        worker.deliver(url, types=types or ("*",), timeout_s=timeout_s)
+        reports: dict[str, Any] = {}
+        if report_within_s is not None:
+            reports = {"report_url": url_of(os.environ), "report_within_s": report_within_s}
+        worker.deliver(url, types=types or ("*",), timeout_s=timeout_s, **reports)
     except ValueError as problem:
         refuse("deliver", str(problem))
     run_loaded(worker, "deliver", level=logging.getLevelNamesMapping()[log_level.upper()])

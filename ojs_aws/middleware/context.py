@@ -65,6 +65,7 @@ class JobContext:
         self._saved: JsonValue = None
         self._has_saved = False
         self._cancelled = ""
+        self._is_handed_over = False
         self._handled: list[BaseException] = []
         self._origins: list[tuple[BaseException, str]] = []
 
@@ -73,10 +74,13 @@ class JobContext:
             "cancel",
             "failure_origin",
             "finish",
+            "hand_over",
+            "is_handed_over",
             "is_handled",
             "keep_checkpoint",
             "log_fields",
             "note_origin",
+            "reservation_id",
             "stop",
         }
     )
@@ -231,6 +235,20 @@ class JobContext:
     def cancel(self, because: str) -> None:
         """Note that the job must no longer be executed; workers call this."""
         self._cancelled = self._cancelled or because
+
+    @property
+    def reservation_id(self) -> str:
+        """Return what the backend calls the claim of the job; empty where it is not known."""
+        return ""
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Return True if somebody else has the job now, and reports how it ends."""
+        return self._is_handed_over
+
+    def hand_over(self) -> None:
+        """Note that somebody else reports how the job ends: the worker says no more of it."""
+        self._is_handed_over = True
 
     def remaining_s(self) -> float | None:
         """Return the seconds until the environment ends the execution; None when nothing does."""

@@ -125,6 +125,8 @@ class BaseWorker:
         types: Sequence[str] = ("*",),
         timeout_s: float | None = None,
         signing_secret: str = SIGNING_SECRET,
+        report_url: str | None = None,
+        report_within_s: int = 300,
     ) -> None:
         """Deliver jobs to an HTTPS endpoint, which runs them in any language.
 
@@ -136,12 +138,17 @@ class BaseWorker:
         :param timeout_s: seconds that the endpoint has for a job; by default 30.
         :param signing_secret: the name of the secret, or variable, that signs requests; it may
             hold two keys, separated by a comma, while one replaces the other.
+        :param report_url: of the API: then the endpoint may answer 202, and report later with the
+            token that the delivery brings. The API must know the secret.
+        :param report_within_s: seconds that such a job has until its first report.
         :raises ValueError: no usable URL, or no positive timeout.
         :raises RegistrationError: a pattern that has a handler, or the worker has started.
         """
         from ojs_aws.worker.delivery.endpoint import deliver_to  # most workers run jobs themselves
+        from ojs_aws.worker.delivery.late_reports import LateReports
 
-        for handler in deliver_to(url, types, timeout_s, signing_secret):
+        reports = None if report_url is None else LateReports.to(report_url, report_within_s)
+        for handler in deliver_to(url, types, timeout_s, signing_secret, reports):
             self.registry.add_pattern(handler)
 
     def freeze(self) -> Executor:

@@ -195,7 +195,10 @@ class ActiveJob:
         self.job = self.ctx.job.copy()
 
     async def execute(self, executor: Executor) -> Outcome | None:
-        """Execute the job; return None if it was given up meanwhile: nothing is reported."""
+        """Execute the job; return None if nothing is to be reported.
+
+        It was given up meanwhile, or handed over to somebody who reports.
+        """
         self._execution = asyncio.ensure_future(executor.execute(self.ctx))
         try:
             await asyncio.wait({self._execution})
@@ -206,7 +209,9 @@ class ActiveJob:
             self.ctx.stop()
             return None
         await self.ctx.finish()
-        return self._execution.result()
+        outcome = self._execution.result()
+        is_theirs = self.ctx.is_handed_over and isinstance(outcome, Succeeded)
+        return None if is_theirs else outcome
 
     def give_up(self, reason: str) -> bool:
         """Stop the handler. Does nothing once it has returned: then its outcome is reported.

@@ -15,6 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.services.backend import Backend
@@ -65,12 +66,13 @@ def _span_attributes(job: JobRecord) -> dict[str, str | int]:
     }
 
 
-def _record_outcome(span: Span, outcome: Outcome | None) -> None:
+def _record_outcome(span: Span, outcome: Outcome | None, active: ActiveJob) -> None:
     """Record how a job ended; one that is given up comes back, and is no failure."""
     if isinstance(outcome, Failed):
         kind, message = outcome.error.get("type"), outcome.error.get("message")
         span.fail(str(kind or ""), str(message or ""))
-    span.note(status=_STATUS.get(type(outcome), "given_up"))
+    unreported = "handed_over" if active.ctx.is_handed_over else "given_up"
+    span.note(status=_STATUS.get(type(outcome), unreported))
 
 
 @dataclass(slots=True)
@@ -214,9 +216,10 @@ class Invocation:
                 outcome = await active.execute(self.executor)
             finally:
                 keeping.cancel()
-            _record_outcome(span, outcome)
+            _record_outcome(span, outcome, active)
         if outcome is None:
-            await self._hide(record, claimed.record)
+            if not active.ctx.is_handed_over:  # who has it now hides the message for longer
+                await self._hide(record, claimed.record)
             return True
         reported = await Reporter(self.timer).report(held, active.job, outcome)
         if reported is not Reported.ACCEPTED:
@@ -270,7 +273,14 @@ class Invocation:
 
         job = Job.from_members(render_job(record))
         deadline = self._deadline - self.margin_s
-        ctx = WorkerContext(job, extend=extend, held=held, deadline=deadline, timer=self.timer)
+        ctx = WorkerContext(
+            job,
+            extend=extend,
+            held=held,
+            reservation_id=attempt_of(record).reservation_id or "",
+            deadline=deadline,
+            timer=self.timer,
+        )
         active = ActiveJob(ctx)
         self._active.append(active)
         return active

@@ -113,6 +113,8 @@ def label(job: Job) -> str:
 
 def _ending(active: ActiveJob, outcome: Outcome | None) -> tuple[int, str]:
     """Return the level of a line, and the word for how the execution ended."""
+    if outcome is None and active.ctx.is_handed_over:
+        return logging.INFO, "handed over to its endpoint"
     if outcome is None:
         return logging.WARNING, f"given up ({active.gone})" if active.gone else "given up"
     if isinstance(outcome, Failed):

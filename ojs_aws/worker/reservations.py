@@ -206,6 +206,11 @@ class WorkerContext(JobContext):
         self._loop = asyncio.get_running_loop()
         self._reports = ProgressReports(self._send, timer or SystemTimer())
 
+    @property
+    def reservation_id(self) -> str:
+        """Return what the backend calls the claim of the job; empty where it gave none."""
+        return self._reservation_id
+
     def heartbeat(self) -> Coroutine[Any, Any, None]:
         """Extend the job's reservation by its visibility timeout.
 

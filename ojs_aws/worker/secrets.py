@@ -39,6 +39,11 @@ class Secrets:
         self._values: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the secrets that have an ARN."""
+        return tuple(self._arns)
+
     def get(self, name: str, *, is_rotated: bool = False) -> str:
         """Return the value of a secret; see :func:`secret`."""
         arn = self._arns.get(name)

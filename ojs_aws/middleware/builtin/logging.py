@@ -125,8 +125,11 @@ class LoggingMiddleware:
         except BaseException as problem:
             self._log_failure(problem, job, ctx, self._since(started))
             raise
-        ended = {"status": COMPLETED, "duration_ms": self._since(started)}
-        self._logger.log(self._level, "Job completed", extra=self._execution(job, ctx) | ended)
+        took = {"duration_ms": self._since(started)}
+        ended, said = {"status": COMPLETED} | took, "Job completed"
+        if ctx.is_handed_over:
+            ended, said = {"status": "handed_over"} | took, "Job handed over"
+        self._logger.log(self._level, said, extra=self._execution(job, ctx) | ended)
         return result
 
     def _log_failure(

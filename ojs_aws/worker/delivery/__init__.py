@@ -23,7 +23,12 @@ def delivery_worker(environ: Mapping[str, str]) -> LambdaWorker:
     try:
         said = json.loads(environ[DELIVERY])
         worker = LambdaWorker(queues=said["queues"])
-        worker.deliver(said["url"], types=said["types"], timeout_s=said["timeout_s"])
+        worker.deliver(
+            said["url"],
+            types=said["types"],
+            timeout_s=said["timeout_s"],
+            **said.get("reports", {}),
+        )
     except (KeyError, TypeError, ValueError) as problem:
         raise SettingsError(
             f"{DELIVERY} must be a JSON object with queues, url, types and timeout_s: {problem}"

@@ -29,6 +29,7 @@ from ojs_aws.worker.delivery.answers import (
     what_is_wrong,
 )
 from ojs_aws.worker.delivery.circuit import Circuit
+from ojs_aws.worker.delivery.late_reports import LateReports, token_of
 from ojs_aws.worker.delivery.request import (
     checked_url,
     delivery_members,
@@ -67,6 +68,7 @@ class HttpDelivery:
     ============================== ===============================================================
     200, ``status: completed``     the job is completed with ``result``
     200, ``status: failed``        it failed with ``error``, which says whether it is retried
+    202                            it stays active, and the endpoint reports later
     other 4xx                      it failed, and is not retried
     5xx, timeout, no connection    the delivery failed, and is retried by the job's policy
     401, 403, 404, a redirect      the endpoint is wrong: the job is given back, uncounted
@@ -83,6 +85,7 @@ class HttpDelivery:
         *,
         signing_keys: Callable[[], Sequence[str]],
         timeout_s: float = TIMEOUT_S,
+        reports: LateReports | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -91,6 +94,7 @@ class HttpDelivery:
         :param url: of the endpoint; plain HTTP is accepted for this machine only.
         :param signing_keys: returns the secrets that sign a request; two while one is replaced.
         :param timeout_s: seconds that the endpoint has for a job.
+        :param reports: where it reports later after a 202; None: it must answer how a job ended.
         :param monotonic: seconds on a clock that never goes back.
         :param wall_clock: seconds since 1970.
         :raises ValueError: no usable URL, or no positive timeout.
@@ -101,6 +105,7 @@ class HttpDelivery:
         self.timeout_s = timeout_s
         self.worker_id = f"push_worker_{uuid.uuid4()}"
         self._signing_keys = signing_keys
+        self._reports = reports
         self._monotonic = monotonic
         self._wall_clock = wall_clock
         self._circuit = Circuit(monotonic)
@@ -117,16 +122,27 @@ class HttpDelivery:
         if reason := self._circuit.refuses():
             raise self._given_back(ctx.job, reason)
         timeout_s = self._timeout_s()
-        delivery_id = f"del_{uuid.uuid4()}"
-        body = self._body(ctx.job, delivery_id, timeout_s)
-        headers = self._headers(ctx.job, delivery_id, body)
+        delivery_id, keys = f"del_{uuid.uuid4()}", self._signing_keys()
+        token = token_of(ctx.job, ctx.reservation_id, keys[0]) if self._reports else ""
+        body = self._body(ctx.job, delivery_id, timeout_s, token)
+        headers = self._headers(ctx.job, delivery_id, body, keys)
         try:
             status, retry_after, answer = self._post(body, headers, timeout_s)
         except _no_answer() as problem:
             reason = _reason(problem, timeout_s)
             self._circuit.note_failure(reason)
             raise DeliveryError(f"{self.url} did not answer: {reason}.", "NoAnswer") from None
+        if status == HTTPStatus.ACCEPTED and self._reports and token:
+            self._note_answer()
+            ctx.hand_over()
+            self._reports.begin(token)
+            return None
         return self._outcome(ctx.job, status, retry_after, answer)
+
+    def _note_answer(self) -> None:
+        """Note that the handler has answered: it is warm, and well."""
+        self._answered_at = self._monotonic()
+        self._circuit.close()
 
     def _outcome(self, job: Job, status: int, retry_after: str, answer: bytes) -> object:
         """Return the result of a job that is completed; raise what became of another one."""
@@ -136,8 +152,7 @@ class HttpDelivery:
         if status // 100 not in _OF_THE_HANDLER:
             self._circuit.note_failure(f"answers {status}")
             raise DeliveryError(f"{self.url} answered {status}.", "EndpointCrashed")
-        self._answered_at = self._monotonic()
-        self._circuit.close()
+        self._note_answer()
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             busy = "takes no more jobs now (429)"
             raise self._given_back(job, busy, seconds_of(retry_after), BUSY_WAIT_S)
@@ -163,11 +178,16 @@ class HttpDelivery:
         is_warm = answered_at is not None and self._monotonic() < answered_at + IDLE_S
         return self.timeout_s if is_warm else self.timeout_s + DELIVERY_START_S
 
-    def _body(self, job: Job, delivery_id: str, timeout_s: float) -> bytes:
+    def _body(self, job: Job, delivery_id: str, timeout_s: float, token: str) -> bytes:
         deadline = Instant(round((self._wall_clock() + timeout_s) * 1000))
-        return assemble(delivery_members(job, self.worker_id, delivery_id, deadline)).encode()
+        members = delivery_members(job, self.worker_id, delivery_id, deadline)
+        if self._reports and token:
+            members["report"] = self._reports.member(token)
+        return assemble(members).encode()
 
-    def _headers(self, job: Job, delivery_id: str, body: bytes) -> dict[str, str]:
+    def _headers(
+        self, job: Job, delivery_id: str, body: bytes, keys: Sequence[str]
+    ) -> dict[str, str]:
         timestamp = str(int(self._wall_clock()))
         headers = {
             "Content-Type": "application/json",
@@ -176,7 +196,7 @@ class HttpDelivery:
             "X-OJS-Timestamp": timestamp,
             "X-OJS-Idempotency-Window": str(idempotency_window_s(job, self.timeout_s)),
         }
-        signatures = (signature(key, timestamp, body) for key in self._signing_keys())
+        signatures = (signature(key, timestamp, body) for key in keys)
         return headers | {"X-OJS-Signature": ",".join(signatures)}
 
     def _post(
@@ -243,10 +263,15 @@ class DeliveringHandler(Handler):
 
 
 def deliver_to(
-    url: str, types: Sequence[str], timeout_s: float | None, signing_secret: str
+    url: str,
+    types: Sequence[str],
+    timeout_s: float | None,
+    signing_secret: str,
+    reports: LateReports | None = None,
 ) -> list[DeliveringHandler]:
     """Return a handler for each pattern of job types; they share one circuit.
 
+    :param reports: where an endpoint reports later after a 202; None: it cannot.
     :raises ValueError: no usable URL, no type, or no positive timeout.
     """
     if isinstance(types, str) or not types:
@@ -256,7 +281,7 @@ def deliver_to(
         return signing_keys(secret(signing_secret))
 
     seconds = TIMEOUT_S if timeout_s is None else timeout_s
-    delivery = HttpDelivery(url, signing_keys=keys, timeout_s=seconds)
+    delivery = HttpDelivery(url, signing_keys=keys, timeout_s=seconds, reports=reports)
     return [
         DeliveringHandler(pattern, delivery, is_async=False, signature=None, keys=keys)
         for pattern in types

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from ojs_aws.domain.access import Caller, Scope
 from ojs_aws.domain.api_keys import Refusal
+from ojs_aws.domain.attempt_tokens import AttemptGrant, token_text
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import (
     MAX_REMEMBERED,
+    AttemptAuthentication,
     Authentication,
     KeyIssuer,
     RememberedAuthentication,
@@ -128,3 +130,54 @@ def test_the_memory_is_bounded_and_holds_no_secret() -> None:
     assert asked.headers.count("secret-0") == 1
     assert len(authenticate._known) == MAX_REMEMBERED
     assert "secret-1" not in str(list(authenticate._known))
+
+
+# ---------------------------------------------------------------------- tokens of attempts
+GRANT = AttemptGrant(
+    job_id="01912345-6789-7abc-8def-0123456789ab",
+    attempt=1,
+    reservation_id="r-1",
+    ends_at=Instant(1_900_000_000_000),
+)
+
+
+def test_a_header_without_a_token_is_left_to_the_keys() -> None:
+    """Whatever it is; the secrets that sign are not even read then."""
+
+    def keys() -> list[str]:
+        raise AssertionError
+
+    asked = Asked()
+    authenticate = AttemptAuthentication(asked, keys, FakeClock())
+    headers = ["", "Bearer ojs_1_2", "Basic ojs_attempt_x", "Bearer", "ojs_attempt_x", "Bearer  x"]
+    for header in headers:
+        authenticate(header)
+    assert asked.headers == headers
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
+def test_a_token_is_known_without_a_call(scheme: str) -> None:
+    """Its scheme may be written as that of a key."""
+    asked = Asked()
+    authenticate = AttemptAuthentication(asked, lambda: ["other", "key"], FakeClock())
+    verdict = authenticate(f" {scheme} {token_text(GRANT, 'key')} ")
+    assert verdict == Verdict(
+        GRANT.caller, key_id="attempt:01912345-6789-7abc-8def-0123456789ab", until=GRANT.ends_at
+    )
+    assert asked.headers == []
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal", "key_id"),
+    [
+        (token_text(GRANT, "wrong"), Refusal.UNKNOWN, GRANT.caller.id),
+        (token_text(GRANT, "key") + "0", Refusal.MALFORMED, ""),
+        ("ojs_attempt_" + "x" * 5000, Refusal.MALFORMED, ""),
+        (token_text(replace(GRANT, ends_at=Instant(1)), "key"), Refusal.EXPIRED, GRANT.caller.id),
+    ],
+    ids=["forged", "malformed", "endless", "expired"],
+)
+def test_a_token_that_is_not_valid_is_refused(text: str, refusal: Refusal, key_id: str) -> None:
+    """The log names the job, never the token."""
+    authenticate = AttemptAuthentication(Asked(), lambda: ["key"], FakeClock())
+    assert authenticate(f"Bearer {text}") == Verdict(None, refusal, key_id)

@@ -1,0 +1,95 @@
+"""Lets an endpoint take a job now and report on it later (ojs-serverless, section 8.2).
+
+A delivery carries the API's URL and a token for this attempt alone. An endpoint that answers 202
+holds the job's reservation from then on: it extends it by heartbeats, and reports how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from ojs_aws.client.transports.connection import base_url
+from ojs_aws.domain.attempt_tokens import AttemptGrant, token_text
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.timestamps import Instant, parse_timestamp
+
+WITHIN_S: Final = 300
+LONGEST_S: Final = 43_200
+"""SQS hides a message for twelve hours at most."""
+
+_BEAT_TIMEOUT_S: Final = 5.0
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LateReports:
+    """Says where endpoints report, and how soon.
+
+    :ivar url: of the API, with the path that operations are below.
+    :ivar within_s: seconds that an accepted job has until its first report.
+    """
+
+    url: str
+    within_s: int = WITHIN_S
+
+    @classmethod
+    def to(cls, url: str, within_s: int = WITHIN_S) -> LateReports:
+        """Return where endpoints report.
+
+        :param url: of the API, as clients have it.
+        :raises ValueError: no URL of an API, or no time that a reservation can last.
+        """
+        if not 1 <= within_s <= LONGEST_S:
+            raise ValueError(f"An accepted job has between 1 and {LONGEST_S} s to be reported on.")
+        return cls(base_url(url), within_s)
+
+    def member(self, token: str) -> RawJson:
+        """Return what a delivery says of reports."""
+        return encode({"url": self.url, "token": token, "within_s": self.within_s})
+
+    def begin(self, token: str) -> None:
+        """Keep the job of an accepted delivery for the endpoint, by the first heartbeat.
+
+        Whatever becomes of it, the endpoint may report while the reservation lasts: without it as
+        long as the worker's own.
+        """
+        import urllib3
+
+        try:
+            answer = urllib3.request(
+                "POST",
+                f"{self.url}/workers/heartbeat",
+                body=json.dumps({"visibility_timeout_ms": self.within_s * 1000}),
+                headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+                timeout=_BEAT_TIMEOUT_S,
+                retries=False,
+                redirect=False,
+            )
+        except (urllib3.exceptions.HTTPError, OSError) as problem:
+            said = "The reservation of an accepted job was not extended: %s"
+            _logger.warning(said, type(problem).__name__)
+            return
+        if answer.status != HTTPStatus.OK:
+            said = "%s refuses the token of a delivery (%s): an endpoint cannot report later"
+            _logger.error(said, self.url, answer.status)
+
+
+def token_of(job: Job, reservation_id: str, key: str) -> str:
+    """Return the token for the attempt that a worker is at.
+
+    :param reservation_id: what the backend calls the claim.
+    :returns: empty where another backend says too little of the attempt.
+    """
+    started, timeout_ms = job.get("started_at"), job.get("timeout_ms")
+    if not reservation_id or not isinstance(started, str) or not isinstance(timeout_ms, int):
+        return ""
+    ends_at = Instant(parse_timestamp(started, "started_at") + timeout_ms)
+    grant = AttemptGrant(
+        job_id=job.id, attempt=job.attempt, reservation_id=reservation_id, ends_at=ends_at
+    )
+    return token_text(grant, key)
