@@ -61,14 +61,14 @@ def running(command: Sequence[str], folder: Path, environ: dict[str, str]) -> It
         process.wait(timeout=HUNG_S)
 
 
-def deliver(folder: Path, server: OjsServer, command: Sequence[str]) -> None:
+def deliver(folder: Path, server: OjsServer, command: Sequence[str], *options: str) -> None:
     """Let an endpoint run jobs, and compare their results."""
     port = free_port()
     environ = {**os.environ, "OJS_SIGNING_SECRET": KEY, "PORT": str(port), "OJS_URL": server.url}
     environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     environ.pop("OJS_API_KEY", None)
     url = f"http://127.0.0.1:{port}/jobs"
-    worker = [sys.executable, "-m", "ojs_aws.cli", "deliver", url, "--queue", "email"]
+    worker = [sys.executable, "-m", "ojs_aws.cli", "deliver", url, "--queue", "email", *options]
     with running(command, folder, environ), running(worker, folder, environ):
         wait_until(lambda: listens(port))
         with SyncClient(server.url) as client:
@@ -96,6 +96,18 @@ def folder(tmp_path: Path) -> Path:
 def test_an_endpoint_in_node_runs_jobs(folder: Path, ojs_server: OjsServer) -> None:
     """It checks the signature, and answers results."""
     deliver(folder, ojs_server, program("node", "endpoint.mjs"))
+
+
+def test_an_endpoint_in_node_reports_later(folder: Path, ojs_server: OjsServer) -> None:
+    """With the lines of the page in the place of those that answer the outcome."""
+    node = program("node", "endpoint.mjs")
+    parts = dict(re.findall(r"<!-- part: ([\w ]+) -->\n```js\n(.*?)```", PAGE, re.DOTALL))
+    endpoint = folder / "endpoint.mjs"
+    answers = re.compile(r"  response\.setHeader.*?\n  response\.end\(JSON.*?\n", re.DOTALL)
+    after = answers.sub(lambda _: parts["the answer"], endpoint.read_text()) + parts["the report"]
+    assert after.count("202") == 1
+    endpoint.write_text(after)
+    deliver(folder, ojs_server, node, "--report-within", "60")
 
 
 @pytest.mark.slow
