@@ -31,6 +31,7 @@ class Kind(StrEnum):
     LAMBDA = "lambda"
     FASTAPI = "fastapi"
     DJANGO = "django"
+    NODE_LAMBDA = "node-lambda"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,24 +41,26 @@ class _Parts:
     :ivar needs: packages beside ojs-aws.
     :ivar extras: of ojs-aws, for what runs.
     :ivar dev: packages of the tests, beside ojs-aws.
+    :ivar test: the command that runs the tests.
     :ivar deploy: the command that deploys.
     :ivar local: the command of the task, in ``.venv/bin``.
-    :ivar work: likewise.
+    :ivar work: the command of the task.
     :ivar work_help: what that does.
     :ivar source: the folder of the modules.
-    :ivar how: what to do by hand, in the README.
+    :ivar how: what to do by hand, in the common README.
     :ivar files: what each file is, in the README.
     """
 
     needs: tuple[str, ...] = ()
     extras: str = "cli"
     dev: tuple[str, ...] = ()
+    test: str = "$(BIN)/python -m pytest"
     deploy: str = "$(BIN)/ojs-aws deploy --queues email"
     local: str = "ojs-aws local"
-    work: str = "ojs-aws run jobs:worker --reload"
+    work: str = "$(BIN)/ojs-aws run jobs:worker --reload"
     work_help: str = "Run the worker"
     source: str = "."
-    how: str
+    how: str = ""
     files: Mapping[str, str]
 
 
@@ -76,7 +79,7 @@ _PARTS: Final[Mapping[Kind, _Parts]] = {
     Kind.LAMBDA: _Parts(
         deploy="$(BIN)/ojs-aws deploy --queues email --worker worker",
         local="ojs-aws local --worker jobs:worker",
-        work="ojs-aws enqueue email.send '[\"ada@example.com\"]' -q email --wait",
+        work="$(BIN)/ojs-aws enqueue email.send '[\"ada@example.com\"]' -q email --wait",
         work_help="Send a job, and wait for its result",
         source="worker",
         how="The Lambda worker runs inside that backend. In another terminal, with "
@@ -95,13 +98,27 @@ _PARTS: Final[Mapping[Kind, _Parts]] = {
     ),
     Kind.DJANGO: _Parts(
         needs=("django>=5.2",),
-        work="ojs-aws run worker:worker --reload",
+        work="$(BIN)/ojs-aws run worker:worker --reload",
         how=f"{_RUN}and `DJANGO_DEBUG=1 .venv/bin/python manage.py runserver` the site.",
         files={
             "web/": "the site",
             "jobs.py": "the jobs",
             "worker.py": "their worker, which sets Django up",
             "Dockerfile": "the image of the worker",
+        },
+    ),
+    Kind.NODE_LAMBDA: _Parts(
+        extras="cdk,cli,local",
+        test='PATH="$(CURDIR)/$(BIN):$$PATH" node --test test/*.test.mjs',
+        deploy="npx --yes aws-cdk@2 deploy",
+        work="node --watch local.mjs",
+        work_help="Run jobs by the handler, and start it again after a change",
+        files={
+            "mailer/": "the handler, which is the function",
+            "local.mjs": "runs it on this machine",
+            "test/": "tests by Node's own test runner",
+            "app.py": "the deployment, by the CDK",
+            "cdk.json": "names it to the CDK",
         },
     ),
 }
@@ -143,7 +160,10 @@ def init(
 
 
 def files_of(template: Kind, name: str) -> Iterator[tuple[Path, str]]:
-    """Yield the files of a project, by their paths in its folder."""
+    """Yield the files of a project, by their paths in its folder; one of the template comes last.
+
+    It replaces a common one of the same path.
+    """
     parts = _PARTS[template]
     values = {
         "name": name,
@@ -152,6 +172,7 @@ def files_of(template: Kind, name: str) -> Iterator[tuple[Path, str]]:
         "dependencies": _listed(f"ojs-aws[{parts.extras}]>={__version__}", *parts.needs),
         "dev": _listed(f"ojs-aws[local,testing]>={__version__}", *parts.dev),
         "source": parts.source,
+        "test": parts.test,
         "deploy": parts.deploy,
         "local": parts.local,
         "work": parts.work,

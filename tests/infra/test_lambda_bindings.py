@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +22,14 @@ from ojs_aws.cdk import (
     LambdaBindingsProps,
     LambdaTarget,
 )
+from ojs_aws.cli.init import Kind, files_of
 from ojs_aws.domain.bindings import read_bindings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
 from tests.infra.test_nag import findings
 
-PAGE: Final = (Path(__file__).parents[2] / "docs" / "lambda-bindings.md").read_text("utf-8")
+CHECKOUT: Final = Path(__file__).parents[2]
+PAGE: Final = (CHECKOUT / "docs" / "lambda-bindings.md").read_text("utf-8")
 DISPATCHER = "functions.dispatcher.handler.handler"
 SETTLER = "functions.settler.handler.handler"
 
@@ -215,3 +220,25 @@ def test_the_aws_solutions_pack_accepts_the_bindings() -> None:
     """With the exceptions of every function of the backend; the user's own function is not ours."""
     found = findings(defined())
     assert [each for each in found if "/Shop/" not in each] == []
+
+
+@pytest.mark.slow
+def test_a_project_of_the_template_is_a_backend_and_a_bound_function(tmp_path: Path) -> None:
+    """`ojs-aws init --template node-lambda`, as `make deploy` synthesises it."""
+    for path, text in files_of(Kind.NODE_LAMBDA, "my-shop"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    settings = {"CDK_OUTDIR": str(tmp_path / "out"), "CDK_CONTEXT_JSON": json.dumps(NO_BUNDLING)}
+    environ = {**os.environ, **settings, "PYTHONPATH": str(CHECKOUT)}
+    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env=environ, check=True)
+    made = json.loads((tmp_path / "out" / "MyShop.template.json").read_text())
+    resources = list(made["Resources"].values())
+    (node,) = [
+        each["Properties"]
+        for each in resources
+        if each["Properties"].get("Runtime", "").startswith("nodejs")
+    ]
+    assert (node["Handler"], node["Runtime"]) == ("index.handler", "nodejs22.x")
+    (alias,) = [each["Properties"] for each in resources if each["Type"] == "AWS::Lambda::Alias"]
+    assert alias["Name"] == "ojs-mailer"
+    assert {"ApiUrl", "NextCommand"} <= {*made["Outputs"]}
