@@ -1,4 +1,4 @@
-"""The programs of docs/other-languages.md send and run jobs, where Node and Go are installed."""
+"""The programs of docs/other-languages.md send and run jobs, where their languages are there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Final
 
 import pytest
 
+from ojs_aws import RetryPolicy, SyncClient
+from ojs_aws.client.results import JobFailedError
 from ojs_aws.testing import OjsServer
+from tests.lambda_runtimes import tool
 from tests.load import HUNG_S
 
 ROOT: Final = Path(__file__).parents[2]
@@ -24,7 +27,9 @@ DONE: Final = 'completed {"sent_to":"ada@example.com"}'
 def save(folder: Path) -> None:
     """Write the programs of the page."""
     files = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
-    assert {name for name, _ in files} == {"ojs.mjs", "send.mjs", "worker.mjs", "main.go"}
+    assert {name for name, _ in files} == {
+        "ojs.mjs", "send.mjs", "worker.mjs", "main.go", "worker.sh",
+    }  # fmt: skip
     for name, text in files:
         (folder / name).write_text(text)
 
@@ -65,6 +70,27 @@ def test_go_sends_and_runs_a_job(tmp_path: Path, ojs_server: OjsServer) -> None:
     subprocess.run([go, "build", "-o", "jobs", "main.go"], cwd=tmp_path, check=True)
     program = str(tmp_path / "jobs")
     assert sent(tmp_path, ojs_server.url, [program], [program, "work"]) == DONE
+
+
+def test_a_shell_script_runs_jobs(tmp_path: Path, ojs_server: OjsServer) -> None:
+    """It reports a result and a failure, and ends on SIGTERM."""
+    shell, *_ = [tool(each) for each in ("sh", "curl", "jq")]
+    save(tmp_path)
+    environ = {**os.environ, "OJS_URL": ojs_server.url}
+    environ.pop("OJS_API_KEY", None)
+    worker = subprocess.Popen([shell, "worker.sh"], cwd=tmp_path, env=environ)
+    try:
+        with SyncClient(ojs_server.url) as client:
+            address = 'a"b\\n@example.com'
+            sent = client.enqueue("email.send", [address], queue="email")
+            once = RetryPolicy(max_attempts=1)
+            other = client.enqueue("email.other", [address], queue="email", retry=once)
+            assert client.wait(sent.id, timeout_s=HUNG_S) == {"sent_to": address}
+            with pytest.raises(JobFailedError, match="ExitStatus: 64"):
+                client.wait(other.id, timeout_s=HUNG_S)
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=HUNG_S) == 0
 
 
 def test_the_examples_of_the_sdks_name_what_their_drivers_call() -> None:
