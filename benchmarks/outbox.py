@@ -34,7 +34,7 @@ from ojs_aws import Client, Job
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.requests import Transport
 from ojs_aws.contrib.django import enqueue_after_commit, enqueue_many_after_commit
-from ojs_aws.contrib.django.relay_database import RelayDatabase
+from ojs_aws.contrib.django.outbox import RelayDatabase
 from ojs_aws.contrib.outbox.database import Row, Value
 from ojs_aws.contrib.outbox.relay import Relay
 from ojs_aws.contrib.sqlalchemy import JobSession, Outbox

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
+from ojs_aws.adapters.dynamodb.jobs.reads import JobWrites
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
-from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
 from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
 from ojs_aws.adapters.sqs.messages import MessageQueue

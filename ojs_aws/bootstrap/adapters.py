@@ -234,8 +234,8 @@ class Adapters:
 
     def triggers(self) -> Triggers:
         """Return the switch of Lambda workers' triggers."""
+        from ojs_aws.adapters.functions import LambdaTriggers
         from ojs_aws.adapters.sqs.messages import queue_arn
-        from ojs_aws.adapters.sqs.triggers import LambdaTriggers
         from ojs_aws.services.backend.foundation import NoTriggers
 
         if self.aws.functions is None:

@@ -21,7 +21,7 @@ from ojs_aws.client.transports.connection import BASE_PATH, base_url
 from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
 from ojs_aws.dashboard.files import INDEX, answer_file, with_meta
 from ojs_aws.domain.access import PermissionDeniedError
-from ojs_aws.transport.http.sites import LOOPBACK_NAMES, READS, check_host, check_page
+from ojs_aws.transport.http.negotiation import LOOPBACK_NAMES, READS, check_host, check_page
 
 if TYPE_CHECKING:
     import httpx

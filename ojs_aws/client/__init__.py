@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.admin import Admin as Admin
     from ojs_aws.client.areas.cron import CronJob as CronJob
     from ojs_aws.client.areas.cron import CronJobs as CronJobs
     from ojs_aws.client.areas.cron import CronTrigger as CronTrigger
+    from ojs_aws.client.areas.dead_letters import Admin as Admin
     from ojs_aws.client.areas.dead_letters import BulkOutcome as BulkOutcome
     from ojs_aws.client.areas.dead_letters import BulkResult as BulkResult
     from ojs_aws.client.areas.dead_letters import DeadLetterJobs as DeadLetterJobs

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
-from ojs_aws.client.areas.admin import Admin
 from ojs_aws.client.areas.cron import CronJobs
-from ojs_aws.client.areas.dead_letters import DeadLetterJobs
+from ojs_aws.client.areas.dead_letters import Admin, DeadLetterJobs
 from ojs_aws.client.areas.events import Events
 from ojs_aws.client.areas.jobs import Jobs
 from ojs_aws.client.areas.limits import RateLimits

@@ -13,7 +13,7 @@ from ojs_aws.testing.backend import MemoryBackend
 from ojs_aws.testing.executions import JobRunner
 from ojs_aws.testing.handlers import Error, JobHandlers, checked_error
 from ojs_aws.testing.jobs import EnqueuedJob, JobKind, job_of, type_of
-from ojs_aws.testing.substitution import Place
+from ojs_aws.testing.mistakes import Place
 from ojs_aws.testing.transport import InlineTransport, MemoryTransport
 
 if TYPE_CHECKING:

@@ -76,7 +76,7 @@ def ojs_worker(pytestconfig: pytest.Config) -> Handlers | None:
     path = str(pytestconfig.getini(WORKER_INI))
     if not path:
         return None
-    from ojs_aws.testing.substitution import load_handlers
+    from ojs_aws.testing.mistakes import load_handlers
 
     return load_handlers(path)
 
@@ -85,8 +85,8 @@ def ojs_worker(pytestconfig: pytest.Config) -> Handlers | None:
 def ojs(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator[Ojs]:
     """Take the place of the backend: jobs are kept in memory, and run when the test drains."""
     _refuse_others(request)
+    from ojs_aws.testing.mistakes import handlers_of
     from ojs_aws.testing.ojs import Ojs
-    from ojs_aws.testing.substitution import handlers_of
 
     with Ojs.fake(**handlers_of(ojs_worker)) as made:
         yield made
@@ -96,8 +96,8 @@ def ojs(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator
 def ojs_inline(request: pytest.FixtureRequest, ojs_worker: Handlers | None) -> Iterator[Ojs]:
     """Take the place of the backend: each job runs when it is enqueued, and its error is raised."""
     _refuse_others(request)
+    from ojs_aws.testing.mistakes import handlers_of
     from ojs_aws.testing.ojs import Ojs
-    from ojs_aws.testing.substitution import handlers_of
 
     with Ojs.inline(**handlers_of(ojs_worker)) as made:
         yield made

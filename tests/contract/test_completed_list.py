@@ -12,9 +12,9 @@ from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.completion import LeftToStream
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.jobs.lists import Between, JobList
+from ojs_aws.domain.jobs.outcomes import LeftToStream
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, store

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.jobs.table_scan import TableScan
+from ojs_aws.adapters.dynamodb.table_restore import TableScan
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.services.jobs.fetch.request import FetchRequest

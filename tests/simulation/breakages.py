@@ -247,13 +247,13 @@ MUTATIONS: Final = (
     Mutation(
         "stray-messages",
         "messages that found nothing to run are not deleted",
-        "ojs_aws.services.jobs.fetch.unused_messages:UnusedMessages.give_back",
+        "ojs_aws.services.jobs.fetch.claim_round:UnusedMessages.give_back",
         (("self.job_messages.discard(self.queue, stray)", "pass"),),
     ),
     Mutation(
         "sent-for-nothing",
         "messages that found nothing to run are sent again",
-        "ojs_aws.services.jobs.fetch.unused_messages:UnusedMessages.give_back",
+        "ojs_aws.services.jobs.fetch.claim_round:UnusedMessages.give_back",
         (
             (
                 "self.job_messages.discard(self.queue, stray)",

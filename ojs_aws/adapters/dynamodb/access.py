@@ -16,9 +16,8 @@ from ojs_aws.adapters.dynamodb.columns import (
     read_string,
     string,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.access import read_scopes
 from ojs_aws.domain.api_keys import ApiKey, KeySecret
 from ojs_aws.domain.conflicts import StaleKeyError

@@ -27,7 +27,6 @@ from ojs_aws.adapters.dynamodb.columns import (
     read_string,
     string,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.images import read_values
 from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
 from ojs_aws.adapters.dynamodb.table import (
@@ -39,7 +38,7 @@ from ojs_aws.adapters.dynamodb.table import (
     key_in,
     put_part,
 )
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import LogLostError
 from ojs_aws.domain.jobs.batches import Decision, OpenBatch, StagedJob
 from ojs_aws.domain.timestamps import Instant

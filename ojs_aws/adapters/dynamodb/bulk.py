@@ -8,8 +8,8 @@ from typing import Final
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError
 from ojs_aws.domain.jobs.batches import BulkDone, BulkRequest, OperationDone
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import BULK_PARTITION, OPERATION_PARTITION

@@ -18,9 +18,8 @@ from ojs_aws.adapters.dynamodb.columns import (
     string,
     unpacked,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, in_index, item_key
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.json_text import encode

@@ -19,9 +19,8 @@ from ojs_aws.adapters.dynamodb.columns import (
     read_string,
     string,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.jobs.failure_groups import (
     MAX_GROUPS,
     WINDOW_MS,

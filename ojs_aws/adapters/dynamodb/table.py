@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from ojs_aws.adapters.aws_errors import refusals
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, Value, string
-from ojs_aws.adapters.dynamodb.conditions import (
+from ojs_aws.adapters.dynamodb.update import (
     CONDITION_CODE,
     ConditionFailedError,
+    Update,
     cancellation_codes,
     conditional,
 )
-from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.topology import TABLE
@@ -117,7 +117,7 @@ class InTable:
     """Holds the client and the table's name for an adapter; the base of all of them.
 
     Its methods are named like the calls that they make. They raise what
-    :func:`~ojs_aws.adapters.dynamodb.conditions.conditional` does.
+    :func:`~ojs_aws.adapters.dynamodb.update.conditional` does.
     """
 
     client: DynamoDBClient

@@ -1,4 +1,4 @@
-"""Restores a table to a point in time, and completes what a deployment needs.
+"""Restores a table to a point in time, completes what a deployment needs, and scans it.
 
 DynamoDB restores items, indexes and encryption. Stream, TTL, point-in-time recovery and deletion
 protection of the new table are off, and have to be switched on before it is used.
@@ -6,23 +6,33 @@ protection of the new table are off, and have to be switched on before it is use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.aws_errors import answer_of, error_code, refusals
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import Item, read_string, string
+from ojs_aws.adapters.dynamodb.jobs.codec import from_item
+from ojs_aws.adapters.dynamodb.table import InTable, names_in
+from ojs_aws.adapters.dynamodb.workflows.codec import workflow_of
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError, OjsError
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.topology import TABLE
+from ojs_aws.domain.workflows.workflow import Workflow
+from ojs_aws.topology import TABLE, WORKFLOW_SORT_KEY
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+
 POLL_S: Final = 10.0
 MAX_POLLS: Final = 2160
 """Six hours: AWS names no bound; most restores end within one."""
+_WANTED: Final = f"attribute_exists(#{n.LISTING_LEFT}) OR #sk = :workflow"
+"""Only items of jobs have the attribute."""
 
 
 def _missing(source: str, _: Exception) -> OjsError:
@@ -147,3 +157,40 @@ class TableRestore:
                 if error_code(problem) == "ResourceNotFoundException":
                     raise NotFoundError(f"There is no table '{target}'.") from problem
                 raise
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan(InTable):
+    """Reads each item of the table once, for an operator: no request does so.
+
+    It costs half a read unit for each 4 KB of the table, whatever it returns.
+    """
+
+    def segment(self, number: int, of: int) -> Iterator[JobRecord | Workflow]:
+        """Return the completed jobs that ACK did not list, and all workflows, of one segment.
+
+        One call for each megabyte of the table; eventually consistent.
+
+        :raises BackendError: a page could not be read.
+        """
+        more: dict[str, Any] = {}
+        while True:
+            with translated("Scan"):
+                page = self.client.scan(
+                    TableName=self.table,
+                    Segment=number,
+                    TotalSegments=of,
+                    FilterExpression=_WANTED,
+                    ExpressionAttributeNames=names_in(_WANTED),
+                    ExpressionAttributeValues={":workflow": string(WORKFLOW_SORT_KEY)},
+                    **more,
+                )
+            yield from map(_read, page["Items"])
+            if not page.get("LastEvaluatedKey"):
+                return
+            more = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def _read(item: Item) -> JobRecord | Workflow:
+    is_workflow = read_string(item, n.SK) == WORKFLOW_SORT_KEY
+    return workflow_of(item) if is_workflow else from_item(item)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, number, read_string, string
-from ojs_aws.adapters.dynamodb.conditions import CONDITION_CODE, CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.inserts import MAX_TRANSACTION_BYTES, Ahead, check_new
+from ojs_aws.adapters.dynamodb.jobs.reads import job_key
 from ojs_aws.adapters.dynamodb.jobs.store import slots_left
-from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing
 from ojs_aws.adapters.dynamodb.table import (
     Action,
@@ -27,6 +26,7 @@ from ojs_aws.adapters.dynamodb.table import (
     put_part,
     update_part,
 )
+from ojs_aws.adapters.dynamodb.update import CONDITION_CODE, CONFLICT_CODE, ConditionFailedError
 from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.errors import PayloadTooLargeError, TransactAction
 from ojs_aws.domain.job import JobRecord, StoredElsewhere

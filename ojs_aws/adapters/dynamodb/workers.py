@@ -18,9 +18,8 @@ from ojs_aws.adapters.dynamodb.columns import (
     string,
     unpacked,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import ForeignWorkerError
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.pools import Pool, read_pool

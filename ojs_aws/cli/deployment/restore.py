@@ -158,7 +158,7 @@ def lists(
     out = Output(as_json=as_json)
 
     def repair(clients: AwsClients) -> ListRepairReport:
-        from ojs_aws.adapters.dynamodb.jobs.table_scan import TableScan
+        from ojs_aws.adapters.dynamodb.table_restore import TableScan
         from ojs_aws.bootstrap import InThreads, build_backend
         from ojs_aws.config import Settings
 

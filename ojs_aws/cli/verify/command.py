@@ -114,11 +114,10 @@ def _is_id(text: str) -> bool:
 
 def assertions() -> list[Assertion]:
     """Return all assertions, in their order."""
+    from ojs_aws.cli.verify.assertions import DEPLOYING, LOADING, UPDATING
     from ojs_aws.cli.verify.bill import BILL
-    from ojs_aws.cli.verify.conformance.deployed_cases import CONFORMANCE
-    from ojs_aws.cli.verify.deployment_assertions import DEPLOYING, UPDATING
+    from ojs_aws.cli.verify.conformance.runner import CONFORMANCE
     from ojs_aws.cli.verify.edges import EDGES
-    from ojs_aws.cli.verify.load_assertions import LOADING
     from ojs_aws.cli.verify.wiring_assertions import ALARMS, WIRING
 
     return [*DEPLOYING, *WIRING, *CONFORMANCE, *EDGES, *LOADING, ALARMS, *UPDATING, BILL]
@@ -144,7 +143,7 @@ def _preflight(out: Output, deployments: Deployments, account: Account) -> None:
     from ojs_aws.cli.deployment.deploy_plans import prepared
     from ojs_aws.cli.deployment.doctor import Verdict, show_findings
     from ojs_aws.cli.deployment.preflight import checked
-    from ojs_aws.cli.verify.deployment_assertions import FIRST
+    from ojs_aws.cli.verify.assertions import FIRST
 
     found = prepared(deployments.wants(FIRST), deployments.stacks)
     findings = [*checked(found.stack(), account)]

@@ -13,9 +13,8 @@ from ojs_aws.client.timer import Timer
 from ojs_aws.client.transports.requests import Transport
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.admin import Admin
     from ojs_aws.client.areas.cron import CronJobs
-    from ojs_aws.client.areas.dead_letters import DeadLetterJobs
+    from ojs_aws.client.areas.dead_letters import Admin, DeadLetterJobs
     from ojs_aws.client.areas.events import Events
     from ojs_aws.client.areas.jobs import Jobs
     from ojs_aws.client.areas.limits import RateLimits

@@ -11,9 +11,8 @@ from typing import Any, Final
 from celery import signature, states
 from celery.app.trace import build_tracer
 
-from ojs_aws.contrib.celery.app import BridgedCelery
+from ojs_aws.contrib.celery.app import ERROR, TRACEBACK, BridgedCelery
 from ojs_aws.contrib.celery.calls import TaskCall, call_of, job_type_of, native, queue_name
-from ojs_aws.contrib.celery.results import ERROR, TRACEBACK
 from ojs_aws.middleware.sync_context import SyncJobContext
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.failure import DiscardError, JobError, PermanentError, RetryError

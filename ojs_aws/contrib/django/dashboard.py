@@ -23,7 +23,7 @@ from ojs_aws.client.transports.credentials import chosen_credentials
 from ojs_aws.contrib.django.options import DjangoOptions
 from ojs_aws.dashboard.files import answer_file
 from ojs_aws.domain.access import PermissionDeniedError
-from ojs_aws.transport.http.sites import READS, check_page, is_from_page
+from ojs_aws.transport.http.negotiation import READS, check_page, is_from_page
 
 CHANGE: Final = "ojs.change_jobs"
 """The permission for actions. Superusers have it; a project may give it to others."""

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from ojs_aws.contrib.outbox.database import POSTGRESQL
-from ojs_aws.contrib.outbox.rows import DEFAULT_TABLE, OutboxStatus, index_name
+from ojs_aws.contrib.outbox.staged_jobs import DEFAULT_TABLE, OutboxStatus, index_name
 
 _ID_LENGTH = 36
 _WAITING = (OutboxStatus.PENDING.value, OutboxStatus.FAILED.value)

@@ -16,7 +16,7 @@ from django.core.checks import CheckMessage, Error
 from django.utils import timezone
 
 from ojs_aws.contrib.django.options import CLIENTS
-from ojs_aws.contrib.django.task_results import (
+from ojs_aws.contrib.django.task_runs import (
     BACKEND,
     TASK,
     TYPE,
@@ -25,8 +25,8 @@ from ojs_aws.contrib.django.task_results import (
     normalize_json,
     result_of,
     task_enqueued,
+    task_jobs,
 )
-from ojs_aws.contrib.django.task_runs import task_jobs
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import EnqueueRejectedError, InvalidRequestError, NotFoundError
 from ojs_aws.middleware.results import EnqueueResult

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from ojs_aws.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from ojs_aws.contrib.fastapi.application import EnqueueLater as EnqueueLater
     from ojs_aws.contrib.fastapi.application import JobClient as JobClient
+    from ojs_aws.contrib.fastapi.application import LaterJobs as LaterJobs
     from ojs_aws.contrib.fastapi.application import RequestContext as RequestContext
     from ojs_aws.contrib.fastapi.application import SyncJobClient as SyncJobClient
     from ojs_aws.contrib.fastapi.application import lifespan as lifespan
     from ojs_aws.contrib.fastapi.dashboard_router import dashboard as dashboard
-    from ojs_aws.contrib.fastapi.later import EnqueueLater as EnqueueLater
-    from ojs_aws.contrib.fastapi.later import LaterJobs as LaterJobs
     from ojs_aws.contrib.fastapi.units import AsyncUnitOfWork as AsyncUnitOfWork
     from ojs_aws.contrib.fastapi.units import UnitOfWork as UnitOfWork
     from ojs_aws.contrib.fastapi.units import unit_of_work as unit_of_work

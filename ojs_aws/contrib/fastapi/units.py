@@ -11,8 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.requests import HTTPConnection
 
-from ojs_aws.contrib.fastapi.application import jobs_of
-from ojs_aws.contrib.fastapi.later import enqueue_or_log
+from ojs_aws.contrib.fastapi.application import enqueue_or_log, jobs_of
 from ojs_aws.contrib.outbox.staged_jobs import AnyJob, StagedJob, Staging
 from ojs_aws.contrib.sqlalchemy.commits import JobsAfterCommit
 from ojs_aws.contrib.sqlalchemy.outbox import Outbox, outbox_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from ojs_aws.contrib.outbox.built_in import BuiltInRelay
 from ojs_aws.contrib.outbox.relay import Relay, RelayOptions, Round
-from ojs_aws.contrib.outbox.rows import DEFAULT_TABLE, OutboxStatus
-from ojs_aws.contrib.outbox.staged_jobs import StagedJob
+from ojs_aws.contrib.outbox.staged_jobs import DEFAULT_TABLE, OutboxStatus, StagedJob
 from ojs_aws.contrib.outbox.store import Overview
 
 __all__ = [

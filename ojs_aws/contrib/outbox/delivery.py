@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ojs_aws.client import EnqueueResult, SyncClient
-from ojs_aws.contrib.outbox.rows import WaitingRow
+from ojs_aws.contrib.outbox.staged_jobs import WaitingRow
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     DuplicateError,

@@ -13,8 +13,7 @@ from ojs_aws.client import Client, SyncClient
 from ojs_aws.config import Settings
 from ojs_aws.contrib.outbox.database import POSTGRESQL, Database, Leadership, wait_for_rows
 from ojs_aws.contrib.outbox.delivery import Accepted, Delivery, OutageError, Refused
-from ojs_aws.contrib.outbox.rows import DEFAULT_TABLE, WaitingRow
-from ojs_aws.contrib.outbox.staged_jobs import Clock
+from ojs_aws.contrib.outbox.staged_jobs import DEFAULT_TABLE, Clock, WaitingRow
 from ojs_aws.contrib.outbox.store import OutboxStore, Overview
 
 logger: Final = logging.getLogger("ojs_aws.outbox")

@@ -15,8 +15,13 @@ from ojs_aws.contrib.outbox.database import (
     as_moment,
     as_parameter,
 )
-from ojs_aws.contrib.outbox.rows import NewRow, OutboxStatus, WaitingRow, checked_table
-from ojs_aws.contrib.outbox.staged_jobs import system_clock
+from ojs_aws.contrib.outbox.staged_jobs import (
+    NewRow,
+    OutboxStatus,
+    WaitingRow,
+    checked_table,
+    system_clock,
+)
 
 WAITING: Final = "status IN ('pending', 'failed')"
 """The condition of the partial index that the relay reads by."""

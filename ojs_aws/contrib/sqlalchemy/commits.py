@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, SessionTransaction
 
 from ojs_aws.client.transports.substitute import Substitute, current_substitute
 from ojs_aws.contrib.outbox.built_in import send_to_test
-from ojs_aws.contrib.outbox.rows import NewRow, WaitingRow
+from ojs_aws.contrib.outbox.staged_jobs import NewRow, WaitingRow
 from ojs_aws.domain.envelope import Job
 
 

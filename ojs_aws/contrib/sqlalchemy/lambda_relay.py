@@ -14,7 +14,7 @@ from typing import Final
 
 from ojs_aws.config import Settings
 from ojs_aws.contrib.outbox.relay import Relay, RelayOptions
-from ojs_aws.contrib.outbox.rows import DEFAULT_TABLE
+from ojs_aws.contrib.outbox.staged_jobs import DEFAULT_TABLE
 from ojs_aws.contrib.sqlalchemy.database import EngineDatabase
 from ojs_aws.topology import (
     OUTBOX_AGE_METRIC,

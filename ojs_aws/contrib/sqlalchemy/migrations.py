@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.types import TypeEngine
 
-from ojs_aws.contrib.outbox.rows import DEFAULT_TABLE, checked_table
+from ojs_aws.contrib.outbox.staged_jobs import DEFAULT_TABLE, checked_table
 
 
 def upgrade_to_1(table: str = DEFAULT_TABLE) -> None:

@@ -13,11 +13,16 @@ from sqlalchemy.orm import Session, scoped_session
 from ojs_aws.contrib.outbox.built_in import BuiltInRelay
 from ojs_aws.contrib.outbox.database import POSTGRESQL
 from ojs_aws.contrib.outbox.relay import CHANNEL, Relay, RelayOptions
-from ojs_aws.contrib.outbox.rows import DEFAULT_TABLE
-from ojs_aws.contrib.outbox.staged_jobs import AnyJob, Clock, StagedJob, Staging, system_clock
+from ojs_aws.contrib.outbox.staged_jobs import (
+    DEFAULT_TABLE,
+    AnyJob,
+    Clock,
+    StagedJob,
+    Staging,
+    system_clock,
+)
 from ojs_aws.contrib.sqlalchemy.commits import Commits
-from ojs_aws.contrib.sqlalchemy.database import EngineDatabase
-from ojs_aws.contrib.sqlalchemy.table import insertion, outbox_table
+from ojs_aws.contrib.sqlalchemy.database import EngineDatabase, insertion, outbox_table
 from ojs_aws.middleware import EnqueueChain, Hooks
 
 AnySession: TypeAlias = Session | scoped_session[Session]

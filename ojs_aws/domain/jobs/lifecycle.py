@@ -12,8 +12,8 @@ from typing import Final
 from ojs_aws.domain.attributes import wrong_state
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, Failure, JobRecord, JobState, Replay, Reservation
-from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.failures import HISTORY_LIMIT, recorded
+from ojs_aws.domain.jobs.outcomes import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.retry import Exhaustion
 from ojs_aws.domain.timestamps import Instant
 

@@ -1,4 +1,4 @@
-"""Decides how long results and checkpoints are kept, and how large they may be.
+"""Decides how long results and checkpoints are kept, and what a completion leaves to do.
 
 The official Python and JavaScript SDKs save the log of side effects that they replay in
 ``metadata``, and the number of the step in ``step_index``. Both are kept word for word.
@@ -7,7 +7,7 @@ The official Python and JavaScript SDKs save the log of side effects that they r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.attributes import invalid
@@ -100,3 +100,18 @@ def opened(saved: Checkpoint) -> dict[str, RawJson]:
     if not isinstance(saved.state, str):
         return {}
     return stored_texts(saved.state) if saved.has_notes else {"state": saved.state}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftToStream:
+    """Says what ACK leaves to whoever reads the table's stream.
+
+    :ivar message: to delete the job's message.
+    :ivar listing: to list the completed job.
+    """
+
+    message: bool = False
+    listing: bool = False
+
+
+NOTHING_LEFT: Final = LeftToStream()

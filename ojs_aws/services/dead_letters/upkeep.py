@@ -20,8 +20,7 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, Page
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.replay_rules import ReplayRule
-from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.job_errors import JobErrors
+from ojs_aws.services.jobs.change import JobChanger, JobErrors
 from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS

@@ -9,9 +9,8 @@ from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
-from ojs_aws.domain.jobs.completion import LeftToStream
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
-from ojs_aws.domain.jobs.outcomes import keeps_result
+from ojs_aws.domain.jobs.outcomes import LeftToStream, keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.change import JobChanger, found

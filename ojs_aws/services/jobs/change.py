@@ -1,15 +1,18 @@
-"""Reads a job as of now, and changes it by one conditional write.
+"""Reads a job as of now, changes it by one conditional write, and collects errors of many.
 
 Every operation but PUSH, the claim and ACK goes through here. A write that meets a newer version
 starts over from that version, so nothing is ever decided on a stale read.
+
+One job that cannot be read or written must not keep the others of its queue from their turn. But
+where nothing can be written, each further try only costs time: then the work ends.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import not_found
 from ojs_aws.domain.conflicts import StaleJobError
@@ -22,9 +25,12 @@ from ojs_aws.domain.timestamps import Instant
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 
+
 MAX_CONFLICTS = 16
 
 _logger = logging.getLogger(__name__)
+MOST: Final = 25
+"""Jobs that one request passes over; with one more it is not the jobs that are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +180,30 @@ def found(job: JobRecord | None, job_id: str) -> JobRecord:
     if job is None:
         raise not_found("job", job_id, f"Job '{job_id}' not found.")
     return job
+
+
+@dataclass(slots=True)
+class JobErrors:
+    """Collects the errors of one pass over many jobs.
+
+    :ivar is_late: whether no time is left to go on after an error.
+    :ivar most: jobs that may be passed over.
+    :ivar ids: the jobs that were passed over.
+    :ivar first: the first error; None for none.
+    """
+
+    is_late: Callable[[], bool]
+    most: int = MOST
+    ids: set[str] = field(default_factory=set)
+    first: Exception | None = None
+
+    def note(self, job_id: str, problem: Exception) -> None:
+        """Report a job that is skipped.
+
+        :raises Exception: this error, where there are too many, or no time is left.
+        """
+        _logger.error("Job %s is passed over: %s", job_id, problem, exc_info=problem)
+        self.ids.add(job_id)
+        self.first = self.first or problem
+        if len(self.ids) > self.most or self.is_late():
+            raise problem

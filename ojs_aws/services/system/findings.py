@@ -16,8 +16,15 @@ from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.queues.tallies import DEAD_LETTER, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees, Severity
-from ojs_aws.services.system.job_findings import caused_by, growing_backlogs
+from ojs_aws.services.system.job_findings import (
+    MAX_NAMED,
+    Finding,
+    FindingCode,
+    Sees,
+    Severity,
+    caused_by,
+    growing_backlogs,
+)
 from ojs_aws.services.system.statistics import RECENT_MS
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
-"""Finds jobs that need attention: growing backlogs, hung jobs, and missing handlers."""
+"""Finds jobs that need attention; describes a finding of ``GET /admin/findings``."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.errors import JsonValue
@@ -12,13 +13,18 @@ from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
 from ojs_aws.domain.queues.tallies import MINUTE_MS, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.services.system.failure_groups import FailureReport
     from ojs_aws.services.system.statistics import Totals
 
+
+Sees = Callable[[str, str | None], bool]
+"""Says whether the caller may see a queue, and jobs of a type if one is given."""
+
+MAX_NAMED: Final = 20
+"""Names that one finding lists."""
 LONG_MS: Final = 300_000
 """A backlog that takes longer at the pace of its workers is found while it grows."""
 MIN_GROWTH: Final = 60
@@ -37,6 +43,51 @@ Kind = tuple[str, str]
 """A queue and a job type."""
 NO_HANDLER: Final = "NoHandlerRegistered"
 """Type of the error with which workers discard a job whose type they do not know."""
+
+
+class FindingCode(StrEnum):
+    """Names what can be found."""
+
+    SWEEP_NEVER = "sweep_never"
+    SWEEP_LATE = "sweep_late"
+    QUEUE_PAUSED = "queue_paused"
+    BINDING_SUSPENDED = "binding_suspended"
+    BACKLOG_GROWS = "backlog_grows"
+    JOB_WAITS = "job_waits"
+    JOBS_FAIL = "jobs_fail"
+    WORKERS_SILENT = "workers_silent"
+    WORKERS_QUIET = "workers_quiet"
+    JOBS_RUN_LONG = "jobs_run_long"
+    JOBS_HANG = "jobs_hang"
+    WORKERS_DIE = "workers_die"
+    HANDLERS_MISSING = "handlers_missing"
+    DEAD_LETTERS = "dead_letters"
+
+
+class Severity(StrEnum):
+    """Says how bad a finding is."""
+
+    WARNING = "warning"
+    """Perhaps as it should be; somebody should look."""
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Describes one thing that needs attention.
+
+    :ivar check: what was looked at when it was found.
+    :ivar message: one or two sentences for people.
+    :ivar hint: what to do: a command or a sentence.
+    :ivar data: the values that the message was made of.
+    """
+
+    code: FindingCode
+    check: str
+    message: str
+    hint: str
+    severity: Severity = Severity.WARNING
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 def growing_backlogs(totals: Totals) -> list[Finding]:

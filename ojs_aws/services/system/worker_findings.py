@@ -10,8 +10,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.system.finding import MAX_NAMED, Finding, FindingCode, Sees
-from ojs_aws.services.system.job_findings import hung_jobs
+from ojs_aws.services.system.job_findings import MAX_NAMED, Finding, FindingCode, Sees, hung_jobs
 from ojs_aws.services.workers.service import STALE, queues_of, slots_of, state_of
 
 if TYPE_CHECKING:

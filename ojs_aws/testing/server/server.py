@@ -17,7 +17,7 @@ from ojs_aws.config import describe_settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.testing.handlers import JobHandlers
 from ojs_aws.testing.jobs import EnqueuedJob
-from ojs_aws.testing.mistakes import nearest
+from ojs_aws.testing.mistakes import Place, nearest
 from ojs_aws.testing.outcome_assertions import ExecutionAssertions
 from ojs_aws.testing.server.processes import (
     Handlers,
@@ -27,7 +27,6 @@ from ojs_aws.testing.server.processes import (
     worker_for,
 )
 from ojs_aws.testing.server.waits import Waits
-from ojs_aws.testing.substitution import Place
 from ojs_aws.worker.polling import Worker
 
 PREFIX: Final = "OJS_"

@@ -33,11 +33,11 @@ from ojs_aws.transport.http.errors import answer_error, is_fault, redacted
 from ojs_aws.transport.http.negotiation import (
     answer_type,
     check_content_type,
+    check_page,
     check_version,
     expanded,
     is_request_id,
 )
-from ojs_aws.transport.http.sites import check_page
 from ojs_aws.transport.tracing import Tracing
 
 if TYPE_CHECKING:

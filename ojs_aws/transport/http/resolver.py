@@ -18,6 +18,7 @@ from ojs_aws.domain.errors import MethodNotAllowedError, NotFoundError
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.http.authorization import authenticating, authorizing, check_bounds
 from ojs_aws.transport.http.calls import NO_CONTENT, Call, Middleware, Server
+from ojs_aws.transport.http.negotiation import READS
 from ojs_aws.transport.http.request_middleware import (
     INVOCATION,
     answering_errors,
@@ -42,7 +43,6 @@ from ojs_aws.transport.http.routes import (
     pattern_of,
     routes_of,
 )
-from ojs_aws.transport.http.sites import READS
 from ojs_aws.transport.tracing import NO_TRACING, Tracing
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _measuring(server: Server) -> list[Middleware]:
     """Return the metrics of requests, if the deployment pays for them."""
     if not server.backend.settings.metrics_by_operation:
         return []
-    from ojs_aws.transport.http.request_metrics import measuring_requests
+    from ojs_aws.transport.http.optional_middleware import measuring_requests
 
     return [measuring_requests(server)]
 
@@ -233,7 +233,7 @@ def _client_limit(server: Server, route: Route) -> list[Middleware]:
     """
     if server.backend.client_limits is None or route.group in {Group.SYSTEM, Group.API_KEYS}:
         return []
-    from ojs_aws.transport.http.client_limits import limiting_clients  # few need it
+    from ojs_aws.transport.http.optional_middleware import limiting_clients  # few need it
 
     return [limiting_clients(server.backend.client_limits)]
 

@@ -19,7 +19,7 @@ from ojs_aws import Client, Job
 from ojs_aws.contrib.django import enqueue_after_commit, enqueue_many_after_commit
 from ojs_aws.contrib.django.options import CLIENTS
 from ojs_aws.contrib.outbox.relay import Relay
-from ojs_aws.contrib.outbox.rows import WaitingRow
+from ojs_aws.contrib.outbox.staged_jobs import WaitingRow
 from ojs_aws.contrib.sqlalchemy import Outbox
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.errors import InvalidRequestError
@@ -241,7 +241,7 @@ def test_times_are_exact_whatever_zones_the_project_has(
 
 def test_the_relay_keeps_no_connection_of_a_pool(on_postgresql: str) -> None:
     """One that goes back to a pool would keep its lock."""
-    from ojs_aws.contrib.django.relay_database import RelayDatabase
+    from ojs_aws.contrib.django.outbox import RelayDatabase
 
     options = {"pool": True, "connect_timeout": 3}
     with pytest.MonkeyPatch.context() as patch:
@@ -255,7 +255,7 @@ def test_the_relay_keeps_no_connection_of_a_pool(on_postgresql: str) -> None:
 
 
 def test_a_forked_process_does_not_share_the_connection_of_its_parent(on_postgresql: str) -> None:
-    from ojs_aws.contrib.django.relay_database import RelayDatabase
+    from ojs_aws.contrib.django.outbox import RelayDatabase
 
     asked = "SELECT pg_backend_pid()"
     database = RelayDatabase(on_postgresql)

@@ -11,15 +11,15 @@ from django.test import override_settings
 
 from ojs_aws import Job
 from ojs_aws.contrib.django.options import BACKEND, CLIENTS
-from ojs_aws.contrib.django.task_results import (
+from ojs_aws.contrib.django.task_runs import (
     TaskResultDoesNotExist,
     TaskResultStatus,
     task_backends,
     task_enqueued,
     task_finished,
+    task_jobs,
     task_started,
 )
-from ojs_aws.contrib.django.task_runs import task_jobs
 from ojs_aws.contrib.django.workers import make_worker
 from ojs_aws.testing import Ojs
 

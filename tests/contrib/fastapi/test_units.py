@@ -11,7 +11,7 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, sessionmaker
 
 from ojs_aws import Client
-from ojs_aws.contrib.fastapi.later import enqueue_or_log
+from ojs_aws.contrib.fastapi.application import enqueue_or_log
 from ojs_aws.contrib.sqlalchemy import AsyncJobSession, JobSession, Outbox
 from ojs_aws.contrib.sqlalchemy.commits import JobsAfterCommit
 from ojs_aws.contrib.sqlalchemy.outbox import outbox_of

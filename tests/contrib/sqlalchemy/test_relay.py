@@ -13,7 +13,7 @@ from sqlalchemy import update
 from ojs_aws import Job
 from ojs_aws.contrib.outbox.database import wait_for_rows
 from ojs_aws.contrib.outbox.relay import Round
-from ojs_aws.contrib.outbox.rows import WaitingRow
+from ojs_aws.contrib.outbox.staged_jobs import WaitingRow
 from ojs_aws.contrib.outbox.store import OutboxStore
 from ojs_aws.domain.errors import (
     BackendError,

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 
 from ojs_aws.contrib.outbox.built_in import BuiltInRelay
 from ojs_aws.contrib.outbox.relay import Relay
-from ojs_aws.contrib.outbox.rows import checked_table
+from ojs_aws.contrib.outbox.staged_jobs import checked_table
 from ojs_aws.contrib.sqlalchemy import AsyncJobSession, JobSession, Outbox
 from ojs_aws.contrib.sqlalchemy.database import EngineDatabase
 from ojs_aws.contrib.sqlalchemy.migrations import downgrade_from_1, upgrade_to_1

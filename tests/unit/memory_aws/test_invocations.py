@@ -13,7 +13,7 @@ import pytest
 
 from ojs_aws.adapters.aws_errors import AwsError, error_code
 from ojs_aws.memory_aws import MemoryAws
-from ojs_aws.memory_aws.invocations import MAX_PAYLOAD, MAX_RECORD, Target
+from ojs_aws.memory_aws.events import MAX_PAYLOAD, MAX_RECORD, Target
 
 ARN: Final = "arn:aws:lambda:us-east-1:123456789012:function:shop:ojs"
 

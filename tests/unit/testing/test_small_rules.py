@@ -23,10 +23,9 @@ from ojs_aws.testing.drain import DrainError, DrainReport, Lineage
 from ojs_aws.testing.executions import Execution
 from ojs_aws.testing.jobs import EnqueuedJob, _as_read
 from ojs_aws.testing.matching import Criteria, is_same
-from ojs_aws.testing.mistakes import checked_state
+from ojs_aws.testing.mistakes import Place, checked_state
 from ojs_aws.testing.outcome_assertions import StartedWorkflow, WorkflowAssertions, _differences
 from ojs_aws.testing.runs import check_performed
-from ojs_aws.testing.substitution import Place
 from tests.unit.testing.orders import build_report
 
 

@@ -26,8 +26,8 @@ from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.memory_aws.calls import Call, Effect
-from ojs_aws.memory_aws.invocations import Target
-from ojs_aws.services.system.finding import FindingCode, Severity
+from ojs_aws.memory_aws.events import Target
+from ojs_aws.services.system.job_findings import FindingCode, Severity
 from ojs_aws.worker.delivery.dispatch import MAX_EVENT_BYTES, Dispatcher
 from ojs_aws.worker.delivery.invocation_record import error_of
 from ojs_aws.worker.delivery.settle import Settler

@@ -24,7 +24,6 @@ from ojs_aws.adapters.dynamodb.columns import (
     read_number,
     string,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
     HEAD,
@@ -37,7 +36,7 @@ from ojs_aws.adapters.dynamodb.events.chunks import (
 )
 from ojs_aws.adapters.dynamodb.events.reader import EventReader
 from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key, put_part, update_part
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.adapters.errors import CANCELLED, is_contended, translated
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event, EventPage, EventQuery, SetAside

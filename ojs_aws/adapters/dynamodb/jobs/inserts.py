@@ -10,17 +10,16 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, read_string, string
-from ojs_aws.adapters.dynamodb.conditions import (
+from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
+from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
+from ojs_aws.adapters.dynamodb.jobs.reads import JobReads, JobWrites
+from ojs_aws.adapters.dynamodb.table import Reasons, condition, put_part
+from ojs_aws.adapters.dynamodb.update import (
     CONDITION_CODE,
     CONFLICT_CODE,
     ConditionFailedError,
     conditional,
 )
-from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
-from ojs_aws.adapters.dynamodb.jobs.codec import Retention, from_item, to_item
-from ojs_aws.adapters.dynamodb.jobs.reads import JobReads
-from ojs_aws.adapters.dynamodb.jobs.writes import JobWrites
-from ojs_aws.adapters.dynamodb.table import Reasons, condition, put_part
 from ojs_aws.domain.conflicts import AlreadyStoredError
 from ojs_aws.domain.errors import BackendUnavailableError, OjsError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere

@@ -12,23 +12,21 @@ from typing import Any
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, string
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
 from ojs_aws.adapters.dynamodb.jobs.inserts import JobInserts, life_of
-from ojs_aws.adapters.dynamodb.jobs.reads import documents_of
+from ojs_aws.adapters.dynamodb.jobs.reads import documents_of, job_key
 from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing, extending
-from ojs_aws.adapters.dynamodb.jobs.writes import job_key
 from ojs_aws.adapters.dynamodb.limits import releasing, taking
 from ojs_aws.adapters.dynamodb.table import condition
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, Reservation, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import Extension, Holder, attempt_of
 from ojs_aws.domain.jobs.lists import ListedJob
+from ojs_aws.domain.jobs.outcomes import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant

@@ -9,10 +9,9 @@ from ojs_aws.adapters.dynamodb.jobs.codec import Retention
 from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.job import Document, JobState, Reservation, size_of
-from ojs_aws.domain.jobs.completion import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.jobs.held_job import AttemptRef, Extension, Holder
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.jobs.outcomes import PERMANENT_S
+from ojs_aws.domain.jobs.outcomes import NOTHING_LEFT, PERMANENT_S, LeftToStream
 from ojs_aws.domain.timestamps import Instant
 
 

@@ -14,9 +14,8 @@ from ojs_aws.adapters.dynamodb.columns import (
     read_string,
     string,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import InTable, in_index, item_key
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import QueueIsFullError
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.queues.state import Depth, Pressure

@@ -17,11 +17,10 @@ from ojs_aws.adapters.dynamodb.columns import (
     read_string,
     string,
 )
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
 from ojs_aws.adapters.dynamodb.queues.bindings import read_bound, read_suspensions
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs.messages import queue_arn
 from ojs_aws.domain.errors import NotFoundError

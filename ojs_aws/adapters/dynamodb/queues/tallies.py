@@ -8,10 +8,9 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
-from ojs_aws.adapters.dynamodb.conditions import ConditionFailedError
 from ojs_aws.adapters.dynamodb.queues import totals as t
 from ojs_aws.adapters.dynamodb.table import InTable, any_failed, update_part
-from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.queues.tallies import QueueTotals, StreamLag, Tally
 from ojs_aws.domain.timestamps import Instant

@@ -17,7 +17,6 @@ from ojs_aws.adapters.dynamodb.columns import (
     row_cursor,
     string,
 )
-from ojs_aws.adapters.dynamodb.conditions import CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.table import (
     InTable,
     Reasons,
@@ -27,6 +26,7 @@ from ojs_aws.adapters.dynamodb.table import (
     key_in,
     put_part,
 )
+from ojs_aws.adapters.dynamodb.update import CONFLICT_CODE, ConditionFailedError
 from ojs_aws.adapters.dynamodb.workflows.codec import (
     LIST,
     MAX_PIECE_BYTES,

@@ -48,7 +48,7 @@ def fetch(call: Call) -> Answer[models.FetchAnswer]:
 
     values, pool = reports.fetch_values(call.members()), None
     if any(values.get(name) is not None for name in _ORDERED):
-        from ojs_aws.transport.http.workers.pools import chosen
+        from ojs_aws.transport.http.workers.handlers import chosen
 
         pools = call.backend.workers.pools
         pool = chosen(pools, values)

@@ -20,7 +20,7 @@ from ojs_aws.transport.http.route import (
 _operator = functools.partial(
     Route, group=Group.OPERATOR, module="queues.handlers", has_admin_path=True
 )
-_bindings = functools.partial(Route, group=Group.OPERATOR, module="queues.bindings")
+_bindings = functools.partial(Route, group=Group.OPERATOR, module="queues.handlers")
 
 # fmt: off
 ROUTES: Final[tuple[Route, ...]] = (

@@ -17,7 +17,6 @@ from ojs_aws.transport.http.route import (
 )
 
 _operator = functools.partial(Route, group=Group.OPERATOR, module="workers.handlers")
-_pools = functools.partial(Route, group=Group.OPERATOR, module="workers.pools")
 
 # fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
@@ -46,11 +45,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     _operator("POST /admin/workers/resume", "resume_workers", OPERATES,
         "Resume the workers of a queue, with a label, or all of them", request="SelectionBody",
         is_body_optional=True, repeatable=True),
-    _pools("GET /admin/pools", "list_pools", INSPECTS, "List the worker pools"),
-    _pools("GET /admin/pools/<name>", "get_pool", INSPECTS, "Read a worker pool"),
-    _pools("PUT /admin/pools/<name>", "put_pool", ADMINISTERS,
+    _operator("GET /admin/pools", "list_pools", INSPECTS, "List the worker pools"),
+    _operator("GET /admin/pools/<name>", "get_pool", INSPECTS, "Read a worker pool"),
+    _operator("PUT /admin/pools/<name>", "put_pool", ADMINISTERS,
         "Create or replace a worker pool: its queues, and in which order they are fetched from",
         request="PoolBody", statuses=(200, 201), errors=(409, 422), is_recorded=True),
-    _pools("DELETE /admin/pools/<name>", "delete_pool", ADMINISTERS,
+    _operator("DELETE /admin/pools/<name>", "delete_pool", ADMINISTERS,
         "Delete a worker pool", repeatable=True, is_recorded=True),
 )

@@ -1,4 +1,4 @@
-"""Handles operators' requests on workers (ojs-admin-api, section 9), and one worker's health."""
+"""Handles requests on workers (ojs-admin-api, section 9) and pools (ojs-fair-scheduling, 5.2)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from ojs_aws.domain.actor import change_number, read_actor
 from ojs_aws.domain.attributes import check_queue, field_error, invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
+from ojs_aws.domain.pools import Pool, check_pool_name, read_choice, read_pool
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.workers.liveness import silence_ms
+from ojs_aws.services.workers.pools import PoolUse, unknown_pool
 from ojs_aws.services.workers.service import (
     STALE,
     Directive,
@@ -21,12 +23,14 @@ from ojs_aws.services.workers.service import (
     state_of,
     unknown_worker,
 )
-from ojs_aws.transport.http.calls import UNAVAILABLE, Answer, Call, beside, json_of
+from ojs_aws.transport.http.calls import CREATED, OK, UNAVAILABLE, Answer, Call, beside, json_of
 from ojs_aws.transport.http.negotiation import is_browser
 from ojs_aws.transport.http.queries import further, read_mark, requested_page, write_mark
 
 if TYPE_CHECKING:
+    from ojs_aws.services.workers.pools import Pools
     from ojs_aws.transport.http.workers import models
+
 
 MAX_WORKER_ID: Final = 256
 _MARK: Final = "w:"
@@ -209,3 +213,61 @@ def _worker_id(call: Call) -> str:
     if not 0 < len(worker_id) <= MAX_WORKER_ID:
         raise invalid("worker_id", f"a text of 1 to {MAX_WORKER_ID} characters", worker_id)
     return worker_id
+
+
+def list_pools(call: Call) -> Answer[models.PoolsAnswer]:
+    """Return the pools by name."""
+    items = json_of([_shown(each) for each in call.backend.workers.pools.list()])
+    return Answer({"items": items, "pools": items})
+
+
+def get_pool(call: Call) -> Answer[models.PoolAnswer]:
+    """Return one pool."""
+    shown = _shown(call.backend.workers.pools.get(call.named("name")))
+    return Answer({"pool": shown, **shown})
+
+
+def put_pool(call: Call) -> Answer[models.PoolAnswer]:
+    """Store a pool: 201 if there was none of this name."""
+    pool = read_pool(call.named("name"), call.values())
+    is_new = call.backend.workers.pools.put(pool)
+    shown = _shown(PoolUse(pool))
+    return Answer({"pool": shown, **shown}, CREATED if is_new else OK)
+
+
+def delete_pool(call: Call) -> Answer[models.PoolDeletedAnswer]:
+    """Remove a pool."""
+    name = call.named("name")
+    call.backend.workers.pools.delete(name)
+    return Answer({"deleted": True, "name": name})
+
+
+def _shown(use: PoolUse) -> models.Pool:
+    shown: models.Pool = {
+        "name": use.pool.name,
+        "queues": [*use.pool.queues],
+        "strategy": use.pool.strategy.value,
+        "active_workers": use.workers,
+        "active_jobs": use.jobs,
+    }
+    return beside(shown, use.pool.members())
+
+
+def chosen(pools: Pools, values: Mapping[str, JsonValue]) -> Pool:
+    """Return the queues of a FETCH that names a pool, a strategy or weights.
+
+    What the pool says counts for more than the request. If there is no such pool, the request
+    counts, where it names queues.
+
+    :raises NotFoundError: there is no such pool, and the request names no queues.
+    """
+    name, queues = values.get("pool"), values.get("queues")
+    if name is not None:
+        name = check_pool_name(name if isinstance(name, str) else "")
+        pool = pools.known(name)
+        if pool is not None:
+            return pool
+        if not queues:
+            raise unknown_pool(name)
+    named = queues if isinstance(queues, list) else []
+    return read_choice(named, values.get("strategy"), values.get("weights"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ojs_aws.contrib.django.task_results import PACKAGE
+from ojs_aws.contrib.django.task_runs import PACKAGE
 
 if PACKAGE == "django.tasks":
     from django.tasks import task

@@ -20,14 +20,14 @@ from ojs_aws.cli.deployment.deploy_policy import deploy_policy
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.cli.verify import command
+from ojs_aws.cli.verify.assertions import DOCUMENTED_MS
 from ojs_aws.cli.verify.bill import compare, dollars
-from ojs_aws.cli.verify.conformance.deployed_cases import (
+from ojs_aws.cli.verify.conformance.runner import (
     cases_of_a_deployment,
     is_at_the_job_endpoint,
 )
 from ojs_aws.cli.verify.connections import reached
 from ojs_aws.cli.verify.deployments import Deployments, stack_of
-from ojs_aws.cli.verify.load_assertions import DOCUMENTED_MS
 from ojs_aws.cli.verify.report import Result, masked, run_all
 from ojs_aws.cli.verify.scales import FULL, SMALL
 from ojs_aws.cli.verify.site import Assertion, Outcome, Site, demand

@@ -8,8 +8,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.system.finding import Finding
-from ojs_aws.services.system.job_findings import MissingHandlers
+from ojs_aws.services.system.job_findings import Finding, MissingHandlers
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 

@@ -10,8 +10,8 @@ import pytest
 from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.system import findings
-from ojs_aws.services.system.finding import Finding
 from ojs_aws.services.system.findings import OLD_MS, Findings
+from ojs_aws.services.system.job_findings import Finding
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import row_of
 

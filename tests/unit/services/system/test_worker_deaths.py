@@ -14,7 +14,7 @@ from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
 from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.system.failure_groups import FailureReport, QueuesGroup
-from ojs_aws.services.system.finding import Finding
+from ojs_aws.services.system.job_findings import Finding
 from ojs_aws.services.system.worker_findings import MIN_DEATHS, RECENT_MS, WorkerDeaths
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import Jobs

@@ -15,7 +15,7 @@ from ojs_aws.domain.queues.tallies import Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts
-from ojs_aws.services.system.finding import Finding, FindingCode
+from ojs_aws.services.system.job_findings import Finding, FindingCode
 from ojs_aws.services.system.worker_findings import LONG_MS, LONG_TIMES, WorkerFindings
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import Jobs

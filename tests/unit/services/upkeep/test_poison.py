@@ -13,8 +13,8 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.jobs.fetch.claim_round import FAILED_AGAIN_S
 from ojs_aws.services.jobs.fetch.service import Claimed
-from ojs_aws.services.jobs.fetch.unused_messages import FAILED_AGAIN_S
 from ojs_aws.transport.events.tick import build_tick
 from tests.job_steps import fetched_ids
 from tests.simulation.world import World

@@ -15,8 +15,8 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import HANDLED_MARK
 from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.jobs.completion import LeftToStream
 from ojs_aws.domain.jobs.lists import Count
+from ojs_aws.domain.jobs.outcomes import LeftToStream
 from ojs_aws.domain.queues.tallies import QueueTotals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend

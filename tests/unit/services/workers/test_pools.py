@@ -170,7 +170,7 @@ def test_a_change_of_a_pool_reaches_a_process_within_seconds(api: Api, world: Wo
 
 def test_a_fetch_without_a_pool_does_not_load_pools(api: Api, world: World) -> None:
     """It costs nothing where nobody uses it."""
-    sys.modules.pop("ojs_aws.transport.http.workers.pools", None)
+    sys.modules.pop("ojs_aws.transport.http.workers.handlers", None)
     fill(world, "a")
     assert fetch(api, queues=["a"]) == ["a"]
-    assert "ojs_aws.transport.http.workers.pools" not in sys.modules
+    assert "ojs_aws.transport.http.workers.handlers" not in sys.modules

@@ -6,8 +6,8 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import PermissionDeniedError
+from ojs_aws.transport.http.negotiation import check_host
 from ojs_aws.transport.http.routes import ROUTES
-from ojs_aws.transport.http.sites import check_host
 from tests.api import Api
 from tests.simulation.world import World
 

@@ -9,9 +9,8 @@ import pytest
 from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
-from ojs_aws.services.jobs.fetch.claim_round import FURTHER_TRIES, MAX_LOOKS, ClaimRound
+from ojs_aws.services.jobs.fetch.claim_round import AGAIN_S, FURTHER_TRIES, MAX_LOOKS, ClaimRound
 from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, SPARE_TRIES
-from ojs_aws.services.jobs.fetch.unused_messages import AGAIN_S
 from ojs_aws.services.limits.check import LimitCheck
 from tests.contract.test_job_store import a_job, a_reservation
 from tests.unit.services.jobs.fetch.scripted import (

@@ -15,7 +15,7 @@ from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.limits.rules import LimitRefusal
 from ojs_aws.domain.queues.state import Backlog, Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch.unused_messages import (
+from ojs_aws.services.jobs.fetch.claim_round import (
     AGAIN_S,
     FAILED_AGAIN_S,
     RECENT_MS,

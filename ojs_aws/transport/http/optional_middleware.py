@@ -1,26 +1,41 @@
-"""Limits API clients, as a request middleware (HTTP binding, section 18).
+"""Holds request middleware that deployments turn on: rate limits of clients, and metrics.
 
 It counts requests that were authenticated, by credential; where access is open, by address. What
 has no credential is refused before it, and costs no write. Off by default.
+
+CloudWatch reads them out of that line (its embedded metric format): nothing is called, and no line
+is added. Off by default: API Gateway counts requests and their time by itself for nothing, and each
+value of a dimension is a metric that costs.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.errors import RateLimitedError
 from ojs_aws.domain.limits.rules import ClientRate, Standing
+from ojs_aws.topology import METRICS
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import Middleware, Next
-from ojs_aws.transport.http.request_middleware import RATE_HEADERS
+from ojs_aws.transport.http.request_middleware import MEASURED, RATE_HEADERS
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
     from ojs_aws.services.access.client_limits import ClientRateLimits
+    from ojs_aws.transport.http.calls import Server
+
+
+DURATION: Final = "ojs.api.request_duration"
+FAULTS: Final = "ojs.api.faults"
+OPERATION: Final = "operation"
+"""The only dimension: as many values as the API has operations."""
+
+_FAULT: Final = 500
 
 
 def limiting_clients(limiting: ClientRateLimits) -> Middleware:
@@ -73,3 +88,31 @@ def _refusal(standing: Standing, rate: ClientRate, now_us: int) -> RateLimitedEr
         },
         hint=f"Repeat the request in {wait_s} s, or later.",
     )
+
+
+def measuring_requests(server: Server) -> Middleware:
+    """Return the middleware that measures time and server faults of each request."""
+
+    def measure(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        begun = time.perf_counter()
+        response = next_middleware(app)
+        app.context[MEASURED] = {
+            DURATION: round((time.perf_counter() - begun) * 1000, 3),
+            FAULTS: int(response.status_code >= _FAULT),
+            "_aws": {
+                "Timestamp": server.backend.clock.now(),
+                "CloudWatchMetrics": [
+                    {
+                        "Namespace": METRICS,
+                        "Dimensions": [[OPERATION]],
+                        "Metrics": [
+                            {"Name": DURATION, "Unit": "Milliseconds"},
+                            {"Name": FAULTS, "Unit": "Count"},
+                        ],
+                    }
+                ],
+            },
+        }
+        return response
+
+    return measure

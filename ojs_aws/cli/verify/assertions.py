@@ -1,13 +1,16 @@
-"""Asserts that the template deploys, that a second deployment changes nothing, and an update."""
+"""Asserts that deployments change what they should, and that each job of a load ends once."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from ojs_aws.cli.verify.conformance.deployed_cases import conforms
-from ojs_aws.cli.verify.scales import DECLARED, LAMBDA_QUEUE, POLLED_QUEUE
-from ojs_aws.cli.verify.site import Assertion, Door, Site, demand
+from ojs_aws.cli.verify.conformance.runner import conforms
+from ojs_aws.cli.verify.load import ENDED
+from ojs_aws.cli.verify.scales import DECLARED, LAMBDA_QUEUE, POLLED_QUEUE, Loaded, percentile
+from ojs_aws.cli.verify.site import Assertion, Door, NotSoError, Site, demand
 from ojs_aws.domain.access import Scope
 
 FIRST: Final = {"Auth": "api-key", "JobEndpoint": "true", "LogRetentionDays": "1"}
@@ -16,6 +19,19 @@ THEN: Final = {**FIRST, "Auth": "iam"}
 
 JOB_S: Final = 120.0
 """How long a job may take from its push to its end, cold starts included."""
+DOCUMENTED_MS: Final[Mapping[str, tuple[int, int]]] = {
+    "push answered": (42, 95),
+    "Lambda worker": (72, 160),
+    "HTTP worker, busy": (84, 170),
+}
+"""Median and 99th percentile of docs/latency.md; a test compares them."""
+MOST_TIMES: Final = 3
+"""By how much medians and 99th percentiles may exceed the documented ones."""
+SHARES: Final = (0.5, 0.99)
+WORKERS: Final[Mapping[str, str]] = {
+    "Lambda worker": LAMBDA_QUEUE,
+    "HTTP worker, busy": POLLED_QUEUE,
+}
 
 
 def deploys(site: Site) -> str:
@@ -148,5 +164,124 @@ UPDATING: Final = (
                 ("job endpoint", "the emulator does not tell function URLs who signed"),
             )
         )
+    ),
+)
+
+
+def is_taken(site: Site) -> str:
+    """Carry out the load; every push must be answered."""
+    site.loaded = loaded = site.load(site)
+    asked = sum(phase.jobs for phase in loaded.phases)
+    refused = Counter(loaded.refused).most_common(3)
+    demand(not loaded.refused, f"{len(loaded.refused)} requests were refused: {refused}")
+    demand(len(loaded.sent) == asked, f"{len(loaded.sent)} of {asked} pushes were answered")
+    rates = ", ".join(f"{phase.rate}/s for {phase.seconds} s" for phase in loaded.phases)
+    return f"{asked} jobs: {rates}"
+
+
+def _loaded(site: Site) -> Loaded:
+    """Return what the load did.
+
+    :raises NotSoError: there was none.
+    """
+    if site.loaded is None:
+        raise NotSoError("the load did not run")
+    return site.loaded
+
+
+def ends_once(site: Site) -> str:
+    """Count the ends of each job."""
+    loaded = _loaded(site)
+    ends = {
+        job_id: sum(kind in ENDED for kind, _ in loaded.events.get(job_id, ()))
+        for job_id in loaded.sent
+    }
+    wrong = [job_id for job_id, count in ends.items() if count != 1]
+    demand(
+        not wrong, f"{len(wrong)} jobs did not end once: {[(id_, ends[id_]) for id_ in wrong[:3]]}"
+    )
+    return f"{len(ends)} jobs ended, each once"
+
+
+def is_in_order(site: Site) -> str:
+    """Look at the order of each job's events."""
+    loaded = _loaded(site)
+    for job_id, events in loaded.events.items():
+        kinds, times = [kind for kind, _ in events], [at for _, at in events]
+        is_whole = bool(kinds) and kinds[0] == "job.enqueued" and kinds[-1] in ENDED
+        is_sorted = times == sorted(times)
+        demand(is_whole and is_sorted, f"the events of {job_id}: {events}")
+    return f"{sum(map(len, loaded.events.values()))} events"
+
+
+def returns_killed(site: Site) -> str:
+    """Look at the jobs of workers that vanished."""
+    loaded = _loaded(site)
+    demand(loaded.killed, "no worker vanished")
+    for job_id in loaded.killed:
+        starts = sum(kind == "job.started" for kind, _ in loaded.events.get(job_id, ()))
+        demand(starts > 1, f"{job_id} was started {starts} times")
+    return f"{len(loaded.killed)} jobs of vanished workers were run by others"
+
+
+def is_soon(site: Site) -> str:
+    """Show medians and 99th percentiles beside those of docs/latency.md; judge those of workers.
+
+    A push is answered over the network of whoever runs this, so that is shown only.
+    """
+    loaded = _loaded(site)
+    answered = sorted(sent.answered_ms for sent in loaded.sent.values())
+    shown, late = [_beside("push answered", "", answered)], list[str]()
+    for number, phase in enumerate(loaded.phases):
+        for name, queue in WORKERS.items():
+            values = loaded.waits_ms(queue, number)
+            if values:
+                shown.append(_beside(name, f" at {phase.rate}/s", values))
+            if number == site.scale.judged_phase:
+                demand(values, f"nothing was measured of: {name}")
+                if _is_late(name, values):
+                    late.append(shown[-1])
+    demand(not (site.scale.is_judged and late), "; ".join(late))
+    return "; ".join([*shown, f"stream: {loaded.lag}"])
+
+
+def _beside(name: str, where: str, values: Sequence[float]) -> str:
+    half, most = (percentile(values, share) for share in SHARES)
+    documented = "{} and {}".format(*DOCUMENTED_MS[name])
+    return f"{name}{where}: p50 {half:.0f} and p99 {most:.0f} ms (documented: {documented})"
+
+
+def _is_late(name: str, values: Sequence[float]) -> bool:
+    return any(
+        percentile(values, share) > documented * MOST_TIMES
+        for share, documented in zip(SHARES, DOCUMENTED_MS[name], strict=True)
+    )
+
+
+LOADING: Final = (
+    Assertion(
+        name="load",
+        section="load",
+        proves="every push at every rate is taken",
+        run=is_taken,
+    ),
+    Assertion(name="ends", section="load", proves="each job ends exactly once", run=ends_once),
+    Assertion(
+        name="event order",
+        section="load",
+        proves="the events of each job are in the order of its transitions",
+        run=is_in_order,
+    ),
+    Assertion(
+        name="kills",
+        section="load",
+        proves="the jobs of workers that vanish are run by others",
+        run=returns_killed,
+    ),
+    Assertion(
+        name="latency",
+        section="load",
+        proves=f"jobs at 50 a second start within {MOST_TIMES} times the documented median and p99",
+        run=is_soon,
     ),
 )
