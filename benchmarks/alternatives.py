@@ -24,9 +24,8 @@ from benchmarks.fleet import (
     worker_tasks,
 )
 from ojs_aws.pricing.estimate import IDLE_POLLS, estimate
-from ojs_aws.pricing.prices import Line
 from ojs_aws.pricing.units import KILOBYTE, life_units
-from ojs_aws.pricing.workload import MONTH_HOURS, MONTH_S, Workload
+from ojs_aws.pricing.workload import MONTH_HOURS, MONTH_S, Line, Workload
 
 POLLS: Final = 1_700_000
 """Polls of an idle HTTP worker of this package in a month."""

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from ojs_aws.pricing.prices import Line
-from ojs_aws.pricing.workload import MONTH_HOURS, Workload
+from ojs_aws.pricing.workload import MONTH_HOURS, Line, Workload
 
 TASK_VCPU: Final = 0.25
 TASK_GB: Final = 0.5

@@ -32,7 +32,7 @@ from benchmarks.unreliable_aws import (
     now_ms,
 )
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.bootstrap import AwsClients, aws_clients, build_backend
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import REGION, RemoteStream, create_queues, create_table

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.bootstrap.clients import MAX_TRIES
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.queues.state import Backlog, Message, ReceivedMessage

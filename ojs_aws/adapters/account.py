@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
-from ojs_aws.adapters.sqs.messages import MISSING
+from ojs_aws.adapters.sqs import MISSING
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

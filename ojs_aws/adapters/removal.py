@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
-from ojs_aws.adapters.sqs.messages import MISSING
+from ojs_aws.adapters.sqs import MISSING
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import (

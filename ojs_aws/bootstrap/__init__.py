@@ -14,7 +14,7 @@ from ojs_aws.adapters.dynamodb.jobs.reads import JobWrites
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.bootstrap.adapters import (
     Adapters,
     InThreads,

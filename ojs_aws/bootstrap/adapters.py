@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.watermarks import Watermarks
     from ojs_aws.adapters.dynamodb.workers import WorkerPools, WorkerRegistry
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
-    from ojs_aws.adapters.sqs.messages import CronWakeUps
+    from ojs_aws.adapters.sqs import CronWakeUps
     from ojs_aws.domain.events import Announce
     from ojs_aws.domain.queues.state import Triggers
 
@@ -172,7 +172,7 @@ class Adapters:
 
     def wake_ups(self) -> CronWakeUps:
         """Return the alarms that wake the tick for cron jobs."""
-        from ojs_aws.adapters.sqs.messages import CronWakeUps
+        from ojs_aws.adapters.sqs import CronWakeUps
 
         url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
         return CronWakeUps(self.aws.sqs, url)
@@ -235,7 +235,7 @@ class Adapters:
     def triggers(self) -> Triggers:
         """Return the switch of Lambda workers' triggers."""
         from ojs_aws.adapters.functions import LambdaTriggers
-        from ojs_aws.adapters.sqs.messages import queue_arn
+        from ojs_aws.adapters.sqs import queue_arn
         from ojs_aws.services.backend.foundation import NoTriggers
 
         if self.aws.functions is None:

@@ -1,13 +1,16 @@
 """Estimates what a workload costs on AWS; benchmarks, command line and docs all use this."""
 
 from ojs_aws.pricing.estimate import ASSUMPTIONS, estimate, million, standing
-from ojs_aws.pricing.prices import PRICED_ON, PRICES, REGION, Line
 from ojs_aws.pricing.workload import (
     BUSY_RATE,
     MONTH_S,
     NEW_TABLE_PARTITIONS,
     ORDINARY_JSON,
+    PRICED_ON,
+    PRICES,
     RANDOM_TOKENS,
+    REGION,
+    Line,
     Workload,
 )
 

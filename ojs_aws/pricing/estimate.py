@@ -8,13 +8,15 @@ from dataclasses import replace
 from typing import Final
 
 from ojs_aws.pricing import units
-from ojs_aws.pricing.prices import PRICED_ON, REGION, Line
 from ojs_aws.pricing.units import log_bytes, orchestration
 from ojs_aws.pricing.workload import (
     MONTH_S,
     NEW_TABLE_PARTITIONS,
     ORDINARY_JSON,
+    PRICED_ON,
     RANDOM_TOKENS,
+    REGION,
+    Line,
     Workload,
 )
 

@@ -11,8 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from ojs_aws.pricing.prices import Line
-from ojs_aws.pricing.workload import Workload
+from ojs_aws.pricing.workload import Line, Workload
 
 KILOBYTE: Final = 1024
 READ_BLOCK: Final = 4096

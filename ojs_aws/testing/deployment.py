@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final, TypeGuard, cast
 
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.client.timer import UuidV7
 from ojs_aws.config import Settings

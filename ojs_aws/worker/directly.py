@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from ojs_aws.adapters.sqs.messages import decode_message
+from ojs_aws.adapters.sqs import decode_message
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ojs_aws.adapters.sqs.messages import UnreadableMessageError
+from ojs_aws.adapters.sqs import UnreadableMessageError
 from ojs_aws.client.timer import Timer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError

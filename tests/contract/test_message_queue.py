@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.sqs.messages import (
+from ojs_aws.adapters.sqs import (
     MessageQueue,
     UnreadableMessageError,
     decode_message,

@@ -9,7 +9,7 @@ import pytest
 from botocore.stub import Stubber
 
 from ojs_aws.adapters.functions import LambdaTriggers
-from ojs_aws.adapters.sqs.messages import queue_arn
+from ojs_aws.adapters.sqs import queue_arn
 from ojs_aws.bootstrap import AwsClients, build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.runtime import IN_ORDER

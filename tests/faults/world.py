@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError
 from ojs_aws.adapters.aws_errors import AwsError
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.s3 import S3Files
-from ojs_aws.adapters.sqs.messages import decode_message
+from ojs_aws.adapters.sqs import decode_message
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
 from ojs_aws.domain.errors import BackendError, OjsError

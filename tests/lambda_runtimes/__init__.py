@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 
-from ojs_aws.memory_aws.invocations import RuntimeAnswerError
+from ojs_aws.memory_aws.events import RuntimeAnswerError
 from tests.load import HUNG_S
 
 HERE: Final = Path(__file__).parent

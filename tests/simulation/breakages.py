@@ -284,7 +284,7 @@ MUTATIONS: Final = (
     Mutation(
         "delayed-uncounted",
         "the sweep does not count delayed messages",
-        "ojs_aws.adapters.sqs.messages:MessageQueue.backlog",
+        "ojs_aws.adapters.sqs:MessageQueue.backlog",
         (("Backlog(visible, hidden, delayed)", "Backlog(visible, hidden, 0)"),),
     ),
     Mutation(

@@ -22,7 +22,7 @@ from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.names import DEPTHS
 from ojs_aws.adapters.dynamodb.queues.depths import JOBS
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.runtime import InOrder

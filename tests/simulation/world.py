@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, cast
 
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item
 from ojs_aws.adapters.dynamodb.names import JOB_SK, job_pk
-from ojs_aws.adapters.sqs.messages import decode_message, queue_arn
+from ojs_aws.adapters.sqs import decode_message, queue_arn
 from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.config import Settings
 from ojs_aws.domain.events import Event, EventQuery

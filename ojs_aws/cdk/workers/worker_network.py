@@ -12,8 +12,7 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct, IConstruct
 
 from ojs_aws.cdk.function_options import FunctionOptions
-from ojs_aws.pricing.prices import PRICES
-from ojs_aws.pricing.workload import MONTH_HOURS
+from ojs_aws.pricing.workload import MONTH_HOURS, PRICES
 
 WARNING: Final = "ojs:worker-network"
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from django.db import transaction
 
 from ojs_aws.client.timer import UuidV7
-from ojs_aws.contrib.django.after_commit import AfterCommit
+from ojs_aws.contrib.django.database import AfterCommit
 from ojs_aws.contrib.django.options import CLIENTS, DjangoOptions
 from ojs_aws.contrib.outbox.staged_jobs import AnyJob, with_absolute_times
 from ojs_aws.domain.envelope import Job

@@ -13,7 +13,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models.functions import Now
 
 from ojs_aws.client.transports.substitute import current_substitute
-from ojs_aws.contrib.django.after_commit import AfterCommit
+from ojs_aws.contrib.django.database import AfterCommit
 from ojs_aws.contrib.django.models import OutboxRow
 from ojs_aws.contrib.django.options import CLIENTS, DjangoOptions, OutboxOptions, make_client
 from ojs_aws.contrib.outbox.built_in import BuiltInRelay, send_to_test

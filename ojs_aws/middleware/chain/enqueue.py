@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, TypeAlias
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.base import Chain, run_coroutine
-from ojs_aws.middleware.chain.run import FRESH, Layers, Run, Step
+from ojs_aws.middleware.chain.run import FRESH, Chain, Layers, Run, Step, run_coroutine
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
 from ojs_aws.middleware.members import Layer
 from ojs_aws.middleware.results import (

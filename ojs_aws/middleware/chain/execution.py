@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.base import Chain
-from ojs_aws.middleware.chain.run import Layers, Run, Step
+from ojs_aws.middleware.chain.run import Chain, Layers, Run, Step
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.interfaces import EXECUTE
 from ojs_aws.middleware.members import Layer

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.watermarks import Watermarks
     from ojs_aws.adapters.dynamodb.workers import WorkerPools, WorkerRegistry
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
-    from ojs_aws.adapters.sqs.messages import CronWakeUps, MessageQueue
+    from ojs_aws.adapters.sqs import CronWakeUps, MessageQueue
     from ojs_aws.config import Settings
     from ojs_aws.domain.events import Announce
     from ojs_aws.domain.job import JobRecord

@@ -27,7 +27,7 @@ from ojs_aws.services.jobs.push import Push
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.cron import CronEntries
-    from ojs_aws.adapters.sqs.messages import CronWakeUps
+    from ojs_aws.adapters.sqs import CronWakeUps
 
 MAX_CONFLICTS: Final = 10
 MAX_PER_TICK: Final = 1000

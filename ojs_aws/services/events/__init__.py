@@ -40,8 +40,8 @@ from ojs_aws.services.events.operations import (
     queue_events,
     schema_events,
     settings_events,
+    worker_events,
 )
-from ojs_aws.services.events.workers import worker_events
 
 __all__ = ["Commit", "Made", "events_of"]
 

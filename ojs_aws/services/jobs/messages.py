@@ -23,7 +23,7 @@ from ojs_aws.topology import MAX_DELAY_S, MAX_RECEIVE_COUNT
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
-    from ojs_aws.adapters.sqs.messages import MessageQueue
+    from ojs_aws.adapters.sqs import MessageQueue
 
 MAX_HIDE_S: Final = 43_200
 

@@ -15,8 +15,8 @@ from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware.chain.base import run_coroutine
 from ojs_aws.middleware.chain.batch import Batch, StoreOne
+from ojs_aws.middleware.chain.run import run_coroutine
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
 from ojs_aws.services.batches.outcomes import BatchFaults, at_index, check_count

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
-    from ojs_aws.adapters.sqs.messages import MessageQueue
+    from ojs_aws.adapters.sqs import MessageQueue
     from ojs_aws.domain.queues.state import QueueInfo
     from ojs_aws.domain.workers import WorkerInfo
     from ojs_aws.services.jobs.one_job import Info

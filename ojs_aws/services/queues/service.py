@@ -27,7 +27,7 @@ from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covere
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
-    from ojs_aws.adapters.sqs.messages import MessageQueue
+    from ojs_aws.adapters.sqs import MessageQueue
 
 MAX_WOKEN: Final = 1000
 """Jobs for which a resume sends messages; the sweep goes on where there are more."""

@@ -22,7 +22,7 @@ from ojs_aws.services.limits.check import LimitedTypes
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
-    from ojs_aws.adapters.sqs.messages import MessageQueue
+    from ojs_aws.adapters.sqs import MessageQueue
 
 UNCOVERED_AFTER_MS: Final = 60_000
 """Jobs ready longer than this may have lost their message."""

@@ -12,7 +12,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.jobs.deadlines import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import datetime_of
-from ojs_aws.middleware.chain.base import run_coroutine
+from ojs_aws.middleware.chain.run import run_coroutine
 from ojs_aws.middleware.hooks.registry import Hooks
 from ojs_aws.middleware.hooks.values import HookEvent
 

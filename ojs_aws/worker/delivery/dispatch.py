@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.functions import TargetError
-from ojs_aws.adapters.sqs.messages import UnreadableMessageError
+from ojs_aws.adapters.sqs import UnreadableMessageError
 from ojs_aws.domain.bindings import Binding, Suspension, binding_of, wait_ms
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendUnavailableError, JsonValue

@@ -16,7 +16,7 @@ import pytest
 from ojs_aws.adapters.aws_errors import AwsError
 from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.functions import Functions
-from ojs_aws.adapters.sqs.messages import encode_message
+from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.config import Settings
 from ojs_aws.domain.bindings import Binding, binding_of
 from ojs_aws.domain.envelope import Job

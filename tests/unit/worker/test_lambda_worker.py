@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from ojs_aws.adapters.sqs.messages import SOURCE, encode_message
+from ojs_aws.adapters.sqs import SOURCE, encode_message
 from ojs_aws.client.timer import SystemTimer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError

@@ -22,7 +22,7 @@ from ojs_aws.adapters.dynamodb.queues.bindings import read_bound, read_suspensio
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.adapters.errors import translated
-from ojs_aws.adapters.sqs.messages import queue_arn
+from ojs_aws.adapters.sqs import queue_arn
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.queues.state import LastTick, QueueInfo

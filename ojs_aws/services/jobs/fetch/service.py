@@ -30,7 +30,7 @@ from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits
-    from ojs_aws.adapters.sqs.messages import MessageQueue
+    from ojs_aws.adapters.sqs import MessageQueue
 
 MAX_RECEIVE = 10
 HEAD_SPARE = 5

@@ -13,7 +13,7 @@ from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.jobs.reasons import Reason
 from ojs_aws.domain.json_text import RawJson, assemble_array, encode
 from ojs_aws.domain.timestamps import format_duration, format_instant
-from ojs_aws.services.jobs.history import HistoryEntry, history_of
+from ojs_aws.services.jobs.one_job import HistoryEntry, history_of
 from ojs_aws.services.jobs.render import render_job, summarise_job
 from ojs_aws.transport.http.calls import Answer, Call, JsonOf, json_of
 from ojs_aws.transport.http.jobs.bulk_handlers import filter_of

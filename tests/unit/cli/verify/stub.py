@@ -15,8 +15,8 @@ import httpx
 from ojs_aws.adapters.evidence import Evidence, Metric
 from ojs_aws.adapters.stacks import Change
 from ojs_aws.cli.deployment.doctor import Finding, Verdict
-from ojs_aws.cli.verify.bill import expected
 from ojs_aws.cli.verify.assertions import doors
+from ojs_aws.cli.verify.bill import expected
 from ojs_aws.cli.verify.deployments import Deployed, Deployments
 from ojs_aws.cli.verify.scales import FULL, LAMBDA_QUEUE, POLLED_QUEUE, Loaded, Phase, Sent
 from ojs_aws.cli.verify.site import WORKER, Door, Keys, Site

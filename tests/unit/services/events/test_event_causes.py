@@ -33,8 +33,8 @@ from ojs_aws.services.events.operations import (
     queue_events,
     schema_events,
     settings_events,
+    worker_events,
 )
-from ojs_aws.services.events.workers import worker_events
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 
 EARLIER = Instant(NOW - 500)

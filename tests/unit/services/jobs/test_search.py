@@ -16,8 +16,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.history import history_of
 from ojs_aws.services.jobs.job_lists import JobFilter
+from ojs_aws.services.jobs.one_job import history_of
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
 

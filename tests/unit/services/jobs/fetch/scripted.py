@@ -9,7 +9,7 @@ from typing import Any, cast
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.limits import Limits
 from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation

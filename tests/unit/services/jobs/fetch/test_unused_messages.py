@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
-from ojs_aws.adapters.sqs.messages import MessageQueue
+from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.limits.rules import LimitRefusal

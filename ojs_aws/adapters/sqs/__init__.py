@@ -1,1 +1,0 @@
-"""Implements the SQS queues behind the OJS queues."""
