@@ -97,11 +97,6 @@ class Target:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return cls("arm64" if is_arm else "x86_64", version)
 
-    @property
-    def is_host(self) -> bool:
-        """Return True if this very interpreter can run the bundle."""
-        return sys.platform == "linux" and self == Target.host()
-
     def __str__(self) -> str:
         """Describe it as people say it."""
         return f"{self.machine} and Python {self.python}"

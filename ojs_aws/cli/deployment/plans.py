@@ -194,7 +194,7 @@ def _stacks(assembly: Path) -> Iterator[tuple[tuple[str, str], str, Mapping[str,
 
     :raises ValueError: the folder is no cloud assembly.
     """
-    artifacts = _read(assembly / "manifest.json").get("artifacts", {})
+    artifacts = read_object(assembly / "manifest.json").get("artifacts", {})
     for name, artifact in artifacts.items():
         properties = artifact.get("properties", {})
         if nested := properties.get("directoryName"):  # of a stage
@@ -203,7 +203,7 @@ def _stacks(assembly: Path) -> Iterator[tuple[tuple[str, str], str, Mapping[str,
             continue
         where = _ENVIRONMENT.match(artifact.get("environment", ""))
         account, region = where.group("account", "region") if where else ("", "")
-        template = _read(assembly / properties["templateFile"])
+        template = read_object(assembly / properties["templateFile"])
         yield (_known(account), _known(region)), properties.get("stackName", name), template
 
 
@@ -211,7 +211,7 @@ def _known(text: str) -> str:
     return "" if text.startswith(_UNKNOWN) else text
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object of a file.
 
     :raises ValueError: it cannot be read, or is none.

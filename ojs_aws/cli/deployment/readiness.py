@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -143,13 +142,10 @@ def _read_template(path: Path) -> Mapping[str, Any]:
 
     :raises ValueError: it cannot be read, or is none.
     """
-    try:
-        template = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ValueError(f"{path} cannot be read: {problem.strerror}.") from None
-    except ValueError:
-        raise ValueError(f"{path} is no JSON.") from None
-    if not isinstance(template, dict) or "Resources" not in template:
+    from ojs_aws.cli.deployment.plans import read_object
+
+    template = read_object(path)
+    if "Resources" not in template:
         raise ValueError(f"{path} is no CloudFormation template: it has no 'Resources'.")
     return template
 

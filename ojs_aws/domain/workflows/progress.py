@@ -32,9 +32,6 @@ class StepState(StrEnum):
 
 _OPEN: Final = frozenset({StepState.WAITING, StepState.READY, StepState.RUNNING})
 
-OUTCOMES: Final = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.CANCELLED})
-"""How a job can end."""
-
 
 def is_open(state: str) -> bool:
     """Return whether a step has not ended."""
