@@ -407,4 +407,27 @@ MUTATIONS: Final = (
         "ojs_aws.services.bulk.engine:BulkEngine._change",
         (("require_any(settled, action, states)", "pass"),),
     ),
+    Mutation(
+        "settled-late",
+        "a settler completes a job whatever delivery its outcome is about",
+        "ojs_aws.worker.delivery.settle:Settler._complete",
+        ((", which=record.which", ""),),
+    ),
+    Mutation(
+        "failed-late",
+        "a settler fails a job whatever delivery its outcome is about",
+        "ojs_aws.worker.delivery.settle:Settler._fail",
+        ((", which=record.which", ""),),
+    ),
+    Mutation(
+        "invoked-twice",
+        "a dispatcher invokes a function twice for a job",
+        "ojs_aws.worker.delivery.dispatch:_Round._begin",
+        (
+            (
+                "self.dispatcher.functions.begin(binding.target, event)",
+                "[self.dispatcher.functions.begin(binding.target, event) for _ in '12']",
+            ),
+        ),
+    ),
 )

@@ -18,7 +18,7 @@ SHORT_MS: Final = 900_000
 LOOPS: Final = frozenset({"tick", "worker"})
 """Functions whose loops are intended; tests/infra/test_loops.py holds the template to them."""
 
-FUNCTIONS: Final = {"lambda": "worker", "alarm": "tick"}
+FUNCTIONS: Final = {"lambda": "worker", "dispatch": "worker", "alarm": "tick"}
 """Which function a message invokes, by the kind of the operation."""
 
 

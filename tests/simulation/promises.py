@@ -36,7 +36,9 @@ OPERATORS: Final = frozenset({"retry", "bulk"})
 """Operations that may make a job available again."""
 
 REMOVERS: Final = frozenset({"delete", "bulk", "purge"})
-FETCHERS: Final = frozenset({"fetch", "lambda"})
+FETCHERS: Final = frozenset({"fetch", "lambda", "dispatch"})
+GIVERS: Final = frozenset({"requeue", "dispatch"})
+"""Operations that may give a job back, whose attempt does not count then."""
 
 SAME_STATE: Final = frozenset({"job.heartbeat", "job.progress"})
 """Events that no transition makes."""
@@ -118,6 +120,7 @@ class Promises:
     starts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     lifted: set[str] = field(default_factory=set)
     beats: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    deliveries: set[str] = field(default_factory=set)
 
     def beating(self, worker: str, *, is_promised: bool) -> None:
         """A worker sends a heartbeat; one that is sent again is one more."""
@@ -200,7 +203,7 @@ class Promises:
     def _is_given_back(self, before: JobRecord, after: JobRecord) -> bool:
         """Whether a job's holder has given it back, before time has ended the attempt."""
         cause, held = self.cause(), before.reservation
-        if cause.kind != "requeue" or before.state is not S.ACTIVE or held is None:
+        if cause.kind not in GIVERS or before.state is not S.ACTIVE or held is None:
             return False
         is_written = {
             S.AVAILABLE: after.enqueued_at != held.due_at,
@@ -340,7 +343,7 @@ class Promises:
             self.completed_by[after.id] = cause.worker
         elif was is S.ACTIVE and cause.kind == "fail":
             self.failed_by.add((after.id, cause.worker))
-        elif was is S.ACTIVE and cause.kind == "requeue":
+        elif was is S.ACTIVE and cause.kind in GIVERS:
             self.given_back_by.add((after.id, cause.worker))
 
     def _is_dropped(self, before: JobRecord, after: JobRecord) -> bool:
@@ -403,6 +406,14 @@ class Promises:
             )
         if self.given.setdefault(key, worker) != worker:
             self.breach(f"job {job.id[-4:]} was given to {worker} and to {self.given[key]}")
+
+    def delivered(self, job_id: str, worker: str, delivery_id: str) -> None:
+        """A function got a job from a dispatcher."""
+        if (job_id, worker) not in self.held_by:
+            self.breach(f"job {job_id[-4:]} came from {worker}, who had not claimed it")
+        if delivery_id in self.deliveries:
+            self.breach(f"{delivery_id} of job {job_id[-4:]} came twice")
+        self.deliveries.add(delivery_id)
 
     def saved(self, job_id: str, state: object) -> None:
         """A checkpoint was accepted."""

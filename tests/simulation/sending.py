@@ -31,7 +31,7 @@ MOST_BY_OTHERS: Final = 8
 """Messages that may name one job at a time, beside as many as sweep and stream ever sent for it."""
 
 SWEEP: Final = "tick"
-LAMBDA: Final = "lambda"
+LAMBDA: Final = frozenset({"lambda", "dispatch"})
 """Operations that send messages in place of those that they received, and then delete these."""
 
 UNBOUND: Final = frozenset({SWEEP, "stream"})
@@ -78,9 +78,9 @@ class Sending:
         is_swept = bool(process) and kind == SWEEP and not self.is_in_batch(job_id)
         if is_swept and job is not None and self._is_ready_for_long(job):
             self._check_swept((process, job_id, job.version, self.pauses(queue)), queue, total)
-        is_late = not process and kind == LAMBDA  # what it was to replace has stayed
+        is_late = not process and kind in LAMBDA  # what it was to replace has stayed
         self.unbound[job_id] += kind in UNBOUND or is_late
-        if process and kind == LAMBDA:
+        if process and kind in LAMBDA:
             self.replacing.setdefault(process, Counter())[job_id] += 1
         doubled = sum(each[job_id] for each in self.replacing.values())
         if named > MOST_BY_OTHERS + self.unbound[job_id] + doubled:

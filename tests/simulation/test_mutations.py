@@ -19,6 +19,8 @@ QUICK = (
     "given-all-the-same",
     "occurrence-twice",
     "batch-in-part",
+    "settled-late",
+    "invoked-twice",
 )
 """Noticed within some hundred calls, or a few thousand."""
 

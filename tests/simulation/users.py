@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.simulation.clients import Clients
+from tests.simulation.dispatching import Dispatching
 from tests.simulation.operators import Operators
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
@@ -18,7 +19,7 @@ MOST_READS: Final = 5
 """Invocations of the stream's consumer in a quiet minute."""
 
 
-class Users(Clients, Operators, Workers):
+class Users(Clients, Dispatching, Operators, Workers):
     """All of them.
 
     :ivar was_quiet: whether a quiet time was already.

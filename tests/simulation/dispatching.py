@@ -1,0 +1,140 @@
+"""Jobs that a Lambda function runs: dispatcher, asynchronous invocations, and settler."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
+from ojs_aws.adapters.functions import Functions
+from ojs_aws.adapters.sqs.messages import encode_message
+from ojs_aws.domain.bindings import Binding
+from ojs_aws.memory_aws.invocations import Invocations, Target
+from ojs_aws.topology import sqs_queue_name
+from ojs_aws.worker.delivery.dispatch import Dispatcher
+from ojs_aws.worker.delivery.invocation_record import (
+    Completed,
+    NotInvoked,
+    Raised,
+    read_invocation_record,
+)
+from ojs_aws.worker.delivery.settle import Settler
+from tests.simulation.asking import Asking, Held
+from tests.simulation.processes import Process
+from tests.simulation.simulation import QUEUES, Simulation
+
+TARGET: Final = "arn:aws:lambda:us-east-1:1:function:shop:ojs-shop"
+LONGEST_WAIT_S: Final = 100
+RESERVATIONS_S: Final = (10, 40, 200)
+"""Some end before the function does, so that outcomes come too late."""
+REPEATS: Final = 0.3
+"""Of the records, how many come again."""
+REPORTS: Final = {Completed: "ack", Raised: "fail", NotInvoked: "requeue"}
+"""What becomes of a job, by how its invocation ended."""
+
+
+class HandlerError(Exception):
+    """Is raised by the function."""
+
+
+class Dispatching(Asking):
+    """A function bound to all queues, beside the workers.
+
+    :ivar outcomes: the records in the queue of outcomes.
+    """
+
+    def __init__(self, sim: Simulation) -> None:
+        super().__init__(sim)
+        self.outcomes: list[str] = []
+        self.target = Target(self._run, self._deliver, LONGEST_WAIT_S)
+        self._lambda.targets[TARGET] = self.target
+
+    @property
+    def _lambda(self) -> Invocations:
+        return self.sim.account.aws.triggers.invocations
+
+    def do_dispatch(self) -> None:
+        """SQS invokes the dispatcher."""
+        sim, queue = self.sim, self.sim.chance.choice(QUEUES)
+        reservation_s = sim.chance.choice(RESERVATIONS_S)
+        received = sim.messages.receive(queue, sim.chance.randint(1, 4), reservation_s)
+        if not received:
+            return
+        context = _Context(str(self._next()))
+        bindings = [
+            Binding(
+                name="shop", queues=QUEUES, target=TARGET, types=["*"], reservation_s=reservation_s
+            )
+        ]
+
+        def work(process: Process) -> None:
+            settings, aws = process.backend.settings, sim.account.aws
+            arn = f"arn:aws:sqs:us-east-1:1:{sqs_queue_name(settings.queue_prefix, queue)}"
+            records = [
+                {
+                    "messageId": each.handle,
+                    "receiptHandle": each.handle,
+                    "body": encode_message(each.message),
+                    "attributes": {"ApproximateReceiveCount": str(each.receive_count)},
+                    "eventSourceARN": arn,
+                }
+                for each in received
+            ]
+            states = QueueBindings(aws.dynamodb, settings.table)
+            dispatcher = Dispatcher(process.backend, Functions(aws.functions), states, bindings)
+            kept = dispatcher({"Records": records}, context)["batchItemFailures"]
+            stays = {each["itemIdentifier"] for each in kept}
+            sim.messages.delete(queue, [e.handle for e in received if e.handle not in stays])
+
+        worker = f"dispatcher_{context.aws_request_id}"
+        self._begin("dispatch", work, worker=worker, chain=sim.chain_of(received))
+
+    def do_invoke(self) -> None:
+        """Lambda runs the events that wait for the function."""
+        self._lambda.run()
+
+    def _run(self, event: dict[str, Any], _context: object) -> str:
+        delivery = str(event["delivery_id"])
+        self.sim.promises.delivered(event["job"]["id"], event["worker_id"], delivery)
+        if self.sim.chance.random() < 0.4:
+            raise HandlerError
+        return delivery
+
+    def _deliver(self, record: str) -> None:
+        """Send a record to the queue of outcomes; some never come."""
+        if self.sim.chance.random() >= self.sim.profile.mishaps:
+            self.outcomes.append(record)
+
+    def do_settle(self) -> None:
+        """The queue of outcomes invokes the settler; it may deliver a record again."""
+        if not self.outcomes:
+            return
+        chance = self.sim.chance
+        body, is_repeated = chance.choice(self.outcomes), chance.random() < REPEATS
+        record = read_invocation_record(body)
+
+        def work(process: Process) -> None:
+            kept = Settler(process.backend)({"Records": [{"messageId": "1", "body": body}]})
+            if not kept["batchItemFailures"] and not is_repeated and body in self.outcomes:
+                self.outcomes.remove(body)
+
+        self._begin(
+            REPORTS[type(record.ended)],
+            work,
+            worker=json.loads(body)["requestPayload"]["worker_id"],
+            job_id=record.job.id,
+            held=[Held(record.job.id, record.which)],
+        )
+
+    def do_spoil_function(self) -> None:
+        """The function is busy, or may not be invoked, or is as before."""
+        chance = self.sim.chance
+        self.target.is_throttled = chance.random() < 0.2
+        self.target.is_denied = chance.random() < 0.1
+
+
+class _Context:
+    """An invocation's context."""
+
+    def __init__(self, request_id: str) -> None:
+        self.aws_request_id = request_id
