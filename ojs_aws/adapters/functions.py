@@ -80,6 +80,13 @@ class LambdaTriggers:
 
     def running(self, queue: str) -> list[str]:
         """Make one call for a hundred mappings."""
+        return self._listed(queue, are_on=True)
+
+    def stopped(self, queue: str) -> list[str]:
+        """Make one call for a hundred mappings."""
+        return self._listed(queue, are_on=False)
+
+    def _listed(self, queue: str, *, are_on: bool) -> list[str]:
         found: list[str] = []
         marker = ""
         while True:
@@ -89,7 +96,7 @@ class LambdaTriggers:
                     EventSourceArn=self.arn_of(queue), **more
                 )
             mappings = answer["EventSourceMappings"]
-            found += [each["UUID"] for each in mappings if each.get("State") in ON]
+            found += [each["UUID"] for each in mappings if (each.get("State") in ON) is are_on]
             marker = answer.get("NextMarker", "")
             if not marker:
                 return found

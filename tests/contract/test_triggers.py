@@ -89,7 +89,10 @@ def test_mappings_are_found_page_by_page_and_only_those_that_are_on(
         stub.add_response(
             "list_event_source_mappings", second, {"EventSourceArn": "arn:q", "Marker": "m"}
         )
-        assert LambdaTriggers(functions, lambda queue: f"arn:{queue}").running("q") == [A, C]
+        triggers = LambdaTriggers(functions, lambda queue: f"arn:{queue}")
+        assert triggers.running("q") == [A, C]
+        stub.add_response("list_event_source_mappings", {**page, "NextMarker": ""})
+        assert triggers.stopped("q") == [B]
 
 
 def test_one_mapping_that_cannot_be_switched_keeps_no_other_from_it(

@@ -129,6 +129,9 @@ class Triggers(Protocol):
     def running(self, queue: str) -> list[str]:
         """Return the ids of the triggers that are on."""
 
+    def stopped(self, queue: str) -> list[str]:
+        """Return the ids of the triggers that are off."""
+
     def switch(self, ids: Sequence[str], *, is_on: bool) -> None:
         """Switch triggers on or off; a missing one is no error."""
 

@@ -48,6 +48,10 @@ class NoTriggers:
         """Return no triggers."""
         return []
 
+    def stopped(self, _queue: str) -> list[str]:
+        """Return no triggers."""
+        return []
+
     def switch(self, _ids: Sequence[str], *, is_on: bool) -> None:
         """Switch nothing."""
 

@@ -110,20 +110,27 @@ class Queues:
     def resume(self, name: str, by: Actor | None = None) -> Instant:
         """Let workers fetch again, and wake those that wait for messages.
 
+        Of a queue that is not paused, all triggers that are off are switched on: after a restore
+        of the table, nobody knows of a later pause that switched them off.
+
         :param by: who does it.
         :returns: when it was resumed.
         :raises NotFoundError: it is neither declared nor was it ever used.
+        :raises BackendError: the triggers of a queue that is not paused could not be switched on.
         """
         now = self.clock.now()
         before = self.registry.resume(check_queue(name), stored_actor(by, now))
         if before is None:
             if name not in self.declared:
                 raise _unknown(name)
-            return now
-        if before.triggers:
+        elif before.triggers:
             self.finish_resume(before)
+            return now
         elif before.paused_at is not None:
             self._wake(name, now)
+            return now
+        triggers = self.triggers()
+        triggers.switch(triggers.stopped(name), is_on=True)
         return now
 
     def finish(self, info: QueueInfo) -> None:

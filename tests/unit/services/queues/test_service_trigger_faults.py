@@ -76,6 +76,25 @@ def test_a_queue_is_resumed_though_its_triggers_stay_noted(world: World) -> None
     assert world.stored.queues[QUEUE].triggers == ()
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_resume_switches_on_what_a_pause_before_a_restore_left_off(
+    world: World, is_known: bool
+) -> None:
+    """The restored table is of before the pause, and perhaps of before the queue's first job."""
+    if is_known:
+        world.backend.queues.service.pause(QUEUE)
+        world.backend.queues.service.resume(QUEUE)
+    world.add_trigger("trigger-2", "other")
+    world.triggers.switch(["trigger-1", "trigger-2"], is_on=False)
+    tried, restore = refuse(world.triggers, "switch")
+    with pytest.raises(BackendError, match="refused"):
+        world.backend.queues.service.resume(QUEUE)
+    assert tried
+    restore()
+    world.backend.queues.service.resume(QUEUE)
+    assert world.triggers_off() == {"trigger-2"}
+
+
 def test_a_resume_sends_a_message_for_each_job_where_the_queue_is_missing(world: World) -> None:
     """As it is after a restore; sending makes it."""
     world.aws.triggers.mappings.clear()
