@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from string import Template
 from typing import Annotated, Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import typer
 
@@ -156,7 +161,21 @@ def init(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     shown = [str(path) for path in sorted(written)]
-    out.said("\n".join([*shown, "", f"Next: cd {folder} && make setup test"]), {"files": [*shown]})
+    following = f"Next: cd {folder} && {_find_links()}make setup test"
+    out.said("\n".join([*shown, "", following]), {"files": [*shown]})
+
+
+def _find_links() -> str:
+    """Return what tells pip the folder of the wheel that this package was installed from."""
+    try:
+        source = distribution("ojs-aws").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return ""
+    url = urlsplit(json.loads(source)["url"] if source else "")
+    wheel = Path(url2pathname(url.path))
+    if url.scheme != "file" or wheel.suffix != ".whl":
+        return ""
+    return f"PIP_FIND_LINKS={shlex.quote(str(wheel.parent))} "
 
 
 def files_of(template: Kind, name: str) -> Iterator[tuple[Path, str]]:

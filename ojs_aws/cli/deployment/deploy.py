@@ -93,7 +93,12 @@ def deploy(
 def upgrade(
     stack: Stack = "OjsBackend",
     check: Annotated[
-        bool, typer.Option("--check", help="Show the changes only; the exit code is 7 for some.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Show the changes only. The exit code is 7 if a resource would be replaced or "
+            "removed.",
+        ),
     ] = False,
     bundles: Bundles = "",
     architecture: Architecture = "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,8 @@ _TABLE: Final = "AWS::DynamoDB::GlobalTable"
 _FUNCTION: Final = "AWS::Lambda::Function"
 _WORKER_KEY: Final = "WorkerBundleKey"
 CHANGE_SET: Final = "ojs-aws"
+KEEP: Final = "Keep"
+"""The change of what leaves the stack and is not deleted."""
 DEMO_HANDLER: Final = "ojs_aws.local.demo.handler"
 FAILED_CREATION: Final = frozenset({"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
 """What a stack is whose creation failed: it holds nothing in use, and must be deleted first."""
@@ -274,6 +276,16 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
     )
 
 
+def _retained(deployed: StackState | None) -> frozenset[str]:
+    """Return the logical ids of what stays in the account when it leaves a stack."""
+    resources = deployed.template.get("Resources", {}) if deployed else {}
+    return frozenset(
+        name
+        for name, each in resources.items()
+        if str(each.get("DeletionPolicy", "")).startswith("Retain")
+    )
+
+
 def has_worker(deployed: StackState | None) -> bool:
     """Return whether a stack has a Lambda worker of this template."""
     return deployed is not None and _WORKER_KEY in deployed.parameters
@@ -320,4 +332,9 @@ def planned(found: Prepared, stacks: Stacks) -> Plan:
     )
     if not changes:
         stacks.forget(wanted.stack, name, is_new=False)
+    kept = _retained(deployed)
+    changes = [
+        replace(each, action=KEEP) if each.action == "Remove" and each.resource in kept else each
+        for each in changes
+    ]
     return Plan(stack=wanted.stack, change_set=name, is_new=found.is_new, changes=changes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from ojs_aws.cli.deployment.deploy_plans import FAILED_CREATION, Plan
+from ojs_aws.cli.deployment.deploy_plans import FAILED_CREATION, KEEP, Plan
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.stacks import Stacks, StackState
 
 WENT_WELL: Final = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE"})
-DANGEROUS: Final = ("Replace", "MayReplace", "Remove")
+DANGEROUS: Final = ("Replace", "MayReplace", "Remove", KEEP)
 """What may lose something: it is shown resource by resource."""
+_NEXT: Final = "NextCommand"
+"""The output with a line for the shell: it is printed as it is, to be copied."""
+_WORKER_ROLE: Final = "WorkerRoleName"
+_SHOWN: Final = {KEEP: "LEAVES THE STACK, IS KEPT"}
 
 
 def clear(out: Output, stacks: Stacks, stack: str, *, plan: bool, yes: bool) -> None:
@@ -58,7 +62,7 @@ def show(out: Output, plan: Plan) -> None:
         (each.action, each.kind) for each in plan.changes if each.action not in DANGEROUS
     )
     rows: list[Sequence[object]] = [
-        (each.action.upper(), each.kind, each.resource)
+        (_SHOWN.get(each.action, each.action.upper()), each.kind, each.resource)
         for each in plan.changes
         if each.action in DANGEROUS
     ]
@@ -85,9 +89,10 @@ def report(out: Output, stacks: Stacks, ended: StackState) -> None:
         if out.as_json:
             out.json({"stack": ended.name, "status": ended.status, "outputs": {**ended.outputs}})
             return
-        out.fields({**ended.outputs}, title=f"{ended.name}: {ended.status}")
-        out.text(f"Next:\n  {ended.outputs.get('NextCommand', '')}")
-        out.text("  ojs-aws doctor\n  ojs-aws init --template lambda my-jobs")
+        out.fields({**ended.outputs}, hidden=(_NEXT,), title=f"{ended.name}: {ended.status}")
+        out.said(f"Next:\n  {ended.outputs.get(_NEXT, '')}\n  ojs-aws doctor", {})
+        if _WORKER_ROLE not in ended.outputs:
+            out.text("  ojs-aws init --template lambda my-jobs")
         return
     failures = stacks.failures(ended.name)
     causes = "; ".join(f"{each.resource} ({each.kind}): {each.reason}" for each in failures[:3])

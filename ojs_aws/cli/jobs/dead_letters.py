@@ -90,7 +90,7 @@ async def list_dead_letters(
 
 @command(app, "show", epilog="Example: ojs-aws dead-letter show ID")
 async def show_dead_letter(session: Session, job_id: JobId) -> None:
-    """Show a dead letter, and each of its failed attempts with its traceback."""
+    """Show a dead letter, and its failed attempts, the last with a traceback."""
     job = await session.client.dead_letter.get(job_id)
     show_job_with_failures(session.out, {name: job[name] for name in job})
 

@@ -190,7 +190,7 @@ async def show_job(
         bool, typer.Option("--events", help="Show the job's events from the log, too.")
     ] = False,
 ) -> None:
-    """Show a whole job, what happened to it, and each failed attempt with its traceback."""
+    """Show a whole job, what happened to it, and its failed attempts, the last with a traceback."""
     if session.out.as_json:
         session.out.json({**await session.client.jobs.detail(job_id, events=events)})
         return

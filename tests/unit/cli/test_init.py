@@ -52,6 +52,34 @@ def test_each_task_finds_the_worker_that_it_names(template: Kind) -> None:
             assert f"{folder}/{found[2]}.py".lstrip("/") in files, line
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (None, ""),
+        ('{"url": "https://example.com/ojs_aws-0.2.0-py3-none-any.whl"}', ""),
+        ('{"url": "file:///work/checkout", "dir_info": {}}', ""),
+        (
+            '{"url": "file:///my%20wheels/ojs_aws-0.2.0-py3-none-any.whl"}',
+            "PIP_FIND_LINKS='/my wheels' ",
+        ),
+    ],
+)
+def test_what_follows_finds_the_wheel_that_was_installed(
+    source: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The package may be on no index."""
+
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            assert name == "direct_url.json"
+            return source
+
+    monkeypatch.setattr("ojs_aws.cli.init.distribution", lambda _: Installed())
+    monkeypatch.chdir(tmp_path)
+    ran = run_command("init", "shop")
+    assert ran.stdout.splitlines()[-1] == f"Next: cd shop && {expected}make setup test"
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     """One file that exists is enough, and then none is written."""
     (tmp_path / "shop").mkdir()

@@ -13,12 +13,13 @@ from ojs_aws.cdk.published_template import rendered, worker_concurrency
 from ojs_aws.cli.deployment.deploy_plans import (
     DEMO_HANDLER,
     FAILED_CREATION,
+    KEEP,
     Wanted,
     planned,
     prepared,
     target_of,
 )
-from ojs_aws.cli.deployment.deploy_reports import clear, report
+from ojs_aws.cli.deployment.deploy_reports import clear, report, show
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
@@ -33,6 +34,7 @@ class Cloud:
 
     :ivar statuses: of the stack, one after the other; the last one stays. None: there is no stack.
     :ivar calls: what was asked that changes something.
+    :ivar changes: what a change set removes.
     """
 
     def __init__(self, *statuses: str | None, **stack: Any) -> None:
@@ -41,6 +43,7 @@ class Cloud:
         self.calls: list[str] = []
         self.asked: Mapping[str, Any] = {}
         self.template: dict[str, Any] = {}
+        self.changes: list[dict[str, str]] = []
 
     def describe_stacks(self, **_: str) -> Any:
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
@@ -54,7 +57,8 @@ class Cloud:
         self.asked = asked
 
     def describe_change_set(self, **_: str) -> Any:
-        return {"Status": "CREATE_COMPLETE"}
+        changes = [{"ResourceChange": {"Action": "Remove", **each}} for each in self.changes]
+        return {"Status": "CREATE_COMPLETE", "Changes": changes}
 
     def head_bucket(self, **_: str) -> None:
         """The bucket is there."""
@@ -134,6 +138,37 @@ def test_a_restored_table_is_used_until_somebody_names_another() -> None:
 def test_a_restored_table_elsewhere_is_refused(stream: str, expected: str) -> None:
     with pytest.raises(InvalidRequestError, match=expected):
         prepared(Wanted(stack=STACK, restored_stream=stream), stacks_of(Cloud(None)))
+
+
+def test_a_plan_says_what_leaves_the_stack_and_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    """In an incident, nobody agrees to the removal of a table."""
+    cloud = Cloud("UPDATE_COMPLETE", Parameters=[{"ParameterKey": "BundleKey"}])
+    cloud.template = rendered(["default"])
+    wanted = Wanted(stack=STACK, restored_stream=STREAM, bundles="s3://mine/folder")
+    [table] = [name for name, each in cloud.template["Resources"].items() if each["Type"] == TABLE]
+    gone = {"ResourceType": TABLE, "LogicalResourceId": table}
+    other = {"ResourceType": "AWS::Lambda::Url", "LogicalResourceId": "Url"}
+    cloud.changes = [gone, other]
+    plan = planned(prepared(wanted, stacks_of(cloud)), stacks_of(cloud))
+    assert [(each.action, each.resource) for each in plan.changes] == [
+        (KEEP, table),
+        ("Remove", "Url"),
+    ]
+    show(Output(as_json=False), plan)
+    shown = capsys.readouterr().out
+    assert "LEAVES THE STACK, IS KEPT" in shown
+    assert "REMOVE" in shown
+
+
+def test_what_to_do_next_can_be_copied(capsys: pytest.CaptureFixture[str]) -> None:
+    """The line for the shell is not broken, however long it is."""
+    line = f"export OJS_URL=https://{'x' * 200} AWS_REGION=eu-west-1"
+    outputs = {"NextCommand": line, "WorkerRoleName": "role"}
+    report(Output(as_json=False), stacks_of(Cloud(None)), state(outputs=outputs))
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  {line}" in lines
+    assert sum("export" in each for each in lines) == 1
+    assert not any("ojs-aws init" in each for each in lines)
 
 
 def test_the_tags_of_a_stack_stay_where_others_are_added() -> None:
