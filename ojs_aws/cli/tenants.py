@@ -1,14 +1,17 @@
-"""Implements ``ojs-aws tenants``: which tenants there are, and what they have and did."""
+"""Implements ``ojs-aws tenants``: which there are, what they have and did, and their limits."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.terminal.session import Session, command, listed
+from ojs_aws.cli.terminal.session import Session, command, listed, misuse
 
-app = typer.Typer(name="tenants", no_args_is_help=True, help="Show tenants and their jobs.")
+if TYPE_CHECKING:
+    from ojs_aws.domain.errors import JsonValue
+
+app = typer.Typer(name="tenants", no_args_is_help=True, help="Show and limit tenants.")
 
 TenantId = Annotated[str, typer.Argument(help="Id of the tenant.")]
 
@@ -44,3 +47,44 @@ async def list_tenants(
 async def show_tenant(session: Session, tenant: TenantId) -> None:
     """Show what a tenant has, and what it did in the last 24 hours."""
     session.out.fields((await session.client.tenants.stats(tenant)).described)
+
+
+@command(app, "set", epilog="Example: ojs-aws tenants set acme --max-concurrency 20")
+async def set_tenant(
+    session: Session,
+    tenant: TenantId,
+    max_concurrency: Annotated[
+        str, typer.Option(help="Most jobs that run at the same time; none for any number.")
+    ] = "",
+) -> None:
+    """Set limits of a tenant; those that are not named stay."""
+    limits: dict[str, JsonValue] = {}
+    if max_concurrency:
+        limits["max_concurrency"] = _count(max_concurrency, "--max-concurrency")
+    if not limits:
+        raise misuse(session.out, "Say the limit by --max-concurrency.")
+    session.out.fields((await session.client.tenants.set(tenant, limits)).described)
+
+
+def _count(text: str, option: str) -> int | None:
+    """Return the number that an option names; None for ``none``.
+
+    :raises typer.BadParameter: another form.
+    """
+    if text == "none":
+        return None
+    if not text.isdecimal():
+        raise typer.BadParameter(f"{option} is a whole number or none, not {text!r}")
+    return int(text)
+
+
+@command(app, "suspend", epilog="Example: ojs-aws tenants suspend acme")
+async def suspend_tenant(session: Session, tenant: TenantId) -> None:
+    """Refuse a tenant's new jobs, and let none of its jobs begin."""
+    session.out.fields((await session.client.tenants.suspend(tenant)).described)
+
+
+@command(app, "resume", epilog="Example: ojs-aws tenants resume acme")
+async def resume_tenant(session: Session, tenant: TenantId) -> None:
+    """Let a suspended tenant go on, with the limits that it had."""
+    session.out.fields((await session.client.tenants.resume(tenant)).described)

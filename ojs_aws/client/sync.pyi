@@ -371,6 +371,36 @@ class SyncTenants:
 
         :raises InvalidRequestError: no tenant can have this id.
         """
+
+    def set(self, tenant: str, limits: Mapping[str, JsonValue]) -> TenantEntry:
+        """Set limits of a tenant; those that are not named stay, and None lifts one.
+
+        :param limits: ``{"max_concurrency": 20}``.
+        :returns: its state and limits, without the counts of its jobs.
+        :raises InvalidRequestError: an invalid limit.
+        """
+
+    def reset(self, tenant: str) -> None:
+        """Remove all limits of a tenant, and end its suspension.
+
+        :raises InvalidRequestError: no tenant can have this id.
+        """
+
+    def suspend(self, tenant: str) -> TenantEntry:
+        """Refuse a tenant's new jobs, and let none of its jobs begin, within five seconds.
+
+        Jobs that run go on.
+
+        :returns: its state and limits, without the counts of its jobs.
+        :raises InvalidRequestError: no tenant can have this id.
+        """
+
+    def resume(self, tenant: str) -> TenantEntry:
+        """Let a suspended tenant go on, with the limits that it had.
+
+        :returns: its state and limits, without the counts of its jobs.
+        :raises InvalidRequestError: no tenant can have this id.
+        """
 class SyncRateLimits:
     """:class:`RateLimits` for code that is not asynchronous."""
 

@@ -279,6 +279,32 @@ class QueueFullError(OjsError, code="QUEUE_FULL", status=429, retryable=True, ty
 _FULL: Final = frozenset({"queue", "depth", "bound", "strategy"})
 
 
+class TenantLimitError(
+    OjsError, code="TENANT_LIMIT_EXCEEDED", status=429, retryable=True, type="tenant_limit"
+):
+    """Reports that a tenant has reached one of its limits (ojs-multi-tenancy, section 8.2).
+
+    The code is in capitals, as its document has it. What the document shows beside the code stands
+    there too: ``tenant_id``, ``limit``, ``current`` and ``maximum``.
+    """
+
+    usual_hint = "Wait as long as the header Retry-After says."
+
+    def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
+        """Return the error object; it has the details as members of its own, too."""
+        shown = {name: value for name, value in self.details.items() if name in _TENANT}
+        return {**super().as_dict(request_id), **shown}
+
+
+_TENANT: Final = frozenset({"tenant_id", "limit", "current", "maximum"})
+
+
+class TenantSuspendedError(TenantLimitError, retryable=False):
+    """Reports that the tenant is suspended: it may enqueue no jobs until an operator resumes it."""
+
+    usual_hint = "An operator can resume the tenant; until then, each of its jobs is refused."
+
+
 class BackendError(OjsError):
     """Reports that an AWS call failed; whether it took effect may be unknown.
 

@@ -241,6 +241,39 @@ def test_only_limits_of_types_are_listed_until_they_are_lifted(both: Both) -> No
     assert [each.type for each in limits.scopes(NOW)] == ["c"]
 
 
+def test_a_tenants_settings_replace_those_that_were_seen(both: Both) -> None:
+    """And are listed for FETCH while they limit starts; a removed one leaves a bucket that ends."""
+    limits, none = both[1], frozenset[str]()
+
+    def put(before: str, after: str, *, is_listed: bool) -> tuple[bool, str, frozenset[str]]:
+        done = limits.set_tenant("acme", before, after, NOW, limits_starts=is_listed)
+        bucket = limits.load("tenant/acme")
+        listed = frozenset(each.tenant for each in limits.scopes(NOW))
+        return done, bucket.override if bucket else "", listed
+
+    assert put("x", "y", is_listed=True) == (False, "", none)
+    assert put("", "a", is_listed=True) == (True, "a", frozenset({"acme"}))
+    assert put("", "b", is_listed=False) == (False, "a", frozenset({"acme"}))
+    assert put("a", "b", is_listed=False) == (True, "b", none)
+    assert put("b", "", is_listed=False) == (True, "", none)
+
+
+@pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
+def test_a_tenants_bucket_ends_where_nothing_is_set(aws: EmbeddedAws, both: Both) -> None:
+    """Not before the jobs that hold its places; and not while something is set."""
+    limits = both[1]
+    limits.set_tenant("acme", "", "a", NOW, limits_starts=True)
+    job = a_job()
+    both[0].insert(job)
+    seen = look(both, "tenant/acme")
+    assert limits.set_tenant("acme", "a", "b", NOW, limits_starts=True)
+    assert take(both, job, seen) is None
+    assert limits.set_tenant("acme", "b", "", NOW, limits_starts=False)
+    assert ends(aws, "tenant/acme") == NOW // 1000 + KEPT_S
+    assert limits.set_tenant("acme", "", "c", NOW, limits_starts=False)
+    assert ends(aws, "tenant/acme") is None
+
+
 def test_a_place_is_taken_with_the_window_that_it_opens(both: Both) -> None:
     """RL-003: what began, and when the next may."""
     job = a_job()

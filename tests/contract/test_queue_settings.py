@@ -9,9 +9,10 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
-from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+from ojs_aws.adapters.dynamodb.queues.settings import TENANTS, QueueSettingsStore
 from ojs_aws.domain.conflicts import QueueIsFullError, StaleSettingsError
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.state import Depth, LimitChange, Pressure, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
@@ -49,6 +50,22 @@ def test_settings_come_back_as_they_were_kept(book: QueueSettingsStore) -> None:
     assert book.load(["q", "other"]) == {"q": kept}
     assert book.load(["q", "q"]) == {"q": kept}
     assert book.all() == [kept]
+
+
+def test_that_tenants_may_have_settings_is_no_setting_of_a_queue(
+    book: QueueSettingsStore,
+) -> None:
+    """PUSH finds it with what it reads; a default policy that comes later leaves it there."""
+    assert book.load_for_push("q") == ({}, False)
+    book.note_tenants()
+    assert book.load_for_push("q") == ({}, True)
+    assert book.load([DEFAULT_POLICY]) == {}
+    assert book.all() == []
+    image = {"pk": {"S": "settings"}, "sk": {"S": DEFAULT_POLICY}, TENANTS: {"BOOL": True}}
+    assert events_of(None, read_image(image), COMMIT) == []
+    policy = replace(settings(1, max_size=5), queue=DEFAULT_POLICY)
+    book.save(QueueSettings(queue=DEFAULT_POLICY), policy)
+    assert book.load_for_push("q") == ({DEFAULT_POLICY: policy}, True)
 
 
 def test_a_change_of_what_is_no_longer_there_is_refused(book: QueueSettingsStore) -> None:

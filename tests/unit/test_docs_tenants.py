@@ -8,10 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from ojs_aws.adapters.dynamodb.queues.totals import TENANTS
+from ojs_aws.domain.limits.tenants import TenantSettings
 from ojs_aws.domain.tenants import MAX_TENANT_LENGTH, tenant_of
 from ojs_aws.services.jobs.fetch.service import HEAD_SPARE, TENANT_HEAD
 from ojs_aws.services.jobs.fetch.tenant_round import MAX_ROWS, PAGE
 from ojs_aws.services.jobs.list_walk import MAX_EXAMINED
+from ojs_aws.services.limits.admin import MAX_TYPES
+from ojs_aws.services.tenants.settings import SUSPENDED_S
 from ojs_aws.services.tenants.stats import RATE_MINUTES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "tenants.md").read_text("utf-8")
@@ -32,8 +35,14 @@ def test_the_examples_run() -> None:
 
     assert names["order_report"](Notes(), "acme") == "1"
     assert [tenant_of(job) for job in asked] == ["acme"]
-    counted = SimpleNamespace(stats=lambda tenant: SimpleNamespace(jobs={"available": len(tenant)}))
+    limited: list[Any] = []
+    counted = SimpleNamespace(
+        stats=lambda tenant: SimpleNamespace(jobs={"available": len(tenant)}),
+        set=lambda tenant, limits: limited.append((tenant, TenantSettings().with_limits(limits))),
+    )
     assert names["backlog"](SimpleNamespace(tenants=counted), "acme") == 4
+    names["slow_down"](SimpleNamespace(tenants=counted), "acme")
+    assert limited == [("acme", TenantSettings(max_concurrency=5))]
     names["client_of"]("http://localhost:1", "acme").close()
 
 
@@ -46,3 +55,5 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert f"page of {PAGE} rows" in TEXT
     assert f"until {(TENANTS.kept_s or 0) // 86_400} days after" in TEXT
     assert RATE_MINUTES == 5
+    assert f"Up to {MAX_TYPES:,} tenants and job types together" in TEXT
+    assert f"`Retry-After` of {SUSPENDED_S} seconds" in TEXT

@@ -17,10 +17,22 @@ from ojs_aws.adapters.dynamodb.columns import (
     string,
 )
 from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
-from ojs_aws.adapters.dynamodb.table import Action, InTable, item_key, update_part
+from ojs_aws.adapters.dynamodb.table import (
+    Action,
+    InTable,
+    first_failed,
+    item_key,
+    update_part,
+)
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, LimitScope, scope_of
+from ojs_aws.domain.limits.rules import (
+    EXHAUSTED_EVERY_MS,
+    Bucket,
+    LimitScope,
+    scope_of,
+    tenant_key,
+)
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
 
@@ -37,7 +49,7 @@ EXHAUSTED_AT: Final = "xa"
 RELEASED: Final = "rj"
 QUEUES: Final = "qs"
 SCOPES: Final = "limit-scopes"
-"""Partition of the one item that names the types with a limit: an attribute for each."""
+"""Partition of the one item that names the types and tenants with a limit, by its attributes."""
 
 SCOPE_MARK: Final = "k:"
 MAX_QUEUES: Final = 10
@@ -209,18 +221,48 @@ class Limits(InTable):
     ) -> None:
         if scope is None or not scope.type:
             self._update(key, update)
-            return
+        else:
+            self.transact_write_items(self._naming(key, update, until))
+
+    def _naming(self, key: str, update: Update, until: Instant | None) -> list[Action]:
+        """Return a transaction that updates a bucket, and says whether FETCH must know of it."""
         naming: dict[str, Any] = {
             "UpdateExpression": "REMOVE #k" if until is None else "SET #k = :u",
             "ExpressionAttributeNames": {"#k": SCOPE_MARK + key},
         }
         if until is not None:
             naming["ExpressionAttributeValues"] = {":u": number(until)}
-        parts = [
+        return [
             update_part(self.table, bucket_key(key), update),
             {"Update": {"TableName": self.table, "Key": _SCOPES_KEY, **naming}},
         ]
-        self.transact_write_items(parts)
+
+    def set_tenant(
+        self, tenant: str, before: str, after: str, now: Instant, *, limits_starts: bool
+    ) -> bool:
+        """Replace what was set for a tenant, which its bucket keeps as an override.
+
+        Makes one transaction.
+
+        :param before: the stored text, or empty for none.
+        :param after: the text to store; empty to remove it.
+        :param limits_starts: whether FETCH has to ask the bucket; :meth:`scopes` names it then.
+        :returns: False, and nothing is changed, if another text is stored than ``before``.
+        """
+        key = tenant_key(tenant)
+        update = Update()
+        if after:
+            update.set(OVERRIDE, string(after))
+            update.remove(n.TTL)
+        else:
+            update.remove(OVERRIDE)
+            update.set(n.TTL, number(_kept_until(now)))
+        update.add(n.VERSION, 1)
+        override = update.name(OVERRIDE)
+        is_before = f"{override} = {update.value(string(before))}" if before else ""
+        update.when(is_before or f"attribute_not_exists({override})")
+        parts = self._naming(key, update, Instant(0) if limits_starts else None)
+        return not self.transact_write_items(parts, first_failed)
 
     def policy_of_queue(self, key: str) -> str:
         """Return the last policy set for a queue's key, as text; empty for no limit.
@@ -231,7 +273,7 @@ class Limits(InTable):
         return bucket.override if bucket else ""
 
     def scopes(self, now: Instant) -> list[LimitScope]:
-        """Return the types that have an override, in one call.
+        """Return the types and tenants that have an override, in one call.
 
         Makes one consistent read.
         """

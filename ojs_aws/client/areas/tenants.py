@@ -1,4 +1,4 @@
-"""Read what tenants have and did (ojs-multi-tenancy, section 10)."""
+"""Read what tenants have and did, and set their limits (ojs-multi-tenancy, section 10)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ class TenantEntry:
     :ivar jobs: how many there are in each state; ``stats`` adds ``completed_24h`` and
         ``failed_24h``.
     :ivar throughput: ``enqueued_per_minute`` and ``processed_per_minute``.
+    :ivar state: ``active`` or ``suspended``; empty in a list.
+    :ivar limits: what was set; ``stats`` has the limit and what was counted of each.
     :ivar described: everything that the backend says of it.
     """
 
     tenant_id: str
-    total_jobs: int
+    total_jobs: int = 0
     jobs: Mapping[str, JsonValue] = field(default_factory=dict)
     throughput: Mapping[str, JsonValue] = field(default_factory=dict)
+    state: str = ""
+    limits: Mapping[str, JsonValue] = field(default_factory=dict)
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
@@ -37,7 +41,7 @@ class TenantList:
 
 
 class Tenants(Area):
-    """Reads what was counted of tenants: ``client.tenants``."""
+    """Reads what was counted of tenants, and sets their limits: ``client.tenants``."""
 
     async def list(self, *, limit: int = 50, cursor: str = "") -> TenantList:
         """List a page of the tenants whose jobs were counted.
@@ -63,6 +67,41 @@ class Tenants(Area):
         :raises InvalidRequestError: no tenant can have this id.
         """
         return _entry((await self._ask("get_tenant_stats", tenant=tenant)).values)
+
+    async def set(self, tenant: str, limits: Mapping[str, JsonValue]) -> TenantEntry:
+        """Set limits of a tenant; those that are not named stay, and None lifts one.
+
+        :param limits: ``{"max_concurrency": 20}``.
+        :returns: its state and limits, without the counts of its jobs.
+        :raises InvalidRequestError: an invalid limit.
+        """
+        body: dict[str, JsonValue] = {"limits": {**limits}}
+        return _entry((await self._ask("change_tenant", tenant=tenant, body=body)).values)
+
+    async def reset(self, tenant: str) -> None:
+        """Remove all limits of a tenant, and end its suspension.
+
+        :raises InvalidRequestError: no tenant can have this id.
+        """
+        await self._ask("reset_tenant", tenant=tenant)
+
+    async def suspend(self, tenant: str) -> TenantEntry:
+        """Refuse a tenant's new jobs, and let none of its jobs begin, within five seconds.
+
+        Jobs that run go on.
+
+        :returns: its state and limits, without the counts of its jobs.
+        :raises InvalidRequestError: no tenant can have this id.
+        """
+        return _entry((await self._ask("suspend_tenant", tenant=tenant)).values)
+
+    async def resume(self, tenant: str) -> TenantEntry:
+        """Let a suspended tenant go on, with the limits that it had.
+
+        :returns: its state and limits, without the counts of its jobs.
+        :raises InvalidRequestError: no tenant can have this id.
+        """
+        return _entry((await self._ask("resume_tenant", tenant=tenant)).values)
 
 
 def _entry(values: Values) -> TenantEntry:

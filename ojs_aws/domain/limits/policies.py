@@ -26,6 +26,8 @@ _PLAIN: Final = re.compile(r"[a-zA-Z0-9._-]{1,64}", re.ASCII)
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 _UNITS: Final = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _BOUNDS: Final = ("concurrency", "rate", "throttle")
+TENANT: Final = "tenant"
+"""The member of a stored override that holds a tenant's settings."""
 _CHOICES: Final = ", ".join(OnLimit)
 
 
@@ -123,6 +125,9 @@ def override_of(bucket: Bucket, now: Instant) -> Override | None:
     if not isinstance(stored, dict):
         return None
     stored.pop("key", None)  # settings of queues are kept with it
+    stored.pop(TENANT, None)  # and those of tenants, which may limit no start
+    if not stored:
+        return None
     ends = stored.pop("expires_at", None)
     until = None if ends is None else parse_timestamp(ends, "expires_at")
     return None if until is not None and until <= now else Override(stored, until)

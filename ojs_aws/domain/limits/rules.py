@@ -146,19 +146,34 @@ def type_key(type_: str, queue: str = "") -> str:
     return f"queue:{queue}:type:{type_}" if queue else f"type:{type_}"
 
 
+def tenant_key(tenant: str) -> str:
+    """Return the key of a tenant's bucket, which counts its jobs in all queues."""
+    return f"{_TENANT}{tenant}"
+
+
+_TENANT: Final = "tenant/"
+"""No key that a job may name holds a slash, and so none is that of a tenant."""
+
+
 @dataclass(frozen=True, slots=True)
 class LimitScope:
-    """Names the queue and type that a limit covers without a key in the job; empty means any."""
+    """Names the jobs that a limit covers without a key in the job; empty means any.
+
+    A limit covers a queue, a type, the type in one queue, or a tenant.
+    """
 
     queue: str = ""
     type: str = ""
+    tenant: str = ""
 
 
 def scope_of(key: str) -> LimitScope | None:
-    """Return the queue or type that a key covers; None for any other key.
+    """Return the queue, type or tenant that a key covers; None for any other key.
 
     Names of queues and types hold no colon, so no two scopes have the same key.
     """
+    if key.startswith(_TENANT):
+        return LimitScope(tenant=key.removeprefix(_TENANT))
     match key.split(":"):
         case ["queue", queue] if queue:
             return LimitScope(queue=queue)

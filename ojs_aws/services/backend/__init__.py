@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings
     from ojs_aws.services.system.statistics import Statistics
+    from ojs_aws.services.tenants.admin import TenantAdmin
     from ojs_aws.services.tenants.stats import TenantStatistics
 
 
@@ -72,6 +73,14 @@ class Backend(Foundation):
         from ojs_aws.services.tenants.stats import TenantStatistics
 
         return TenantStatistics(self.stores.tenant_tallies, self.clock)
+
+    @cached_property
+    def tenant_admin(self) -> TenantAdmin:
+        """Return the service of what operators set for tenants."""
+        from ojs_aws.services.tenants.admin import TenantAdmin
+
+        stores = self.stores
+        return TenantAdmin(stores.limits(), stores.queue_settings(), self.limits, self.clock)
 
     @cached_property
     def api_keys(self) -> KeyAdmin:

@@ -76,6 +76,7 @@ class JobServices:
             default_timeout_ms=shared.default_timeout_ms,
             schemas=lambda: self._schemas.validation,
             settings=self._queues.push_settings,
+            tenants=lambda: self._queues.tenant_settings,
             is_internal=is_internal,
             needs_tenant=settings.require_tenant and not is_internal,
         )

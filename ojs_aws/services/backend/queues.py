@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queues.rules import QueueRules
     from ojs_aws.services.queues.service import Queues
     from ojs_aws.services.queues.stats import QueueStatistics
+    from ojs_aws.services.tenants.settings import TenantSettingsCache
 
 
 class QueueServices:
@@ -115,6 +116,14 @@ class QueueServices:
         return PushSettingsCache(
             stores.queue_settings, stores.clock, settings.queue_settings_age_ms
         )
+
+    @cached_property
+    def tenant_settings(self) -> TenantSettingsCache:
+        """Return the tenants' settings for PUSH."""
+        from ojs_aws.services.tenants.settings import TenantSettingsCache
+
+        stores, settings = self._shared.stores, self._shared.settings
+        return TenantSettingsCache(stores.limits, stores.clock, settings.queue_settings_age_ms)
 
     @cached_property
     def backpressure(self) -> Backpressure:

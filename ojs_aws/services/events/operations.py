@@ -87,7 +87,7 @@ def settings_events(
     before: QueueSettings | None, after: QueueSettings | None, commit: Commit
 ) -> list[MadeEvent]:
     """Return ``queue.created`` and ``queue.deleted``, else ``queue.config_updated``."""
-    if after is None or (before is not None and before.revision == after.revision):
+    if after is None or after.revision == (before.revision if before is not None else 0):
         return []
     time = Instant(after.updated_at or commit.at)
     was_there = before is not None and before.state is not QueueState.DELETED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import VALIDATE, Job
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.queues.config import QueueConfig
     from ojs_aws.services.queues.push_settings import PushSettingsCache
     from ojs_aws.services.schemas.validation import SchemaValidation
+    from ojs_aws.services.tenants.settings import TenantSettingsCache
 
 
 ADDED_BYTES: Final = 65_536
@@ -65,6 +67,7 @@ class JobBuilder:
 
     :ivar schemas: what checks jobs that name a schema; asked for with the first of them.
     :ivar settings: how queues take jobs.
+    :ivar tenants: what was set for tenants; asked for with the first job whose tenant may have it.
     :ivar is_internal: of what was accepted before, such as a workflow's steps: no queue refuses it.
     :ivar needs_tenant: whether jobs without a tenant are refused.
     """
@@ -76,13 +79,17 @@ class JobBuilder:
     default_timeout_ms: int
     schemas: Callable[[], SchemaValidation]
     settings: PushSettingsCache
+    tenants: Callable[[], TenantSettingsCache]
     is_internal: bool = False
     needs_tenant: bool = False
 
     def for_many(self) -> JobBuilder:
         """Return a copy for one request with many jobs, which reads each queue's settings once."""
         settings = self.settings.for_one_request()
-        return self if settings is self.settings else replace(self, settings=settings)
+        if settings is self.settings:
+            return self
+        tenants = cache(lambda: self.tenants().for_one_request())
+        return replace(self, settings=settings, tenants=tenants)
 
     def complete(self, job: Job, now: Instant) -> CheckedJob:
         """Validate an envelope, and give it an id if it has none.
@@ -127,7 +134,10 @@ class JobBuilder:
         if self.is_internal:
             config = self.settings.of(envelope.queue).config
         else:
-            config = self.settings.admitting(envelope.queue, envelope.type)
+            settings = self.settings.admitting(envelope.queue, envelope.type)
+            config = settings.config
+            if envelope.tenant and settings.has_tenants:
+                self.tenants().admit(envelope.tenant)
         state = lifecycle.initial_state(
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now
         )

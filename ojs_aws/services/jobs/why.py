@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
-from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, type_key
+from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, tenant_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.services.jobs.next_in_line import full_workers, lately_limited, next_in_line
@@ -133,6 +133,7 @@ class Why:
         """Say which limit the job would exceed: its own, its queue's, or its type's."""
         own = [job.limit.key] if job.limit is not None else []
         scopes = [queue_key(job.queue), type_key(job.type), type_key(job.type, job.queue)]
+        scopes += [tenant_key(job.tenant)] if job.tenant else []
         current, buckets = self.store.load_with_buckets(job.id, sorted({*own, *scopes}))
         if current is None:
             return []
@@ -151,7 +152,9 @@ class Why:
             data["held_by"] = [*self._holders(job.queue, bucket.key)]
         is_known = refusal.strategy != "concurrency"
         text = _limit_text(bucket.key, refusal, now)
-        hint = f"ojs-aws rate-limits show {bucket.key}"
+        of_tenant = bucket.key == tenant_key(job.tenant)
+        what = f"tenants show {job.tenant}" if of_tenant else f"rate-limits show {bucket.key}"
+        hint = f"ojs-aws {what}"
         return [Reason(ReasonCode.LIMIT, text, refusal.until if is_known else None, data, hint)]
 
     def _holders(self, queue: str, key: str) -> list[str]:

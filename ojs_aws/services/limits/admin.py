@@ -13,7 +13,7 @@ from ojs_aws.domain.attributes import check_type, not_found
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.jobs.ready_keys import limit_of
+from ojs_aws.domain.jobs.ready_keys import limit_of, tenant_in
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.limits.policies import (
     Override,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits
 
 MAX_TYPES: Final = 1_000
-"""Job types that may have limits at the same time."""
+"""Job types and tenants that may have limits at the same time."""
 
 MAX_QUEUES: Final = 10
 MAX_ROWS: Final = 1_000
@@ -128,20 +128,23 @@ class LimitAdmin:
                 hint="DELETE removes the limits that were set before.",
             )
         if scope is not None and scope.type:
-            self._check_room(scope, now)
+            self.check_room(scope, now)
         self.limits.override(key, scope, override.text(), override.until, now)
         counted = self.get(key)
-        self._wake(counted.bucket, scope)
+        self.wake(counted.bucket, scope)
         return counted
 
-    def _check_room(self, scope: LimitScope, now: Instant) -> None:
-        """Refuse one more limit of a type beyond the maximum."""
+    def check_room(self, scope: LimitScope, now: Instant) -> None:
+        """Refuse one more limit of a type or a tenant beyond the maximum.
+
+        :raises InvalidPolicyError: so many have one.
+        """
         there = self.limits.scopes(now)
         if len(there) >= MAX_TYPES and scope not in there:
             raise InvalidPolicyError(
-                f"There are limits of {MAX_TYPES} job types already, the most that are allowed.",
+                f"{MAX_TYPES} job types and tenants have limits already, the most that may.",
                 details={"field": "key", "max_types": MAX_TYPES},
-                hint="DELETE /ojs/v1/rate-limits/{key} ends one.",
+                hint="DELETE /ojs/v1/rate-limits/{key} or /ojs/v1/admin/tenants/{id} ends one.",
             )
 
     def lift(self, key: str) -> None:
@@ -154,7 +157,7 @@ class LimitAdmin:
         if bucket is None or not bucket.override:
             raise _unknown(key)
         self.limits.lift(key, scope, now)
-        self._wake(bucket, scope)
+        self.wake(bucket, scope)
 
     def limit_queue(self, queue: str, value: JsonValue) -> Counted:
         """Limit how the jobs of a queue begin; claims see it from their next read on.
@@ -174,7 +177,7 @@ class LimitAdmin:
         self.queues.check(queue)
         key, scope = queue_key(queue), LimitScope(queue=queue)
         self.limits.lift(key, scope, self.clock.now())
-        self._wake(Bucket(key=key), scope)
+        self.wake(Bucket(key=key), scope)
 
     def _scope(self, key: str) -> LimitScope | None:
         """Return the jobs that a key covers by itself, with its names checked."""
@@ -185,7 +188,7 @@ class LimitAdmin:
             check_type(scope.type)
         return scope
 
-    def _wake(self, bucket: Bucket, scope: LimitScope | None) -> None:
+    def wake(self, bucket: Bucket, scope: LimitScope | None) -> None:
         """Wake workers: their messages may be hidden because of the earlier limit."""
         try:
             for queue in _queues_of(bucket, scope, self.queues)[:MAX_WOKEN]:
@@ -212,10 +215,10 @@ class _Waiting:
 
     def for_bucket(self, bucket: Bucket, scope: LimitScope | None) -> tuple[int, bool]:
         """Return how many jobs wait for a bucket, and whether that is all."""
-        if scope is not None and not scope.type:
+        if scope is not None and scope.queue and not scope.type:
             count = self.store.count(scope.queue, JobList.READY)
             return count.rows, count.is_exact
-        name = _of_key(bucket.key) if scope is None else _of_type(scope.type)
+        name = _of_key(bucket.key) if scope is None else _of_scope(scope)
         queues = _queues_of(bucket, scope, self.queues)
         counts = [self._of(queue) for queue in queues[:MAX_QUEUES]]
         is_exact = len(queues) <= MAX_QUEUES and all(exact for _, exact in counts)
@@ -227,6 +230,7 @@ class _Waiting:
             page = self.store.listed(queue, JobList.READY, MAX_ROWS, newest_first=False)
             counter = Counter(_of_type(row.type) for row in page.jobs)
             counter.update(_of_key(limit_of(row.sort_key)) for row in page.jobs)
+            counter.update(_of_tenant(tenant_in(row.sort_key)) for row in page.jobs)
             self.known[queue] = counter, not page.cursor
         return self.known[queue]
 
@@ -237,6 +241,14 @@ def _of_key(key: str) -> str:
 
 def _of_type(type_: str) -> str:
     return f"t {type_}"
+
+
+def _of_tenant(tenant: str) -> str:
+    return f"o {tenant}"
+
+
+def _of_scope(scope: LimitScope) -> str:
+    return _of_tenant(scope.tenant) if scope.tenant else _of_type(scope.type)
 
 
 def _queues_of(bucket: Bucket, scope: LimitScope | None, queues: Queues) -> Sequence[str]:

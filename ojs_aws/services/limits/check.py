@@ -33,6 +33,7 @@ from ojs_aws.domain.limits.rules import (
     queue_key,
     scope_of,
     take,
+    tenant_key,
     type_key,
 )
 from ojs_aws.domain.runtime import Clock
@@ -57,15 +58,18 @@ with the number of messages, up to SQS's longest delay."""
 
 @dataclass(slots=True)
 class LimitedTypes:
-    """Holds the job types that an operator has limited, as of a few seconds ago.
+    """Holds the job types and tenants that an operator has limited, as of a few seconds ago.
 
     One read in :data:`LOOK_EACH_MS` and process, whatever is fetched in between.
+
+    :ivar tenants: the limited tenants, as of the last :meth:`of`.
     """
 
     limits: Callable[[], Limits]
     clock: Clock
     _scopes: tuple[LimitScope, ...] = ()
     _looked_at: Instant | None = None
+    tenants: frozenset[str] = frozenset()
 
     def of(self, queue: str) -> frozenset[str]:
         """Return the buckets of types that apply to jobs of a queue.
@@ -74,7 +78,9 @@ class LimitedTypes:
         """
         now = self.clock.now()
         if self._looked_at is None or now >= self._looked_at + LOOK_EACH_MS:
-            self._scopes = tuple(self.limits().scopes(now))
+            found = self.limits().scopes(now)
+            self._scopes = tuple(each for each in found if each.type)
+            self.tenants = frozenset(each.tenant for each in found if each.tenant)
             self._looked_at = now
         concerned = (each for each in self._scopes if each.queue in {"", queue})
         return frozenset(type_key(each.type, each.queue) for each in concerned)
@@ -85,6 +91,7 @@ class LimitCheck:
     """Checks the limits of one queue's round.
 
     :ivar types: buckets of job types that have a limit.
+    :ivar tenants: tenants that have one.
     :ivar is_whole: whether the queue itself has one.
     :ivar refused: why it is not worth asking now, by bucket.
     :ivar has_passed_by: whether a job was kept waiting.
@@ -93,6 +100,7 @@ class LimitCheck:
 
     queue: str
     types: frozenset[str] = frozenset()
+    tenants: frozenset[str] = frozenset()
     is_whole: bool = False
     refused: dict[str, LimitRefusal] = field(default_factory=dict)
     has_passed_by: bool = False
@@ -103,18 +111,20 @@ class LimitCheck:
         """Return whether the queue itself is at its limit."""
         return queue_key(self.queue) in self.refused
 
-    def keys_of(self, key: str, type_: str) -> list[str]:
+    def keys_of(self, key: str, type_: str, tenant: str) -> list[str]:
         """Return the buckets that a claim needs; none for a job that nothing limits.
 
         :param key: the bucket that its place in line names, or empty.
+        :param tenant: the tenant that it names, or empty.
         """
         scopes = {type_key(type_), type_key(type_, self.queue)} & self.types if self.types else ()
         whole = [queue_key(self.queue)] if self.is_whole else []
-        return sorted({*scopes, *whole, *([key] if key else [])})
+        own = [tenant_key(tenant)] if tenant in self.tenants else []
+        return sorted({*scopes, *whole, *own, *([key] if key else [])})
 
-    def refuses(self, key: str, type_: str) -> bool:
+    def refuses(self, key: str, type_: str, tenant: str) -> bool:
         """Return whether it is already known that such a job must wait."""
-        known = any(each in self.refused for each in self.keys_of(key, type_))
+        known = any(each in self.refused for each in self.keys_of(key, type_, tenant))
         is_refused = self.refuses_all or (known and key not in self.moving)
         self.has_passed_by = self.has_passed_by or is_refused
         return is_refused

@@ -43,10 +43,14 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PushSettings:
-    """Holds the settings that apply to jobs enqueued now."""
+    """Holds the settings that apply to jobs enqueued now.
+
+    :ivar has_tenants: whether tenants may have settings of their own.
+    """
 
     config: QueueConfig
     state: QueueState = QueueState.ACTIVE
+    has_tenants: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,14 @@ class PushSettingsCache:
         if kept is not None and now < kept.until:
             return kept.settings
         try:
-            found = self.store().load([queue, DEFAULT_POLICY])
+            found, has_tenants = self.store().load_for_push(queue)
         except OjsError:
             if kept is None:
                 raise
             _logger.warning("Could not read the settings of queue %s", queue, exc_info=True)
             return kept.settings
         default, own = found.get(DEFAULT_POLICY), found.get(queue)
-        settings = push_settings_of(default, own)
+        settings = replace(push_settings_of(default, own), has_tenants=has_tenants)
         if own is None and default is not None:
             self._adopt(queue, default, now)
         if own is not None and own.state is QueueState.DELETED:
@@ -98,7 +102,7 @@ class PushSettingsCache:
         self._kept[queue] = _KeptSettings(settings, Instant(now + self.age_ms))
         return settings
 
-    def admitting(self, queue: str, job_type: str) -> QueueConfig:
+    def admitting(self, queue: str, job_type: str) -> PushSettings:
         """Return the settings for a job that is enqueued now.
 
         :raises QueueDrainingError: the queue takes no jobs.
@@ -120,7 +124,7 @@ class PushSettingsCache:
                     "allowed_job_types": [*settings.config.allowed_job_types],
                 },
             )
-        return settings.config
+        return settings
 
     def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
         """Write a new queue's limit into its ready list, where FETCH reads it."""

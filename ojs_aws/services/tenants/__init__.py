@@ -1,1 +1,1 @@
-"""Shows what was counted of tenants."""
+"""Counts and limits tenants."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.jobs.lists import Head, ListedJob
-from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since
+from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since, tenant_in
 from ojs_aws.domain.limits.rules import type_key
 from ojs_aws.domain.queues.state import Backlog
 from ojs_aws.domain.timestamps import Instant
@@ -94,14 +94,19 @@ class MessageResend:
     ) -> bool:
         """Return whether a limit may make these jobs wait.
 
-        Limits of job types cost a read; it is not needed where a message is visible.
+        Limits of job types and tenants cost a read; it is not needed where a message is visible.
         """
         if head.limit or any(limit_of(row.sort_key) for row in late):
             return True
         if there.visible or not there.total:
             return False
         types = self.limited_types.of(queue)
-        return any({type_key(row.type), type_key(row.type, queue)} & types for row in late)
+        tenants = self.limited_types.tenants
+        return any(
+            tenant_in(row.sort_key) in tenants
+            or {type_key(row.type), type_key(row.type, queue)} & types
+            for row in late
+        )
 
     def _missing(self, queue: str, late: int, there: Backlog, now: Instant) -> int:
         """Return how many jobs of a limited queue have no message.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from ojs_aws.domain.queues.tallies import Tally, TallyKind, minute_of
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
@@ -19,3 +21,22 @@ def test_tenants_are_listed_and_shown(cli: Cli, world: World) -> None:
     assert "acme" in cli.run("tenants", "list").out
     shown = cli.ask("tenants", "show", "acme")
     assert (shown["jobs"]["available"], shown["jobs"]["completed_24h"]) == (7, 0)
+
+
+def test_a_tenant_is_limited_suspended_and_resumed(cli: Cli) -> None:
+    """A limit is lifted by its option; the others stay."""
+    limited = cli.ask("tenants", "set", "acme", "--max-concurrency", "5")
+    assert limited == {"tenant_id": "acme", "state": "active", "limits": {"max_concurrency": 5}}
+    assert cli.ask("tenants", "suspend", "acme")["state"] == "suspended"
+    assert cli.ask("tenants", "show", "acme")["state"] == "suspended"
+    resumed = cli.ask("tenants", "resume", "acme")
+    assert (resumed["state"], resumed["limits"]) == ("active", {"max_concurrency": 5})
+    assert cli.ask("tenants", "set", "acme", "--max-concurrency", "none")["limits"] == {}
+    assert "suspended" in cli.run("tenants", "suspend", "acme").out
+
+
+@pytest.mark.parametrize("options", [[], ["--max-concurrency", "many"], ["--max-concurrency=-1"]])
+def test_a_limit_in_another_form_is_a_misuse(cli: Cli, options: list[str]) -> None:
+    """Nothing is set."""
+    assert cli.run("tenants", "set", "acme", *options).code == 2
+    assert cli.ask("tenants", "show", "acme")["limits"] == {}

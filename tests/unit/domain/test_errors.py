@@ -44,6 +44,8 @@ CATALOGUE = {
     errors.QueueDrainingError: ("x_queue_draining", 409, False),
     errors.JobTypeNotAllowedError: ("JOB_TYPE_NOT_ALLOWED", 422, False),
     errors.QueueFullError: ("QUEUE_FULL", 429, True),
+    errors.TenantLimitError: ("TENANT_LIMIT_EXCEEDED", 429, True),
+    errors.TenantSuspendedError: ("TENANT_LIMIT_EXCEEDED", 429, False),
     errors.RateLimitedError: ("rate_limited", 429, True),
     errors.BackendError: ("backend_error", 500, True),
     errors.BackendUnavailableError: ("backend_error", 503, True),
@@ -69,6 +71,7 @@ def test_the_catalogue_is_complete_and_no_caller_s_mistake_is_retryable() -> Non
         errors.QueuePausedError,
         errors.RateLimitedError,
         errors.ResultPendingError,
+        errors.TenantLimitError,
     }
     for kind in own - later - {errors.DocumentMissingError}:  # what is gone stays gone
         assert kind.retryable is (kind.status >= 500)

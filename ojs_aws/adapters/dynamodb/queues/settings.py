@@ -5,7 +5,7 @@ One with a visibility timeout is a row of its queue's ready list as well, like a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,12 +34,14 @@ from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.rules import queue_key
-from ojs_aws.domain.queues.config import read_config
+from ojs_aws.domain.queues.config import DEFAULT_POLICY, read_config
 from ojs_aws.domain.queues.state import LimitChange, QueueSettings, QueueState
 from ojs_aws.topology import SETTINGS_PARTITION
 
 PARTITION: Final = SETTINGS_PARTITION
 UPDATED: Final = "up"
+TENANTS: Final = "tn"
+"""Says in the item of the default policy that tenants may have settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,34 @@ class QueueSettingsStore(InTable):
 
         Makes one consistent batch read.
         """
-        keys = [_key(queue) for queue in dict.fromkeys(queues[:BATCH])]
-        found = map(read_settings, self.get_items(keys))
-        return {settings.queue: settings for settings in found}
+        return _by_queue(self._found(queues))
+
+    def load_for_push(self, queue: str) -> tuple[dict[str, QueueSettings], bool]:
+        """Read a queue's settings and the default policy, and whether tenants may have settings.
+
+        Makes one consistent batch read.
+        """
+        found = [*self._found([queue, DEFAULT_POLICY])]
+        return _by_queue(found), any(TENANTS in item for item in found)
+
+    def _found(self, queues: Sequence[str]) -> Iterator[Item]:
+        return self.get_items([_key(queue) for queue in dict.fromkeys(queues[:BATCH])])
+
+    def note_tenants(self) -> None:
+        """Note for PUSH, with the default policy that it reads, that tenants may have settings.
+
+        Makes one update.
+        """
+        update = Update()
+        update.set(TENANTS, {"BOOL": True})
+        self.update_item(_key(DEFAULT_POLICY), update)
 
     def all(self) -> list[QueueSettings]:
         """Return all settings, by name.
 
         Runs one query, more only beyond a megabyte of settings.
         """
-        return [read_settings(item) for item in self.items("#pk = :pk", {"pk": string(PARTITION)})]
+        return [*_by_queue(self.items("#pk = :pk", {"pk": string(PARTITION)})).values()]
 
     def save(
         self, before: QueueSettings, after: QueueSettings, limit: LimitChange | None = None
@@ -99,6 +119,12 @@ class QueueSettingsStore(InTable):
         reasons = self.transact_write_items(actions, first_failed)
         if reasons and read_string(reasons[0][1], n.TOKEN) != token:
             raise StaleSettingsError
+
+
+def _by_queue(items: Iterable[Item]) -> dict[str, QueueSettings]:
+    """Return the settings that items hold; one that was noted only has none."""
+    found = (read_settings(item) for item in items if n.VERSION in item)
+    return {settings.queue: settings for settings in found}
 
 
 def read_settings(item: Item) -> QueueSettings:

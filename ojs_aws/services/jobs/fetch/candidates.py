@@ -8,7 +8,7 @@ from typing import Final
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
-from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since
+from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since, tenant_in
 from ojs_aws.domain.queues.state import Message
 from ojs_aws.domain.timestamps import Instant
 
@@ -44,6 +44,11 @@ class Candidate:
     def limit_key(self) -> str:
         """Return the bucket that its sort key names, or empty."""
         return limit_of(self.sort_key)
+
+    @property
+    def tenant(self) -> str:
+        """Return the tenant that its sort key names, or empty."""
+        return tenant_in(self.sort_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class JobClaims:
 
     def claim(self, candidate: Candidate) -> None:
         """Claim a job if it may begin; one whose write fails does not stop those behind it."""
-        if self.limiting.refuses(candidate.limit_key, candidate.type):
+        if self.limiting.refuses(candidate.limit_key, candidate.type, candidate.tenant):
             return
         self.tries_left -= 1
         try:
@@ -143,7 +143,9 @@ class JobClaims:
             reservation = self._reservation(candidate, received)
             job: JobRecord | None
             try:
-                if keys := self.limiting.keys_of(candidate.limit_key, candidate.type):
+                if keys := self.limiting.keys_of(
+                    candidate.limit_key, candidate.type, candidate.tenant
+                ):
                     job = self._claim_within_limits(candidate, reservation, keys)
                 else:
                     queue, sort_key = self.options.queue, candidate.sort_key

@@ -233,7 +233,8 @@ class Fetch:
             new_reservation_id=self.new_reservation_id,
         )
         now: Instant = self.changer.clock.now()
-        limiting = LimitCheck(queue, self.limited_types.of(queue))
+        types = self.limited_types.of(queue)
+        limiting = LimitCheck(queue, types, self.limited_types.tenants)
         claims = JobClaims(
             self.changer, self.job_messages, options, now, held, limiting, self.limits
         )

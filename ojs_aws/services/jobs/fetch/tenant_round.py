@@ -17,6 +17,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import JobList, Page
 from ojs_aws.domain.jobs.ready_keys import tenant_in
+from ojs_aws.domain.limits.rules import tenant_key
 from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot, ready_job, shown
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 from ojs_aws.services.jobs.fetch.queue_line import QueueLine
@@ -43,8 +44,10 @@ class TenantRound:
         claims.tries_left += 2 * need
         claims.limiting.is_whole = bool(look.head.limit)
         line = heapq.merge(self._due(look.due), self._ready(look), key=_sort_key)
+        own = tenant_key(self.tenant)
         for candidate in line:
-            if claims.is_done(need) or claims.limiting.refuses_all:
+            refused = claims.limiting.refused
+            if claims.is_done(need) or claims.limiting.refuses_all or own in refused:
                 break
             for each in self._settled(candidate):
                 claims.claim(each)

@@ -1,4 +1,4 @@
-"""Handles what is shown of tenants (ojs-multi-tenancy, section 10)."""
+"""Handles what is shown of tenants, and set for them (ojs-multi-tenancy, section 10)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import PermissionDeniedError
+from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
 from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.domain.tenants import check_tenant
 from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.services.tenants.admin import Change, TenantState
 from ojs_aws.services.tenants.stats import RATE_MINUTES, TenantCounts
 from ojs_aws.transport.http.calls import Answer, Call, json_of
 from ojs_aws.transport.http.queries import further, number_of, read_mark, text_of, write_mark
@@ -34,14 +36,24 @@ def list_tenants(call: Call) -> Answer[models.TenantsAnswer]:
 
 def get_tenant(call: Call) -> Answer[models.TenantAnswer]:
     """Return one tenant."""
-    shown = _shown(call.backend.tenants.get(_named(call, "get_tenant")))
+    tenant = _named(call, "get_tenant")
+    settings = _settings(call.backend.tenant_admin.get(tenant))
+    shown: models.TenantDetail = {
+        **_shown(call.backend.tenants.get(tenant)),
+        "state": settings["state"],
+        "limits": settings["limits"],
+    }
     return Answer({"tenant": shown, **shown})
 
 
 def get_tenant_stats(call: Call) -> Answer[models.TenantStatsAnswer]:
     """Count what a tenant has, and what it did in a day."""
-    found = call.backend.tenants.with_day(_named(call, "get_tenant_stats"))
-    shown, day = _shown(found), found.day.counts
+    tenant = _named(call, "get_tenant_stats")
+    found, state = call.backend.tenants.with_day(tenant), call.backend.tenant_admin.get(tenant)
+    shown, day, settings = _shown(found), found.day.counts, _settings(state)
+    used: models.TenantLimitUses = {}
+    if (most := settings["limits"].get("max_concurrency")) is not None:
+        used["max_concurrency"] = {"limit": most, "current": state.active}
     jobs: models.TenantDayJobs = {
         **shown["jobs"],
         "completed_24h": day[TallyKind.COMPLETED],
@@ -53,6 +65,8 @@ def get_tenant_stats(call: Call) -> Answer[models.TenantStatsAnswer]:
             "total_jobs": shown["total_jobs"],
             "jobs": jobs,
             "throughput": shown["throughput"],
+            "state": settings["state"],
+            "limits": used,
             "computed_at": format_instant(found.computed_at),
         }
     )
@@ -64,6 +78,62 @@ def list_tenant_jobs(call: Call) -> Answer[JobListAnswer]:
 
     caller = replace(call.request.caller, tenant=_named(call, "list_tenant_jobs"))
     return list_jobs(replace(call, request=replace(call.request, caller=caller)))
+
+
+def set_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
+    """Set the limits of a tenant; what is not named is not limited. A suspension stays."""
+    given = call.values().get("limits", {})
+
+    def change(before: TenantSettings) -> TenantSettings:
+        return replace(UNLIMITED, is_suspended=before.is_suspended).with_limits(given)
+
+    return _changed(call, change)
+
+
+def change_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
+    """Change the limits of a tenant that the body names; null lifts one."""
+    given = call.values().get("limits", {})
+    return _changed(call, lambda before: before.with_limits(given))
+
+
+def change_tenant_limits(call: Call) -> Answer[models.TenantSettingsAnswer]:
+    """Change limits that stand in the body as they are, maybe with a reason (section 9.3)."""
+    given = {name: each for name, each in call.values().items() if name != "reason"}
+    return _changed(call, lambda before: before.with_limits(given))
+
+
+def reset_tenant(call: Call) -> Answer[models.TenantResetAnswer]:
+    """Remove limits and suspension of a tenant; its jobs and their counts stay."""
+    state = call.backend.tenant_admin.change(_target(call), lambda _: UNLIMITED)
+    return Answer({"tenant_id": state.tenant, "deleted": True})
+
+
+def suspend_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
+    """Suspend a tenant."""
+    return _changed(call, lambda before: replace(before, is_suspended=True))
+
+
+def resume_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
+    """Resume a tenant; its limits are those that it had."""
+    return _changed(call, lambda before: replace(before, is_suspended=False))
+
+
+def _changed(call: Call, change: Change) -> Answer[models.TenantSettingsAnswer]:
+    return Answer(_settings(call.backend.tenant_admin.change(_target(call), change)))
+
+
+def _target(call: Call) -> str:
+    """Return the tenant to change. Who may change tenants is bound to none."""
+    return check_tenant(call.named("tenant"), "tenant")
+
+
+def _settings(state: TenantState) -> models.TenantSettingsAnswer:
+    settings = state.settings
+    limits: models.TenantLimits = {}
+    if settings.max_concurrency is not None:
+        limits["max_concurrency"] = settings.max_concurrency
+    name: models.TenantStateName = "suspended" if settings.is_suspended else "active"
+    return {"tenant_id": state.tenant, "state": name, "limits": limits}
 
 
 def _own(call: Call, operation: str) -> str:

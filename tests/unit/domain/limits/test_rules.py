@@ -9,7 +9,13 @@ import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.job_policies import Limit, OnLimit, Window
-from ojs_aws.domain.limits.policies import effective, override_of, read_limit, read_override
+from ojs_aws.domain.limits.policies import (
+    check_key,
+    effective,
+    override_of,
+    read_limit,
+    read_override,
+)
 from ojs_aws.domain.limits.rules import (
     Bucket,
     LimitRefusal,
@@ -17,6 +23,7 @@ from ojs_aws.domain.limits.rules import (
     queue_key,
     scope_of,
     take,
+    tenant_key,
     type_key,
 )
 from ojs_aws.domain.timestamps import Instant
@@ -183,6 +190,14 @@ def test_a_key_may_end_with_values_of_the_job(by: JsonValue, key: str) -> None:
     assert limit is not None
     assert limit.key == key
     assert read_limit(limit.render(), "q") == limit
+
+
+def test_a_tenants_key_is_none_that_a_job_may_name() -> None:
+    """Whatever colons its id has."""
+    assert scope_of(tenant_key("queue:a")) == LimitScope(tenant="queue:a")
+    assert scope_of("tenant:acme") is None
+    with pytest.raises(InvalidRequestError):
+        check_key(tenant_key("acme"))
 
 
 def test_keys_of_queues_and_types_differ() -> None:

@@ -294,6 +294,17 @@ def test_a_limit_in_time_says_when_it_opens(
     assert "queue:default" in reason.message
 
 
+def test_a_limit_of_the_jobs_tenant_counts(world: World) -> None:
+    """And the hint names the tenant; that of another limit names its key."""
+    waiting = push(world, meta={"tenant_id": "acme"})
+    world.backend.tenant_admin.change("acme", lambda before: replace(before, is_suspended=True))
+    reason = asked(world, waiting).reasons[0]
+    assert (reason.code, reason.hint) == (R.LIMIT, "ojs-aws tenants show acme")
+    world.backend.limits.override("type:demo.echo", {"concurrency": 0})
+    reason = asked(world, push(world)).reasons[0]
+    assert reason.hint == "ojs-aws rate-limits show type:demo.echo"
+
+
 def test_a_limit_of_the_job_s_type_counts(world: World) -> None:
     """No job need name it."""
     world.backend.limits.override("type:demo.echo", {"concurrency": 0})

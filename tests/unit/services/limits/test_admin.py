@@ -54,7 +54,7 @@ def test_so_many_job_types_may_have_a_limit(
     limits.override("type:a.b", {"concurrency": 2})
     limits.override("queue:default", ONE)
     limits.override("api", ONE)
-    with pytest.raises(InvalidPolicyError, match="job types already"):
+    with pytest.raises(InvalidPolicyError, match="have limits already"):
         limits.override("type:c.d", ONE)
 
 

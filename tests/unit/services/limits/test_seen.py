@@ -30,6 +30,7 @@ BOTH = View(queues=("mine",), types=("a.b",))
         ("queue:mine:type:a.b", True, True, True, True),
         ("queue:mine:type:x.y", True, True, False, False),
         ("queue:hers:type:a.b", True, False, True, False),
+        ("tenant/acme", True, False, False, False),
     ],
 )
 def test_a_limit_is_seen_by_those_who_may_see_all_jobs_that_it_counts(

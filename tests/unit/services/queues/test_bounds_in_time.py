@@ -199,9 +199,9 @@ class Book:
         self.reads = 0
         self.saved: list[QueueSettings] = []
 
-    def load(self, names: Sequence[str]) -> dict[str, QueueSettings]:
+    def load_for_push(self, queue: str) -> tuple[dict[str, QueueSettings], bool]:
         self.reads += 1
-        return {name: self.kept[name] for name in names if name in self.kept}
+        return {queue: self.kept[queue]} if queue in self.kept else {}, False
 
     def save(self, _before: QueueSettings, after: QueueSettings, *_: object) -> None:
         self.saved.append(after)

@@ -168,7 +168,7 @@ def test_settings_older_than_five_seconds_are_read_again(world: World) -> None:
     def fail(_: object) -> Any:
         raise BackendError("down")
 
-    world.queue_settings.load = fail  # type: ignore[method-assign,assignment]
+    world.queue_settings.load_for_push = fail  # type: ignore[method-assign,assignment]
     assert push(world).timeout_ms == 9000
     with pytest.raises(BackendError):
         push(world, "unread")

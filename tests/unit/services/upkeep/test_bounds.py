@@ -54,6 +54,7 @@ class Aws:
     sent: list[list[tuple[Message, int]]] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     is_sending: bool = True
+    tenants: frozenset[str] = frozenset({"acme"})
 
     def backlog(self, _queue: str) -> Backlog:
         return self.backlog_
@@ -120,6 +121,13 @@ def test_one_visible_message_is_enough_where_no_limit_makes_jobs_wait(
     assert resent(aws, *rows, limit=limit) == count
     assert aws.reads == reads
     assert [len(each) for each in aws.sent] == ([count] if count else [])
+
+
+@pytest.mark.parametrize(("tenant", "count"), [("acme", 0), ("beta", 3), ("", 3)])
+def test_a_limit_of_a_tenant_may_make_its_jobs_wait(tenant: str, count: int) -> None:
+    """Then messages that are hidden count, and else they say nothing."""
+    rows = [ready_since(LATE, number, tenant=tenant) for number in range(3)]
+    assert resent(Aws(Backlog(0, hidden=9)), *rows) == count
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,20 @@ LIMIT = Limit(key="api", concurrency=1)
         (LIMITED, None, JobState.COMPLETED, WAKING, GONE),
         (LimitCheck("default", is_whole=True), None, JobState.COMPLETED, WAKING, GONE),
         (LimitCheck("default"), None, JobState.COMPLETED, WAKING, AGAIN_S),
+        (
+            LimitCheck("default", tenants=frozenset({"acme"})),
+            None,
+            JobState.COMPLETED,
+            WAKING,
+            GONE,
+        ),
+        (
+            LimitCheck("default", tenants=frozenset({"b"})),
+            None,
+            JobState.COMPLETED,
+            WAKING,
+            AGAIN_S,
+        ),
         (LIMITED, None, JobState.RETRYABLE, WAKING, AGAIN_S),
         (LIMITED, None, JobState.COMPLETED, message_of(a_job()), AGAIN_S),
     ],
@@ -172,7 +186,7 @@ def test_a_message_that_was_sent_for_a_free_place_is_one_more_than_jobs(
     limiting: LimitCheck, limit: Limit | None, state: JobState, message: Message, expected: int
 ) -> None:
     """It names a job that ended, and no place in line, where there are limits."""
-    job = long_ago(state, limit=limit, completed_at=NOW, next_attempt_at=NOW)
+    job = long_ago(state, limit=limit, completed_at=NOW, next_attempt_at=NOW, tenant="acme")
     assert what_becomes(job, message, limiting=limiting) == expected
 
 
