@@ -140,6 +140,8 @@ DELIVERY: Final = "OJS_DELIVERY"
 """The variable that says, as a JSON object, what a function delivers, and to which endpoint."""
 DELIVERY_START_S: Final = 10
 """What an endpoint that may have to start gets beside its timeout, in seconds."""
+REPORT_URL: Final = "OJS_REPORT_URL"
+"""The variable by which a dispatcher lets functions report on their jobs: the URL of the API."""
 BINDINGS: Final = "OJS_BINDINGS"
 """The variable that says, as a JSON array, which functions run the jobs of which queues."""
 SIGNING_SECRET: Final = "OJS_SIGNING_SECRET"  # noqa: S105 - a name

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
-from ojs_aws.cdk.bundle import backend_bundle
-from ojs_aws.cdk.function_options import WarmStart
+from ojs_aws.cdk.bundle import backend_bundle, with_services
+from ojs_aws.cdk.function_options import WarmStart, secret_services, secrets_environment
 from ojs_aws.cdk.job_backend_props import JobBackendProps
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
@@ -30,8 +30,13 @@ from ojs_aws.cdk.permissions import (
     WORKER_API,
     Permissions,
 )
+from ojs_aws.topology import SIGNING_SECRET
 from ojs_aws.transport.http.routes import Group
 
+if TYPE_CHECKING:
+    from aws_cdk import aws_ecs as ecs  # takes seconds to import
+
+_FINDS_CALLERS: Final = frozenset({"authorizer", "job_endpoint"})
 TICK_TIMEOUT_S: Final = 55
 
 
@@ -126,6 +131,8 @@ class BackendFunctions:
         if self.props.extensions is not None:
             bundle = self.props.extensions.bundled_with(bundle, name)
             environment = {**environment, **self.props.extensions.environment(name)}
+        secrets = self._report_secrets() if name in _FINDS_CALLERS else {}
+        bundle = with_services(bundle, secret_services(self.backend, secrets))
         function = OjsFunction(
             self.backend,
             "".join(part.capitalize() for part in name.split("_")),
@@ -134,7 +141,11 @@ class BackendFunctions:
                 bundle=bundle,
                 description=f"Open Job Spec: {description}",
                 service=f"ojs-{name.replace('_', '-')}",
-                environment={**environment, **self._access_settings()},
+                environment={
+                    **environment,
+                    **self._access_settings(),
+                    **secrets_environment(self.backend, secrets),
+                },
                 memory_mb=self.props.memory_mb,
                 timeout_s=timeout_s,
                 log_retention=self.props.log_retention,
@@ -146,7 +157,14 @@ class BackendFunctions:
             ),
         )
         self.grant(function, permissions)
+        for secret in secrets.values():
+            secret.grant_read(function)
         return function
+
+    def _report_secrets(self) -> dict[str, ecs.Secret]:
+        """Return the secrets of tokens by names that are told apart by a number."""
+        named = enumerate(self.props.report_secrets, 1)
+        return {f"{SIGNING_SECRET}_{number}": each for number, each in named}
 
     def _access_settings(self) -> dict[str, str]:
         """Return the settings that say who may call the API."""

@@ -19,8 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
@@ -158,6 +158,14 @@ def backend_bundle(target: Target, *, tracing: bool = False) -> Bundle:
         packages=(PACKAGE, FUNCTIONS),
         botocore_services=BACKEND_SERVICES,
     )
+
+
+def with_services(bundle: Bundle, services: Sequence[str]) -> Bundle:
+    """Return a bundle with the models of more services, by botocore's names."""
+    known = bundle.botocore_services
+    if known is None:
+        return bundle
+    return replace(bundle, botocore_services=tuple(sorted({*known, *services})))
 
 
 def page_bundle(target: Target) -> Bundle:

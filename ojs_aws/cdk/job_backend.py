@@ -11,7 +11,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from ojs_aws.cdk.api.access import ApiKeys
+from ojs_aws.cdk.api.access import ApiKeys, OpenAccess
 from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps, described
 from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
 from ojs_aws.cdk.api.job_endpoint import (
@@ -32,6 +32,7 @@ from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
     JobBackendProps,
     check_queue_alarms,
+    check_reports,
     check_settings,
 )
 from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
@@ -94,6 +95,7 @@ class JobBackend(Construct):
         self._targets: dict[str, Mapping[str, Sequence[str]]] = {}
         settings = check_settings(props.settings)
         check_queue_alarms(props)
+        check_reports(props)
         self.table = self._table()
         self.queues = JobQueues(
             self,
@@ -322,6 +324,11 @@ class JobBackend(Construct):
                 log_level=props.log_level,
             ),
         )
+
+    @property
+    def takes_reports(self) -> bool:
+        """Return whether endpoints may report on their jobs by the tokens of deliveries."""
+        return bool(self.props.report_secrets) or isinstance(self.props.access, OpenAccess)
 
     def allow_targets(self, targets: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         """Let operators bind queues to these functions, by the names of their bindings.

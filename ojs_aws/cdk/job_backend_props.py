@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
@@ -22,6 +22,9 @@ from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.resources.job_table import RestoredTable
 from ojs_aws.config import Settings, describe_settings
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_ecs as ecs  # takes seconds to import
 
 _ENQUEUES: Final = frozenset({"producer", "job_endpoint", "operator", "tick", "event_jobs"})
 """The functions that enqueue jobs: for clients, by a trigger of a cron job, by cron, for events."""
@@ -104,6 +107,9 @@ class JobBackendProps:
     :ivar target: architecture and Python version of the functions. By default arm64 and Python
         3.13; this machine's own while ``AWS_ENDPOINT_URL`` is set, which names an emulator.
     :ivar access: who may call the API; by default those with API keys.
+    :ivar report_secrets: what signs deliveries, as ``ecs.Secret.from_secrets_manager(secret)``: the
+        API accepts the reports of endpoints that answer 202, by the tokens of their deliveries.
+        Where access is open, it does so without them.
     :ivar public_status: answer health and manifest without credentials.
     :ivar cors_origins: origins whose pages may use the API; none by default, and ``*`` never.
     :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
@@ -165,6 +171,7 @@ class JobBackendProps:
     extensions: BackendExtensions | None = None
     target: Target = field(default_factory=default_target)
     access: Access = field(default_factory=ApiKeys)
+    report_secrets: Sequence[ecs.Secret] = ()
     public_status: bool = True
     cors_origins: Sequence[str] = ()
     rate_limit_per_s: int | None = None
@@ -207,6 +214,15 @@ def check_queue_alarms(props: JobBackendProps) -> None:
     """
     if undeclared := sorted({*props.queue_alarms} - {*props.queues}):
         raise ValueError(f"Declare the queues of queue_alarms, too: {', '.join(undeclared)}.")
+
+
+def check_reports(props: JobBackendProps) -> None:
+    """Refuse secrets of tokens where the gateway refuses tokens.
+
+    :raises ValueError: callers have no API keys.
+    """
+    if props.report_secrets and not isinstance(props.access, ApiKeys):
+        raise ValueError("report_secrets need access=ApiKeys(): the API checks no tokens else.")
 
 
 def check_settings(settings: Mapping[str, str]) -> Settings:

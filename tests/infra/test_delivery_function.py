@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,17 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_secretsmanager as secretsmanager
 
-from ojs_aws.cdk import DeliveryFunction, DeliveryFunctionProps, JobBackend, JobBackendProps
+from ojs_aws.cdk import (
+    ApiKeys,
+    DeliveryFunction,
+    DeliveryFunctionProps,
+    Iam,
+    JobBackend,
+    JobBackendProps,
+    OpenAccess,
+    Target,
+)
+from ojs_aws.cdk.bundle import BACKEND_SERVICES, backend_bundle, with_services
 from tests.infra.conftest import NO_BUNDLING
 from tests.infra.templates import of_stack
 
@@ -67,3 +78,108 @@ def test_what_cannot_work_is_refused_at_synthesis(given: dict[str, Any], problem
     """Saying what can."""
     with pytest.raises(ValueError, match=problem):
         defined(**given)
+
+
+# ---------------------------------------------------------------------------- reports later
+def reporting(access: Any = None, *, knows_secret: bool = True, within_s: int = 300) -> Stack:
+    """A stack whose endpoint may answer 202."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    secret = ecs.Secret.from_secrets_manager(secretsmanager.Secret(stack, "Key"))
+    backend = JobBackend(
+        stack,
+        "Jobs",
+        JobBackendProps(
+            access=access or ApiKeys(),
+            job_endpoint=True,
+            report_secrets=[secret] if knows_secret else [],
+        ),
+    )
+    DeliveryFunction(
+        stack,
+        "Mail",
+        DeliveryFunctionProps(
+            backend=backend,
+            queues=["default"],
+            url=URL,
+            signing_secret=secret,
+            report_within_s=within_s,
+        ),
+    )
+    return stack
+
+
+def with_secrets(template: Any) -> set[str]:
+    """The handlers of the functions that may read a secret."""
+    return {
+        each["Handler"]
+        for each in template.of("AWS::Lambda::Function")
+        if "secretsmanager:GetSecretValue" in template.actions(each["Handler"])
+    }
+
+
+def test_an_endpoint_may_report_later_to_an_api_that_knows_the_secret() -> None:
+    """Only the functions that find callers read it, beside the one that signs."""
+    template = of_stack(reporting())
+    callers = {f"functions.{name}.handler.handler" for name in ("authorizer", "job_endpoint")}
+    assert with_secrets(template) == {HANDLER, *callers}
+    for function in template.of("AWS::Lambda::Function"):
+        variables = function.get("Environment", {}).get("Variables", {})
+        if function["Handler"] == HANDLER:
+            said = str(variables["OJS_DELIVERY"])
+            assert '"report_within_s": 300' in said
+            assert "execute-api" in said
+        if function["Handler"] in callers:
+            assert "OJS_SIGNING_SECRET_1" in str(variables["OJS_SECRETS"])
+        if function["Handler"] not in {HANDLER, *callers}:
+            assert "OJS_SECRETS" not in variables
+
+
+def test_where_access_is_open_reports_need_no_secret() -> None:
+    """The token narrows what everybody may do anyway."""
+    template = of_stack(reporting(OpenAccess(), knows_secret=False))
+    assert with_secrets(template) == {HANDLER}
+
+
+def test_without_reports_no_function_reads_a_secret_for_them() -> None:
+    """What is not used has no rights, and no variable."""
+    template = of_stack(defined())
+    assert with_secrets(template) == {HANDLER}
+    (function,) = [
+        each for each in template.of("AWS::Lambda::Function") if each["Handler"] == HANDLER
+    ]
+    assert "reports" not in json.loads(function["Environment"]["Variables"]["OJS_DELIVERY"])
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"within_s": 0}, "between 1 and 43200"),
+        ({"within_s": 43_201}, "between 1 and 43200"),
+        ({"knows_secret": False}, "report_secrets"),
+        ({"access": Iam()}, "need access=ApiKeys"),
+        ({"access": OpenAccess()}, "need access=ApiKeys"),
+        ({"access": Iam(), "knows_secret": False}, "report_secrets"),
+    ],
+)
+def test_reports_that_nobody_would_accept_are_refused(given: dict[str, Any], problem: str) -> None:
+    """At synthesis, saying what to change."""
+    with pytest.raises(ValueError, match=problem):
+        reporting(**given)
+
+
+@pytest.mark.parametrize("within_s", [1, 43_200])
+def test_reports_may_take_from_a_second_to_twelve_hours(within_s: int) -> None:
+    """As long as SQS hides a message."""
+    reporting(within_s=within_s)
+
+
+def test_a_bundle_has_the_models_that_its_secrets_need() -> None:
+    """And is the backend's own where it needs none."""
+    bundle = backend_bundle(Target())
+    assert with_services(bundle, ()) == bundle
+    assert with_services(bundle, ("sqs",)) == bundle
+    more = with_services(bundle, ("ssm", "secretsmanager"))
+    assert more.botocore_services is not None
+    assert {*more.botocore_services} == {*BACKEND_SERVICES, "secretsmanager", "ssm"}
+    everything = replace(bundle, botocore_services=None)
+    assert with_services(everything, ("ssm",)) is everything

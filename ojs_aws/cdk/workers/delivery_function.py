@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 HANDLER: Final = "ojs_aws.worker.delivery.function.handler"
 SPARE_S: Final = 10
 """What the function has beside the time of its endpoint: to claim jobs, and to report."""
+LONGEST_REPORT_S: Final = 43_200
+"""SQS hides a message for twelve hours at most."""
 LONGEST_S: Final = 900 - SPARE_S - DELIVERY_START_S
 
 
@@ -38,6 +40,9 @@ class DeliveryFunctionProps(FunctionOptions):
         It may hold two keys, separated by a comma, while one replaces the other.
     :ivar types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
     :ivar endpoint_timeout_s: seconds that the endpoint has for a job, 880 at most.
+    :ivar report_within_s: let the endpoint answer 202 and report later: seconds that such a job has
+        until its first report. The backend's ``report_secrets`` must have the signing secret. None:
+        the endpoint answers how the job ended.
     :ivar batch_size: jobs of one invocation at most, which are delivered at the same time.
     :ivar max_concurrency: invocations at a time for each queue at most (2 to 1000). So the
         endpoint gets at most ``batch_size`` times as many requests at a time.
@@ -50,6 +55,7 @@ class DeliveryFunctionProps(FunctionOptions):
     signing_secret: ecs.Secret
     types: Sequence[str] = ("*",)
     endpoint_timeout_s: int = 30
+    report_within_s: int | None = None
     batch_size: int = 10
     max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
     memory_mb: int = 256
@@ -75,12 +81,14 @@ class DeliveryFunction(Construct):
             raise ValueError(f"endpoint_timeout_s is between 1 and {LONGEST_S}.")
         if not props.url.startswith("https://"):
             raise ValueError(f"The endpoint is reached by HTTPS: https://..., not {props.url!r}.")
-        said = {
+        said: dict[str, object] = {
             "queues": [*props.queues],
             "url": props.url,
             "types": [*props.types],
             "timeout_s": props.endpoint_timeout_s,
         }
+        if props.report_within_s is not None:
+            said["reports"] = _reports(props.backend, props.report_within_s)
         options = replace(props, secrets={**props.secrets, SIGNING_SECRET: props.signing_secret})
         self.worker = LambdaWorkerFunction(
             self,
@@ -98,3 +106,18 @@ class DeliveryFunction(Construct):
                 memory_mb=props.memory_mb,
             ),
         )
+
+
+def _reports(backend: JobBackend, within_s: int) -> dict[str, object]:
+    """Return where an endpoint reports that answers 202, and how soon.
+
+    :raises ValueError: the API knows no tokens, or no reservation lasts for so long.
+    """
+    if not 1 <= within_s <= LONGEST_REPORT_S:
+        raise ValueError(f"report_within_s is between 1 and {LONGEST_REPORT_S}.")
+    if not backend.takes_reports:
+        raise ValueError(
+            "report_within_s needs an API that knows the signing secret: name it in "
+            "JobBackendProps(report_secrets=[...])."
+        )
+    return {"report_url": backend.api.url, "report_within_s": within_s}

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from ojs_aws.client.transports.connection import base_url
 from ojs_aws.domain.attempt_tokens import AttemptGrant, token_text
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import RawJson, encode
@@ -46,6 +45,8 @@ class LateReports:
         """
         if not 1 <= within_s <= LONGEST_S:
             raise ValueError(f"An accepted job has between 1 and {LONGEST_S} s to be reported on.")
+        from ojs_aws.client.transports.connection import base_url  # few deliveries have a URL
+
         return cls(base_url(url), within_s)
 
     def member(self, token: str) -> RawJson:
