@@ -12,9 +12,11 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.bindings import read_bindings
 from ojs_aws.topology import BINDINGS
 from ojs_aws.worker.delivery.dispatch import Dispatcher
+from ojs_aws.worker.delivery.late_reports import reports_of
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
 functions, states = stores_of_bindings(settings, clients)
 bindings = read_bindings(os.environ[BINDINGS])
 backend = build_backend(settings, clients)
-handler: Final[Dispatcher] = finish_init(Dispatcher(backend, functions, states, bindings))
+reports = reports_of(os.environ)
+handler: Final[Dispatcher] = finish_init(Dispatcher(backend, functions, states, bindings, reports))

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import pytest
 from aws_cdk import App, Duration, Stack
+from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_secretsmanager as secretsmanager
 
 from ojs_aws.cdk import (
     JobBackend,
@@ -242,3 +244,43 @@ def test_a_project_of_the_template_is_a_backend_and_a_bound_function(tmp_path: P
     (alias,) = [each["Properties"] for each in resources if each["Type"] == "AWS::Lambda::Alias"]
     assert alias["Name"] == "ojs-mailer"
     assert {"ApiUrl", "NextCommand"} <= {*made["Outputs"]}
+
+
+# ------------------------------------------------------------------- reports while it runs
+def reporting(*, knows_secret: bool = True) -> Stack:
+    """A stack whose functions report on their jobs while they run."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    secret = ecs.Secret.from_secrets_manager(secretsmanager.Secret(stack, "Key"))
+    known = [secret] if knows_secret else []
+    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["email"], report_secrets=known))
+    target = LambdaTarget(function=shop(stack), queues=["email"])
+    props = LambdaBindingsProps(backend=backend, targets={"shop": target}, signing_secret=secret)
+    LambdaBindings(stack, "Bindings", props)
+    return stack
+
+
+def test_functions_may_report_to_an_api_that_knows_the_secret() -> None:
+    """The dispatcher reads it, and nobody else beside the API."""
+    template = of_stack(reporting())
+    variables = function(template, DISPATCHER)["Environment"]["Variables"]
+    assert "OJS_SIGNING_SECRET" in str(variables["OJS_SECRETS"])
+    assert "execute-api" in str(variables["OJS_REPORT_URL"])
+    assert "secretsmanager:GetSecretValue" in template.actions(DISPATCHER)
+    assert "secretsmanager:GetSecretValue" not in template.actions(SETTLER)
+    assert not {"OJS_SECRETS", "OJS_REPORT_URL"} & {
+        *function(template, SETTLER)["Environment"]["Variables"]
+    }
+
+
+def test_without_a_secret_a_dispatcher_has_no_rights_to_one() -> None:
+    """What is not used is not there."""
+    template = of_stack(defined())
+    variables = function(template, DISPATCHER)["Environment"]["Variables"]
+    assert not {"OJS_SECRETS", "OJS_REPORT_URL"} & {*variables}
+    assert "secretsmanager:GetSecretValue" not in template.actions(DISPATCHER)
+
+
+def test_a_secret_that_the_api_does_not_know_is_refused() -> None:
+    """Its tokens would open nothing."""
+    with pytest.raises(ValueError, match="report_secrets"):
+        reporting(knows_secret=False)

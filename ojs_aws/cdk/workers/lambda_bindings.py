@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Duration, Tags
 from aws_cdk import aws_iam as iam
@@ -18,12 +18,16 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
-from ojs_aws.cdk.bundle import backend_bundle
+from ojs_aws.cdk.bundle import backend_bundle, with_services
+from ojs_aws.cdk.function_options import secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
 from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.topology import BINDINGS, OWNER_TAG
+from ojs_aws.topology import BINDINGS, OWNER_TAG, REPORT_URL, SIGNING_SECRET
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_ecs as ecs  # takes seconds to import
 
 SPARE_S: Final = 30
 """What a reservation has beside the event's wait and the function's time: for a cold start, and
@@ -67,6 +71,9 @@ class LambdaBindingsProps:
 
     :ivar backend: whose jobs they run.
     :ivar targets: by the names of their bindings, of letters and digits.
+    :ivar signing_secret: lets the functions report progress, checkpoints and heartbeats while they
+        run: each event has a token, which this secret signs. The backend's ``report_secrets`` must
+        have it. None: they cannot.
     :ivar batch_size: jobs that one invocation dispatches or settles at most (1 to 10).
     :ivar max_concurrency: invocations of the dispatcher for each queue, and of the settler, at a
         time (2 to 1000). The functions themselves are bounded by their reserved concurrency, or by
@@ -76,6 +83,7 @@ class LambdaBindingsProps:
 
     backend: JobBackend
     targets: Mapping[str, LambdaTarget]
+    signing_secret: ecs.Secret | None = None
     batch_size: int = 10
     max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
     memory_mb: int = 512
@@ -100,10 +108,16 @@ class LambdaBindings(Construct):
         """Define all of it.
 
         :raises ValueError: no target, a queue that the backend does not declare, an unusable name,
-            two bindings for the same types of a queue, or an age that Lambda does not take.
+            two bindings for the same types of a queue, an age that Lambda does not take, or a
+            secret where the API knows no tokens.
         """
         super().__init__(scope, id_)
         _check(props.targets)
+        if props.signing_secret is not None and not props.backend.takes_reports:
+            raise ValueError(
+                "signing_secret needs an API that knows it, too: name it in "
+                "JobBackendProps(report_secrets=[...])."
+            )
         self.props = props
         self.outcomes = sqs.Queue(
             self,
@@ -118,7 +132,7 @@ class LambdaBindings(Construct):
         )
         self.aliases = {name: self._alias(name, each) for name, each in props.targets.items()}
         self.dispatcher = self._dispatcher()
-        self.settler = self._function("settler", "Reports what became of dispatched jobs", {})
+        self.settler = self._function("settler", "Reports what became of dispatched jobs", {}, {})
         props.backend.grant(self.settler, SETTLER)
         self.settler.add_event_source(self._trigger(self.outcomes))
         props.backend.allow_targets(
@@ -169,10 +183,15 @@ class LambdaBindings(Construct):
             backend.queues.serve(queue, -(-seconds // VISIBILITY_PER_TIMEOUT))
             for queue, seconds in longest.items()
         ]
+        secrets, environment = {}, {BINDINGS: json.dumps(described)}
+        if self.props.signing_secret is not None:
+            secrets[SIGNING_SECRET] = self.props.signing_secret
+            environment[REPORT_URL] = backend.api.url
         function = self._function(
             "dispatcher",
             f"Hands the jobs of {', '.join(longest)} to functions"[:200],
-            {BINDINGS: json.dumps(described)},
+            environment,
+            secrets,
         )
         backend.grant(function, DISPATCHER, queues)
         function.add_to_role_policy(
@@ -189,18 +208,29 @@ class LambdaBindings(Construct):
         backend.worker_concurrency.add(self, self.props.max_concurrency, len(queues))
         return function
 
-    def _function(self, name: str, description: str, environment: Mapping[str, str]) -> OjsFunction:
+    def _function(
+        self,
+        name: str,
+        description: str,
+        environment: Mapping[str, str],
+        secrets: Mapping[str, ecs.Secret],
+    ) -> OjsFunction:
         props, backend = self.props, self.props.backend
         tracing = backend.props.tracing
-        return OjsFunction(
+        bundle = backend_bundle(backend.props.target, tracing=tracing)
+        function = OjsFunction(
             self,
             name.capitalize(),
             OjsFunctionProps(
                 handler=f"functions.{name}.handler.handler",
-                bundle=backend_bundle(backend.props.target, tracing=tracing),
+                bundle=with_services(bundle, secret_services(self, secrets)),
                 description=f"Open Job Spec: {description}",
                 service=f"ojs-{name}",
-                environment={**backend.environment, **environment},
+                environment={
+                    **backend.environment,
+                    **environment,
+                    **secrets_environment(self, secrets),
+                },
                 memory_mb=props.memory_mb,
                 timeout_s=TIMEOUT_S,
                 log_retention=props.log_retention,
@@ -209,6 +239,9 @@ class LambdaBindings(Construct):
                 loops=True,  # retries come back to both
             ),
         )
+        for secret in secrets.values():
+            secret.grant_read(function)
+        return function
 
     def _trigger(self, queue: sqs.IQueue) -> sources.SqsEventSource:
         return sources.SqsEventSource(

@@ -8,7 +8,7 @@ comes back when the reservation ends, unless an outcome has deleted it before.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,12 +53,15 @@ class Dispatcher:
 
     :ivar states: says which bindings are suspended, and which types were registered for them.
     :ivar bindings: those of the stack; registered types replace theirs.
+    :ivar reports: returns where a function may report on its job while it runs, and by which token;
+        None: nowhere.
     """
 
     backend: Backend
     functions: Functions
     states: QueueBindings
     bindings: Sequence[Binding]
+    reports: Callable[[JobRecord], RawJson] | None = None
     queues: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -188,7 +191,7 @@ class _Round:
             reason = self.suspended[binding.name].reason
             return self._give_back(record, f"The binding {binding.name!r} is suspended: {reason}.")
         record = self._held_long_enough(record, binding)
-        event = _event(job, record, self.worker_id)
+        event = _event(job, record, self.worker_id, self.dispatcher.reports)
         if (size := len(event.encode())) > MAX_EVENT_BYTES:
             return self._refuse(record, size)
         return self._begin(record, binding, event)
@@ -266,7 +269,12 @@ class _Round:
         return False
 
 
-def _event(job: Job, record: JobRecord, worker_id: str) -> RawJson:
+def _event(
+    job: Job,
+    record: JobRecord,
+    worker_id: str,
+    reports: Callable[[JobRecord], RawJson] | None,
+) -> RawJson:
     """Return the event that the function gets."""
     held = record.reservation
     assert held is not None  # noqa: S101 - it was claimed
@@ -275,6 +283,8 @@ def _event(job: Job, record: JobRecord, worker_id: str) -> RawJson:
     event["attempt"] = encode(record.attempt)
     if held.slots:
         event["is_limited"] = encode(True)
+    if reports is not None:
+        event["report"] = reports(record)
     return assemble(event)
 
 

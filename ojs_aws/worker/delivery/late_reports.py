@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from ojs_aws.domain.attempt_tokens import AttemptGrant, token_text
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
+from ojs_aws.topology import REPORT_URL, SIGNING_SECRET
+from ojs_aws.worker.delivery.request import signing_keys
+from ojs_aws.worker.secrets import secret
 
 WITHIN_S: Final = 300
 LONGEST_S: Final = 43_200
@@ -94,3 +99,35 @@ def token_of(job: Job, reservation_id: str, key: str) -> str:
         job_id=job.id, attempt=job.attempt, reservation_id=reservation_id, ends_at=ends_at
     )
     return token_text(grant, key)
+
+
+def reports_of(environ: Mapping[str, str]) -> Callable[[JobRecord], RawJson] | None:
+    """Return what tells a function where it may report on its job, and by which token.
+
+    It makes no call for a job: the secret is read now, and again after five minutes.
+
+    :returns: None where the environment names no API.
+    :raises KeyError: there is no secret.
+    :raises BackendError: it cannot be read.
+    :raises ValueError: it is empty.
+    """
+    if REPORT_URL not in environ:
+        return None
+    reports = LateReports.to(environ[REPORT_URL])
+
+    def key() -> str:
+        return signing_keys(secret(SIGNING_SECRET))[0]
+
+    def member(record: JobRecord) -> RawJson:
+        held = record.reservation
+        assert held is not None  # noqa: S101 - it was claimed
+        grant = AttemptGrant(
+            job_id=record.id,
+            attempt=record.attempt,
+            reservation_id=held.id,
+            ends_at=held.execution_ends_at,
+        )
+        return encode({"url": reports.url, "token": token_text(grant, key())})
+
+    key()
+    return member
