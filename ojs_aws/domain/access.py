@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ojs_aws.domain.actor import Actor, actor_of
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.attempt_tokens import AttemptGrant
     from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.timestamps import Instant
 
 
 class UnauthenticatedError(
@@ -150,6 +150,40 @@ UNBOUND: Final = View()
 """What callers without bounds see."""
 
 
+class AttemptBound(Protocol):
+    """Bounds a caller to reports on one attempt of a job (``attempt_tokens.py``)."""
+
+    @property
+    def job_id(self) -> str:
+        """Return the job's id."""
+
+    @property
+    def attempt(self) -> int:
+        """Return the attempt's number."""
+
+    @property
+    def reservation_id(self) -> str:
+        """Return the id of its claim."""
+
+    @property
+    def ends_at(self) -> Instant:
+        """Return when the attempt's execution timeout ends."""
+
+    def check_operation(self, operation: str) -> None:
+        """Refuse what is no report.
+
+        :raises PermissionDeniedError: naming the operation.
+        """
+
+    def check_report(
+        self, job_id: str, reservation_id: str | None = None, attempt: int | None = None
+    ) -> None:
+        """Refuse a report on another job, or one that names another attempt.
+
+        :raises PermissionDeniedError: naming what the report is about.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """Describes who makes a request, as the authorizer found it; nothing else reads it.
@@ -169,7 +203,7 @@ class Caller:
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     tenant: str = ""
-    attempt: AttemptGrant | None = None
+    attempt: AttemptBound | None = None
 
     @property
     def principal(self) -> str:

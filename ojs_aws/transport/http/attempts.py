@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.domain.jobs.held_job import AttemptRef
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.attempt_tokens import AttemptGrant
+    from ojs_aws.domain.access import AttemptBound
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.calls import Call
     from ojs_aws.transport.http.workers.models import HeartbeatValues, ReportBody
@@ -28,7 +28,7 @@ def reporter_of(call: Call, body: ReportBody) -> tuple[str | None, AttemptRef]:
     return None, _attempt_of(grant)
 
 
-def beat_of_attempt(call: Call, grant: AttemptGrant, body: HeartbeatValues) -> HeartbeatResult:
+def beat_of_attempt(call: Call, grant: AttemptBound, body: HeartbeatValues) -> HeartbeatResult:
     """Extend the reservation of a token's attempt (BEAT); the body may name nothing else.
 
     No worker is registered: an endpoint is none.
@@ -43,5 +43,5 @@ def beat_of_attempt(call: Call, grant: AttemptGrant, body: HeartbeatValues) -> H
     return answered
 
 
-def _attempt_of(grant: AttemptGrant) -> AttemptRef:
+def _attempt_of(grant: AttemptBound) -> AttemptRef:
     return AttemptRef(reservation_id=grant.reservation_id, attempt=grant.attempt)
