@@ -17,8 +17,10 @@ import httpx
 import pytest
 
 from ojs_aws import SyncClient
+from ojs_aws.local import functions
 from ojs_aws.local.options import LocalOptions
 from ojs_aws.local.server import LocalServer
+from ojs_aws.worker.secrets import worker_secrets
 from tests.load import HUNG_S, wait_until
 
 KEY = "whsec_test"
@@ -75,6 +77,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalServer]:
             monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("OJS_SIGNING_SECRET", KEY)
+    authorizer = f"{functions.__name__}.authorizer.handler"
+    monkeypatch.delitem(sys.modules, authorizer, raising=False)  # a cold start
+    worker_secrets.cache_clear()
     with LocalServer(LocalOptions(port=0, has_auth=True), os.environ) as server:
         thread = threading.Thread(target=server.serve)
         thread.start()
