@@ -95,7 +95,8 @@ def test_a_backend_is_deployed_used_changed_and_destroyed(
     began = time.monotonic()
     table = ("restore", "table", outputs["TableName"], "again", "--json")
     stream = json.loads(changes(run(*table)))["stream_arn"]
-    changes(run("deploy", "--restored-stream", stream, "--yes", *options))
+    planned = changes(run("deploy", "--restored-stream", stream, "--yes", *options))
+    assert "LEAVES THE STACK, IS KEPT" in planned
     api = emulator.api_url(outputs["ApiUrl"])
     sent = json.loads(changes(run("restore", "messages", "--url", api, "--json")))
     print(f"restored by three commands in {time.monotonic() - began:.0f} s")
