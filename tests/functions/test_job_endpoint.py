@@ -16,10 +16,13 @@ from aws_lambda_powertools import Logger
 from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
+from ojs_aws.domain.envelope import Job
 from ojs_aws.local.lambdas import LambdaContext, http_event
 from ojs_aws.services.access.api_keys import KeyIssuer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import JOB_ENDPOINT, ROUTES, Group
+from ojs_aws.worker.delivery.late_reports import token_of
+from ojs_aws.worker.secrets import worker_secrets
 from tests.api import OJS
 from tests.simulation.world import World
 
@@ -175,3 +178,21 @@ def test_the_log_names_the_address_that_no_gateway_logs(groups: Any, source: str
     resolver = build_resolver(World().backend, *map(Group, groups), logger=logger)
     resolver(http_event("GET", "/ojs/v1/health", "", {}, b""), LambdaContext("f", 29.0))
     assert json.loads(lines.getvalue()).get("source_ip") == source
+
+
+def test_a_token_of_a_delivery_reports_at_the_url(
+    issuer: KeyIssuer, send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signed by what the function's environment names; a key of another opens nothing."""
+    worker_secrets.cache_clear()
+    monkeypatch.setenv("OJS_SIGNING_SECRET", "whsec_test")
+    producer, worker = (
+        issuer.create(str(each), [each]).text for each in (Scope.PRODUCER, Scope.WORKER)
+    )
+    send("POST", "/jobs", {"type": "demo.echo", "args": []}, producer)
+    (job,) = send("POST", "/workers/fetch", {"queues": ["default"]}, worker)[1]["jobs"]
+    claimed = Job.from_json(json.dumps(job))
+    for key, expected in (("whsec_other", 401), ("whsec_test", 200)):
+        token = token_of(claimed, job["reservation_id"], key)
+        status, _ = send("POST", f"/jobs/{job['id']}/ack", {}, token)
+        assert status == expected
