@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Final
 
 from ojs_aws.client import sync
-from ojs_aws.client.areas.attributes import Areas
 from ojs_aws.client.loop_thread import SIDES, Synchronous
+from ojs_aws.client.single_jobs import Areas
 
 STUB: Final = Path(sync.__file__).with_suffix(".pyi")
 HEADER: Final = '"""Derived by scripts/sync_stub.py from the asynchronous classes: do not edit."""'

@@ -19,7 +19,7 @@ import pytest
 from ojs_aws import SyncClient
 from ojs_aws.domain.job import JobState
 from ojs_aws.testing import OjsServer
-from ojs_aws.worker.delivery.circuit import COOLDOWN_S
+from ojs_aws.worker.delivery.answers import COOLDOWN_S
 from ojs_aws.worker.delivery.endpoint import DeliveringHandler, HttpDelivery
 from tests.lambda_runtimes import tool
 from tests.load import HUNG_S, wait_until

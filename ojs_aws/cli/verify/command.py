@@ -75,7 +75,7 @@ def verify(
     """
     from ojs_aws.cli.deployment.deploy_plans import Wanted
     from ojs_aws.cli.verify.bill import dollars
-    from ojs_aws.cli.verify.connections import deployments_of, site_of
+    from ojs_aws.cli.verify.load import deployments_of, site_of
     from ojs_aws.cli.verify.scales import SCALES
 
     out = Output(as_json=as_json)

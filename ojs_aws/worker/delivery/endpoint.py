@@ -22,13 +22,13 @@ from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.topology import DELIVERY_START_S
 from ojs_aws.worker.delivery.answers import (
     MAX_ANSWER_BYTES,
+    Circuit,
     DeliveryError,
     UndeliveredError,
     result_of,
     seconds_of,
     what_is_wrong,
 )
-from ojs_aws.worker.delivery.circuit import Circuit
 from ojs_aws.worker.delivery.late_reports import LateReports, token_of
 from ojs_aws.worker.delivery.request import (
     checked_url,

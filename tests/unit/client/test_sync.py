@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ojs_aws.client import Client, SyncClient
-from ojs_aws.client.areas.attributes import Areas
 from ojs_aws.client.loop_thread import SIDES, LoopThread
+from ojs_aws.client.single_jobs import Areas
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
 from scripts.sync_stub import STUB, stub

@@ -26,8 +26,8 @@ from ojs_aws.cli.verify.conformance.runner import (
     cases_of_a_deployment,
     is_at_the_job_endpoint,
 )
-from ojs_aws.cli.verify.connections import reached
 from ojs_aws.cli.verify.deployments import Deployments, stack_of
+from ojs_aws.cli.verify.load import reached
 from ojs_aws.cli.verify.report import Result, masked, run_all
 from ojs_aws.cli.verify.scales import FULL, SMALL
 from ojs_aws.cli.verify.site import Assertion, Outcome, Site, demand
