@@ -12,13 +12,13 @@ from ojs_aws.domain.bindings import Binding
 from ojs_aws.memory_aws.events import Invocations, Target
 from ojs_aws.topology import sqs_queue_name
 from ojs_aws.worker.delivery.dispatch import Dispatcher
-from ojs_aws.worker.delivery.invocation_record import (
+from ojs_aws.worker.delivery.settle import (
     Completed,
     NotInvoked,
     Raised,
+    Settler,
     read_invocation_record,
 )
-from ojs_aws.worker.delivery.settle import Settler
 from tests.simulation.asking import Asking, Held
 from tests.simulation.processes import Process
 from tests.simulation.simulation import QUEUES, Simulation

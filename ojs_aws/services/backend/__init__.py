@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings
     from ojs_aws.services.system.statistics import Statistics
-    from ojs_aws.services.tenants.admin import TenantAdmin
-    from ojs_aws.services.tenants.stats import TenantStatistics
+    from ojs_aws.services.tenants.admin import TenantAdmin, TenantStatistics
 
 
 class Backend(Foundation):
@@ -70,7 +69,7 @@ class Backend(Foundation):
     @cached_property
     def tenants(self) -> TenantStatistics:
         """Return the service of what was counted of tenants."""
-        from ojs_aws.services.tenants.stats import TenantStatistics
+        from ojs_aws.services.tenants.admin import TenantStatistics
 
         return TenantStatistics(self.stores.tenant_tallies, self.clock)
 

@@ -1,7 +1,10 @@
-"""Settles dispatched jobs: makes ACK or FAIL of each outcome that Lambda sends (ojs-serverless, 8).
+"""Settles dispatched jobs: reads Lambda's record of each outcome, and makes ACK or FAIL of it.
 
 An outcome counts while its delivery still holds the job. Lambda may send one twice, late or never:
 one that is late changes nothing, and where none comes, the reservation's end decides.
+
+A record is what a destination gets: the event, how the invocation ended, and what the function
+returned or raised, in the form of its runtime.
 """
 
 from __future__ import annotations
@@ -9,28 +12,171 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ojs_aws.domain.bindings import wait_ms
-from ojs_aws.domain.envelope import uncounted_attempts
-from ojs_aws.domain.errors import BackendError, ConflictError, NotFoundError, OjsError
+from ojs_aws.domain.envelope import Job, uncounted_attempts
+from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue, NotFoundError, OjsError
+from ojs_aws.domain.jobs.held_job import AttemptRef
+from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, parse_object
 from ojs_aws.worker.delivery.dispatch import members
-from ojs_aws.worker.delivery.invocation_record import (
-    Completed,
-    InvocationRecord,
-    NotInvoked,
-    Raised,
-    RecordError,
-    read_invocation_record,
-)
+from ojs_aws.worker.delivery.request import reservation_of
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.backend import Backend
 
+
+TIMED_OUT: Final = "Task timed out"
+"""Is part of Lambda's message of a function whose time was over."""
+_TIMEOUT_TYPE: Final = "Sandbox.Timedout"
+_AGED: Final = "EventAgeExceeded"
 _UNDELIVERED: Final = "UndeliveredError"
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Says that the function returned; the result is None for null."""
+
+    result: RawJson | None
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """Says that the function raised, crashed, or took too long."""
+
+    error: dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class NotInvoked:
+    """Says that Lambda gave the event up without an end of the function."""
+
+    reason: str
+
+
+HowItEnded: TypeAlias = Completed | Raised | NotInvoked
+
+
+class RecordError(ValueError):
+    """Reports a record that names no delivery."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvocationRecord:
+    """Says how a delivery ended.
+
+    :ivar job: as it was dispatched.
+    :ivar which: the attempt, by the reservation that its delivery id names.
+    :ivar is_limited: the job holds slots of limits that others may wait for.
+    """
+
+    job: Job
+    which: AttemptRef
+    is_limited: bool
+    ended: HowItEnded
+
+
+def read_invocation_record(body: str) -> InvocationRecord:
+    """Read the body of a message of a destination.
+
+    :raises RecordError: it holds no event of a dispatcher. Lambda leaves the event out of a record
+        that would be too large.
+    """
+    try:
+        record = parse_object(body, max_depth=ANY_DEPTH)
+        event = _members(record.get("requestPayload"))
+        job = _members(event.get("job"))
+        reservation_id = reservation_of(_text(event, "delivery_id"))
+        attempt = event["attempt"].value
+    except (OjsError, KeyError) as problem:
+        raise RecordError(f"The record names no delivery: {problem}") from problem
+    if not reservation_id or not isinstance(attempt, int) or not _text(job, "id"):
+        raise RecordError("The record names no delivery: its event has no delivery id.")
+    return InvocationRecord(
+        job=Job.from_members({name: member.raw for name, member in job.items()}),
+        which=AttemptRef(reservation_id=reservation_id, attempt=attempt),
+        is_limited="is_limited" in event,
+        ended=_ended(record),
+    )
+
+
+def _ended(record: Mapping[str, Member]) -> HowItEnded:
+    context, response = _values(record, "requestContext"), _values(record, "responseContext")
+    condition, payload = context.get("condition"), record.get("responsePayload")
+    if condition == "Success":
+        return _completed(payload)
+    if condition == _AGED:
+        return NotInvoked("it waited for too long in Lambda's queue: the function was busy")
+    if not response.get("functionError"):
+        status = response.get("statusCode", "no status")
+        return NotInvoked(f"Lambda could not invoke it ({condition}, {status})")
+    return Raised(error_of(payload.value if payload is not None else None))
+
+
+def _completed(payload: Member | None) -> HowItEnded:
+    if payload is None:  # Lambda leaves out what makes a record too large
+        message = (
+            "The function returned more than the record of its invocation holds. "
+            "Store the result elsewhere, and return a reference to it."
+        )
+        return Raised({"type": "ResultRefused", "message": message, "retryable": False})
+    return Completed(None if payload.value is None else payload.raw)
+
+
+def error_of(said: JsonValue) -> dict[str, JsonValue]:
+    """Return the error of FAIL for what a runtime says of a function that failed.
+
+    Node says ``errorType``, ``errorMessage`` and ``trace``; Python, Go, Java and Ruby say
+    ``stackTrace``: lines in Python and Java, objects with path, line and label in Go. Java may
+    add a ``cause`` in the same form.
+    """
+    if not isinstance(said, dict):
+        text = said if isinstance(said, str) else "The function failed, and said no more."
+        return {"type": "FunctionError", "code": "handler_error", "message": text}
+    message = str(said.get("errorMessage") or "The function failed, and said no more.")
+    kind = said.get("errorType")
+    named = kind if isinstance(kind, str) and kind else "FunctionError"
+    if named == _TIMEOUT_TYPE or (TIMED_OUT in message and kind is None):
+        return {"type": "timeout", "code": "timeout", "message": message}
+    error: dict[str, JsonValue] = {"type": named, "code": "handler_error", "message": message}
+    if frames := _frames(said):
+        error["backtrace"] = [*frames]
+    return error
+
+
+def _frames(said: Mapping[str, JsonValue]) -> list[str]:
+    """Return the lines of a stack, those of its causes behind it."""
+    stack = said.get("trace") or said.get("stackTrace") or []
+    frames = [_frame(each) for each in stack] if isinstance(stack, list) else [str(stack)]
+    cause = said.get("cause")
+    if isinstance(cause, dict):
+        frames.append(f"Caused by: {cause.get('errorType')}: {cause.get('errorMessage')}")
+        frames += _frames(cause)
+    return frames
+
+
+def _frame(frame: JsonValue) -> str:
+    if isinstance(frame, dict):
+        return f"{frame.get('label')} ({frame.get('path')}:{frame.get('line')})"
+    return str(frame)
+
+
+def _members(member: Member | None) -> dict[str, Member]:
+    if member is None or not isinstance(member.value, dict):
+        return {}
+    return parse_object(member.raw, max_depth=ANY_DEPTH)
+
+
+def _values(record: Mapping[str, Member], name: str) -> Mapping[str, JsonValue]:
+    member = record.get(name)
+    return member.value if member is not None and isinstance(member.value, dict) else {}
+
+
+def _text(members: Mapping[str, Member], name: str) -> str:
+    member = members.get(name)
+    return member.value if member is not None and isinstance(member.value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)

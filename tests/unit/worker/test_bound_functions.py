@@ -29,8 +29,7 @@ from ojs_aws.memory_aws.calls import Call, Effect
 from ojs_aws.memory_aws.events import Target
 from ojs_aws.services.system.job_findings import FindingCode, Severity
 from ojs_aws.worker.delivery.dispatch import MAX_EVENT_BYTES, Dispatcher
-from ojs_aws.worker.delivery.invocation_record import error_of
-from ojs_aws.worker.delivery.settle import Settler
+from ojs_aws.worker.delivery.settle import Settler, error_of
 from tests.simulation.world import World
 
 TARGET: Final = "arn:aws:lambda:us-east-1:123456789012:function:shop:ojs"

@@ -10,8 +10,7 @@ from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
 from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.domain.tenants import check_tenant
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.tenants.admin import Change, TenantState
-from ojs_aws.services.tenants.stats import RATE_MINUTES, TenantCounts
+from ojs_aws.services.tenants.admin import RATE_MINUTES, Change, TenantCounts, TenantState
 from ojs_aws.transport.http.calls import Answer, Call, json_of
 from ojs_aws.transport.http.queries import further, number_of, read_mark, text_of, write_mark
 
