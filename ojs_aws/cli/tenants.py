@@ -88,3 +88,10 @@ async def suspend_tenant(session: Session, tenant: TenantId) -> None:
 async def resume_tenant(session: Session, tenant: TenantId) -> None:
     """Let a suspended tenant go on, with the limits that it had."""
     session.out.fields((await session.client.tenants.resume(tenant)).described)
+
+
+@command(app, "reset", epilog="Example: ojs-aws tenants reset acme")
+async def reset_tenant(session: Session, tenant: TenantId) -> None:
+    """Remove all limits of a tenant, and end its suspension."""
+    await session.client.tenants.reset(tenant)
+    session.out.said(f"{tenant} has no limits of its own.", {"tenant_id": tenant})

@@ -33,6 +33,8 @@ def test_a_tenant_is_limited_suspended_and_resumed(cli: Cli) -> None:
     assert (resumed["state"], resumed["limits"]) == ("active", {"max_concurrency": 5})
     assert cli.ask("tenants", "set", "acme", "--max-concurrency", "none")["limits"] == {}
     assert "suspended" in cli.run("tenants", "suspend", "acme").out
+    assert cli.run("tenants", "reset", "acme").code == 0
+    assert cli.ask("tenants", "show", "acme")["state"] == "active"
 
 
 @pytest.mark.parametrize("options", [[], ["--max-concurrency", "many"], ["--max-concurrency=-1"]])
