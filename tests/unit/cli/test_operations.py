@@ -51,9 +51,6 @@ COMMANDS: Final = {
     "tenants.reset": "tenants reset",
     "tenants.get": "tenants show",
     "tenants.stats": "tenants show",
-    "tenants.set": "tenants set",
-    "tenants.suspend": "tenants suspend",
-    "tenants.resume": "tenants resume",
     "workers.list": "workers list",
     "workers.get": "workers show",
     "workers.pools": "pools list",
@@ -107,7 +104,6 @@ REASONS: Final = {
     "clear_checkpoint": _APPLICATIONS,
     "queues.priorities": "`queues show` counts all priorities together.",
     "queues.limit": "`queues configure` sets limits.",
-    "tenants.reset": "`tenants set` with none ends a limit, `tenants resume` a suspension.",
     **dict.fromkeys(
         ("system.api_keys", "system.revoke_api_key"),
         "`keys` uses AWS credentials, so that it works where no API key does.",
