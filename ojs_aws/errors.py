@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import QueueFullError as QueueFullError
     from ojs_aws.domain.errors import QueuePausedError as QueuePausedError
     from ojs_aws.domain.errors import RateLimitedError as RateLimitedError
+    from ojs_aws.domain.errors import TenantLimitError as TenantLimitError
+    from ojs_aws.domain.errors import TenantSuspendedError as TenantSuspendedError
     from ojs_aws.domain.errors import ResultPendingError as ResultPendingError
     from ojs_aws.domain.errors import ResultPrunedError as ResultPrunedError
     from ojs_aws.domain.errors import ResultTooLargeError as ResultTooLargeError
