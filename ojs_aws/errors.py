@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import QueueFullError as QueueFullError
     from ojs_aws.domain.errors import QueuePausedError as QueuePausedError
     from ojs_aws.domain.errors import RateLimitedError as RateLimitedError
-    from ojs_aws.domain.errors import TenantLimitError as TenantLimitError
-    from ojs_aws.domain.errors import TenantSuspendedError as TenantSuspendedError
     from ojs_aws.domain.errors import ResultPendingError as ResultPendingError
     from ojs_aws.domain.errors import ResultPrunedError as ResultPrunedError
     from ojs_aws.domain.errors import ResultTooLargeError as ResultTooLargeError
     from ojs_aws.domain.errors import SchemaValidationError as SchemaValidationError
+    from ojs_aws.domain.errors import TenantLimitError as TenantLimitError
+    from ojs_aws.domain.errors import TenantSuspendedError as TenantSuspendedError
     from ojs_aws.domain.errors import UnsupportedCompressionError as UnsupportedCompressionError
     from ojs_aws.domain.errors import UnsupportedError as UnsupportedError
     from ojs_aws.middleware.builtin.circuit_breaker import CircuitOpenError as CircuitOpenError
