@@ -162,7 +162,7 @@ class BackendFunctions:
         return function
 
     def _report_secrets(self) -> dict[str, ecs.Secret]:
-        """Return the secrets of tokens by names that are told apart by a number."""
+        """Return the secrets of tokens by names, each with a number of its own."""
         named = enumerate(self.props.report_secrets, 1)
         return {f"{SIGNING_SECRET}_{number}": each for number, each in named}
 

@@ -151,7 +151,7 @@ UNBOUND: Final = View()
 
 
 class AttemptBound(Protocol):
-    """Bounds a caller to reports on one attempt of a job (``attempt_tokens.py``)."""
+    """Limits a caller to reports on one attempt of a job (``attempt_tokens.py``)."""
 
     @property
     def job_id(self) -> str:

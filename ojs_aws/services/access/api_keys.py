@@ -220,7 +220,10 @@ class AttemptAuthentication:
         token = text.strip()
         if scheme.lower() != "bearer" or not token.startswith(TOKEN_PREFIX):
             return self.others(header)
-        from ojs_aws.domain.attempt_tokens import check_token, read_token  # few callers have one
+        from ojs_aws.domain.jobs.attempt_tokens import (  # few callers have one
+            check_token,
+            read_token,
+        )
 
         found, said = check_token(token, self.keys(), self.clock.now()), read_token(token)
         if isinstance(found, Refusal):

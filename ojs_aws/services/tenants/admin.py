@@ -73,7 +73,7 @@ class TenantAdmin:
     def change(self, tenant: str, change: Change) -> TenantState:
         """Change what is set for a tenant. PUSH and FETCH follow it within five seconds.
 
-        PUSH is told first that tenants may have settings: whoever dies in between has cost it a
+        PUSH learns first that tenants may have settings: whoever dies in between has cost it a
         read, no more.
 
         :raises InvalidPolicyError: too many tenants and job types have limits.

@@ -120,7 +120,7 @@ def _members_of(grant: AttemptBound) -> dict[str, object]:
 
 
 def _grant_of(members: Mapping[str, Any]) -> AttemptBound:
-    from ojs_aws.domain.attempt_tokens import AttemptGrant  # few deployments have tokens
+    from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant  # few deployments have tokens
 
     return AttemptGrant(**members)
 
@@ -136,7 +136,7 @@ def _anybody(event: Mapping[str, Any], now: Instant) -> Caller:
     scheme, _, text = (event.get("headers") or {}).get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not text.startswith(TOKEN_PREFIX):
         return ANYBODY
-    from ojs_aws.domain.attempt_tokens import read_token
+    from ojs_aws.domain.jobs.attempt_tokens import read_token
 
     grant = read_token(text.strip())
     if grant is None:

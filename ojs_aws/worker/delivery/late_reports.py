@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from ojs_aws.domain.attempt_tokens import AttemptGrant, token_text
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant, token_text
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
 from ojs_aws.topology import REPORT_URL, SIGNING_SECRET

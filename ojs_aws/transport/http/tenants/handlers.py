@@ -108,7 +108,7 @@ def reset_tenant(call: Call) -> Answer[models.TenantResetAnswer]:
 
 
 def suspend_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
-    """Suspend a tenant."""
+    """Keep a tenant from enqueuing and running jobs."""
     return _changed(call, lambda before: replace(before, is_suspended=True))
 
 

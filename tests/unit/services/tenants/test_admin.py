@@ -44,7 +44,7 @@ def test_settings_are_changed_one_after_another(tenants: TenantAdmin) -> None:
 
 
 def test_a_change_meanwhile_is_not_lost(tenants: TenantAdmin) -> None:
-    """The other one is made on top of it; somebody who always loses is told so."""
+    """The other one is made on top of it; somebody who always loses gets an error."""
     calls = []
 
     def change(before: TenantSettings) -> TenantSettings:

@@ -62,7 +62,7 @@ def test_a_tenant_is_read_once_in_the_time(stored: Stored, clock: FakeClock) -> 
 
 
 def test_settings_that_cannot_be_read_are_those_read_last(stored: Stored, clock: FakeClock) -> None:
-    """A tenant that was never read is not let in unseen."""
+    """A tenant that was never read is not admitted unseen."""
     cache = cached(stored, clock)
     stored.settings["acme"] = TWO
     cache.of("acme")
@@ -102,7 +102,7 @@ def test_it_remembers_a_bounded_number_of_tenants(
 
 
 def test_a_suspended_tenant_is_not_admitted(stored: Stored, clock: FakeClock) -> None:
-    """Its producers are told when to ask again, and not to repeat the request before."""
+    """Its producers learn when to ask again, and not to repeat the request before."""
     stored.settings |= {"acme": TenantSettings(is_suspended=True), "beta": TWO}
     cache = cached(stored, clock)
     cache.admit("beta")

@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import ANYBODY, Caller
-from ojs_aws.domain.attempt_tokens import REPORTS, AttemptGrant, token_text
+from ojs_aws.domain.jobs.attempt_tokens import REPORTS, AttemptGrant, token_text
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import AttemptAuthentication, Verdict
 from ojs_aws.transport.http.callers import verdict_context

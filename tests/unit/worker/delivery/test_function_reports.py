@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.attempt_tokens import AttemptGrant, check_token
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant, check_token
 from ojs_aws.memory_aws.calls import Call, Effect
 from ojs_aws.topology import REPORT_URL, SIGNING_SECRET
 from ojs_aws.worker.delivery.late_reports import reports_of

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from ojs_aws import Job
-from ojs_aws.domain.attempt_tokens import AttemptGrant, check_token, read_token
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant, check_token, read_token
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.builtin.logging import LoggingMiddleware
 from ojs_aws.middleware.context import JobContext

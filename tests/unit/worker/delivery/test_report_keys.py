@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.api_keys import Refusal
-from ojs_aws.domain.attempt_tokens import AttemptGrant, token_text
+from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant, token_text
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.testing.deployment import FakeClock

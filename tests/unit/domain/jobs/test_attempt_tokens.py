@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.access import PermissionDeniedError
 from ojs_aws.domain.api_keys import Refusal
-from ojs_aws.domain.attempt_tokens import AttemptGrant, check_token, read_token, token_text
+from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant, check_token, read_token, token_text
 from ojs_aws.domain.timestamps import Instant
 
 JOB = "01912345-6789-7abc-8def-0123456789ab"
