@@ -48,6 +48,7 @@ CRON: Final = {"name": "nightly", "cron": "0 9 * * *", "type": "a.b", "args": []
 SCHEMA: Final = {"type": "a.b", "version": 1, "schema": {"type": "object"}}
 LIMIT: Final = {"concurrency": 2}
 TARGETS: Final = '{"mailer": {"queues": ["default"], "types": []}}'
+MOST: Final = {"limits": {"max_concurrency": 2}}
 CHAIN: Final = {"type": "chain", "steps": [JOB]}
 
 
@@ -139,6 +140,12 @@ def bound(server: Server) -> str:
     return "mailer"
 
 
+def tenant(server: Server) -> str:
+    """The id of a tenant with a limit."""
+    server.done("/admin/tenants/acme", MOST, by=BOB, method="PUT")
+    return "acme"
+
+
 def key(server: Server) -> str:
     """The id of an API key."""
     made = ApiKey(
@@ -214,6 +221,17 @@ CHANGES: Final[Mapping[str, tuple[Make, str, object, str]]] = {
     ),
     "put_pool": (push, "/admin/pools/general", {"queues": ["a"]}, "operation.completed"),
     "delete_pool": (pool, "/admin/pools/{}", None, "operation.completed"),
+    "set_tenant": (push, "/admin/tenants/acme", MOST, "operation.completed"),
+    "change_tenant": (push, "/admin/tenants/acme", MOST, "operation.completed"),
+    "change_tenant_limits": (
+        push,
+        "/admin/tenants/acme/limits",
+        MOST["limits"],
+        "operation.completed",
+    ),
+    "reset_tenant": (tenant, "/admin/tenants/{}", None, "operation.completed"),
+    "suspend_tenant": (push, "/admin/tenants/acme/suspend", None, "operation.completed"),
+    "resume_tenant": (tenant, "/admin/tenants/{}/resume", None, "operation.completed"),
     "deregister_worker": (silent_worker, "/admin/workers/{}", None, "operation.completed"),
     "quiet_worker": (worker, "/admin/workers/{}/quiet", None, "worker.directed"),
     "terminate_worker": (worker, "/admin/workers/{}/terminate", None, "worker.directed"),

@@ -136,7 +136,7 @@ class JobBuilder:
         else:
             settings = self.settings.admitting(envelope.queue, envelope.type)
             config = settings.config
-            if envelope.tenant and settings.has_tenants:
+            if settings.has_tenants and envelope.tenant:
                 self.tenants().admit(envelope.tenant)
         state = lifecycle.initial_state(
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now

@@ -65,7 +65,8 @@ def caller_of(event: Mapping[str, Any], settings: Settings, now: Instant) -> Cal
     """
     reader = _READERS.get(settings.auth)
     if reader is None:
-        return _anybody(event, now)
+        header = (event.get("headers") or {}).get("authorization", "")
+        return _with_token(header, now) if TOKEN_PREFIX in header else ANYBODY
     context = event.get("requestContext") or {}
     authorizer = context.get("authorizer")
     caller = reader(authorizer, settings, now) if isinstance(authorizer, dict) else None
@@ -125,15 +126,15 @@ def _grant_of(members: Mapping[str, Any]) -> AttemptBound:
     return AttemptGrant(**members)
 
 
-def _anybody(event: Mapping[str, Any], now: Instant) -> Caller:
-    """Return the caller where access is open, who may do everything.
+def _with_token(header: str, now: Instant) -> Caller:
+    """Return the caller of a token where access is open and all others may do everything.
 
-    A token still says which attempt a report is about, so that a late one changes no other. It
+    The token still says which attempt a report is about, so that a late one changes no other. It
     opens nothing here, so nobody checks its signature.
 
     :raises UnauthenticatedError: the token's time is over, or it is none.
     """
-    scheme, _, text = (event.get("headers") or {}).get("authorization", "").partition(" ")
+    scheme, _, text = header.partition(" ")
     if scheme.lower() != "bearer" or not text.startswith(TOKEN_PREFIX):
         return ANYBODY
     from ojs_aws.domain.jobs.attempt_tokens import read_token

@@ -113,7 +113,7 @@ def test_settings_that_cannot_be_read_afterwards_fail_no_push(world: World) -> N
     add = world.depths.add
 
     def added(queue: str, amount: int) -> int | None:
-        break_down(world.queue_settings, "load", BackendError("refused"))
+        break_down(world.queue_settings, "load_for_push", BackendError("refused"))
         world.backend.queues.backpressure.settings._kept.clear()
         return add(queue, amount)
 

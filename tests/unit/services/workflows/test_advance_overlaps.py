@@ -71,7 +71,7 @@ def test_a_step_does_not_fail_because_the_table_does_not_answer(
     world.backend.jobs.ack(first.id, "w", None)
     world.backend.queues.backpressure.settings._kept.clear()  # as in another process
     records = stream.news()
-    before(world.queue_settings, "load", refuse(BackendError("refused")))
+    before(world.queue_settings, "load_for_push", refuse(BackendError("refused")))
     assert stream.deliver(records) == records
     assert stream.deliver(records) == []
     assert [each.type for each in fetched(world.backend, count=10)] == ["b"]
