@@ -303,10 +303,11 @@ def test_the_database_may_restart_while_a_relay_runs(shop: Shop, backend: Backen
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_rows_are_sent_in_even_steps(shop: Shop) -> None:
-    """Each round has the same statements, however many rows wait behind."""
+def test_rows_are_sent_in_even_steps_however_many_wait(shop: Shop) -> None:
+    """A hundred thousand in PostgreSQL: each round has the same statements."""
+    thousands = 100 if shop.engine.dialect.name == "postgresql" else 10
     with shop.sessions.begin() as session:
-        for _ in range(100):
+        for _ in range(thousands):
             session.enqueue_many(confirm.call(9) for _ in range(1000))
     relay = shop.relay(Backend())
     counted: list[int] = []
@@ -323,7 +324,7 @@ def test_a_hundred_thousand_rows_are_sent_in_even_steps(shop: Shop) -> None:
         return Round(sent=len(rows))
 
     relay._send = accept_all  # type: ignore[method-assign]
-    for _ in range(1000):
+    for _ in range(10 * thousands):
         counted.append(0)
         relay.run_round()
     assert max(counted) <= 8
