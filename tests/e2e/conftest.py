@@ -27,12 +27,10 @@ EXTENSIONS = {
 page for operators, and the job endpoint."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Let one process run what uses the one deployment; a file with its own goes to any."""
-    for item in items:
-        names = getattr(item, "fixturenames", ())
-        group = "deployment" if {"emulator", "deployment"} & {*names} else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
+    uses = {"emulator", "deployment"} & {*getattr(item, "fixturenames", ())}
+    item.add_marker(pytest.mark.xdist_group("deployment" if uses else item.path.name))
 
 
 @pytest.fixture(scope="session")
