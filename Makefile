@@ -30,7 +30,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 CODE := $(foreach d,ojs_aws functions infra tests scripts benchmarks examples docs,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 TEST_ARGS ?= -n auto --maxprocesses 4 --dist worksteal
-E2E_ARGS ?= -n 2 --dist loadgroup
+E2E_ARGS ?=
+# These deploy to emulators of their own, so they may run beside the others.
+E2E_APART := $(addprefix tests/e2e/test_,adopted_queues.py deploy_command.py installed.py verify.py)
 BROWSER_ARGS ?=
 WEB := ojs_aws/dashboard/web
 RUN_ARGS ?=
@@ -84,6 +86,14 @@ test-slow: setup ## Run the tests that 'make test' leaves out: long searches, th
 e2e: node setup emulator $(VENV)/.ready-browser ## Deploy with the real CDK to an emulator and test what was deployed
 	echo "e2e: deploying to the emulator with the real CDK; this takes minutes"
 	$(BIN)/python -m pytest -m e2e $(E2E_ARGS)
+
+.PHONY: e2e-shared
+e2e-shared: ## Of these, those that share one deployment
+	$(MAKE) e2e E2E_ARGS="$(addprefix --ignore=,$(E2E_APART)) $(E2E_ARGS)"
+
+.PHONY: e2e-apart
+e2e-apart: ## Of these, those that deploy to emulators of their own
+	$(MAKE) e2e E2E_ARGS="$(E2E_APART) $(E2E_ARGS)"
 
 .PHONY: e2e-installed
 e2e-installed: setup emulator ## Of these, only the upgrade of a stack of version 0.1.0 with live jobs, from the wheel alone (OJS_UPGRADE_JOBS=1000)

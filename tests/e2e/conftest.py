@@ -27,12 +27,6 @@ EXTENSIONS = {
 page for operators, and the job endpoint."""
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let one process run what uses the one deployment; a file with its own goes to any."""
-    uses = {"emulator", "deployment"} & {*getattr(item, "fixturenames", ())}
-    item.add_marker(pytest.mark.xdist_group("deployment" if uses else item.path.name))
-
-
 @pytest.fixture(scope="session")
 def emulator() -> Iterator[Emulator]:
     """An emulator of our own."""
