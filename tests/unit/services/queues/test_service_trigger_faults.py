@@ -11,6 +11,7 @@ from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from tests.simulation.world import World
+from tests.unit.services.test_overtaken_requests import before
 
 QUEUE = "default"
 
@@ -93,6 +94,18 @@ def test_a_resume_switches_on_what_a_pause_before_a_restore_left_off(
     restore()
     world.backend.queues.service.resume(QUEUE)
     assert world.triggers_off() == {"trigger-2"}
+
+
+def test_a_pause_that_comes_into_a_resume_of_a_running_queue_wins(world: World) -> None:
+    """The resume finds the triggers that the pause has just switched off; the sweep ends it."""
+    service = world.backend.queues.service
+    before(world.triggers, "stopped", lambda: service.pause(QUEUE))
+    service.resume(QUEUE)
+    world.backend.upkeep.sweep.tick()
+    assert world.stored.queues[QUEUE].paused_at is not None
+    assert world.triggers_off() == {"trigger-1"}
+    service.resume(QUEUE)
+    assert world.triggers_off() == set()
 
 
 def test_a_resume_sends_a_message_for_each_job_where_the_queue_is_missing(world: World) -> None:
