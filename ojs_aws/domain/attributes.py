@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, TypeGuard
 
 from ojs_aws.domain.errors import (
@@ -10,6 +12,7 @@ from ojs_aws.domain.errors import (
     InvalidRequestError,
     JsonValue,
     NotFoundError,
+    OjsError,
     PayloadTooLargeError,
 )
 from ojs_aws.domain.json_text import json_type
@@ -52,6 +55,18 @@ def too_large(
 def field_error(field: str, message: str, hint: str = "", **more: JsonValue) -> InvalidRequestError:
     """Return the error about an attribute, a parameter or a member that is not accepted."""
     return InvalidRequestError(message, details={"field": field, **more}, hint=hint)
+
+
+@contextmanager
+def at_index(index: int) -> Iterator[None]:
+    """Say in an error which job of the batch it is about."""
+    try:
+        yield
+    except OjsError as problem:
+        if "index" not in problem.details:
+            problem.message = f"Job at index {index}: {problem.message}"
+            problem.details["index"] = index
+        raise
 
 
 ID_PATTERN: Final = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.errors import BackendError, DuplicateError
 
 if TYPE_CHECKING:
     from ojs_aws.domain.cron.entry import CronEntry
@@ -39,6 +39,16 @@ class AlreadyStoredError(Exception):
         self.existing = dict(existing)
 
 
+def id_taken(existing: JobRecord) -> DuplicateError:
+    """Return the error for an id that another job has."""
+    return DuplicateError(
+        f"A job with the id '{existing.id}' already exists.",
+        details={"existing_job_id": existing.id},
+        hint="Give each job an id of its own, or leave the id out.",
+        existing=(existing.queue, existing.type, existing.tenant),
+    )
+
+
 class BucketTakenError(Exception):
     """Reports that a bucket of a limit has changed since it was read."""
 
@@ -59,6 +69,14 @@ class NotAdmittedError(Exception):
 
 class LogLostError(BackendError):
     """Reports a gap in a committed batch's log: these jobs cannot be put into their places."""
+
+
+class TransactionTooLargeError(Exception):
+    """Reports that one transaction cannot hold a batch; a log can."""
+
+
+class BatchDecidedError(Exception):
+    """Reports that a batch was decided while a request still took locks for it."""
 
 
 class StaleWorkflowError(Exception):

@@ -20,8 +20,8 @@ from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import Claimed
-from ojs_aws.services.jobs.messages import seconds_until
 from ojs_aws.services.jobs.render import render_job
+from ojs_aws.services.stored_jobs.messages import seconds_until
 from ojs_aws.transport.tracing import NO_TRACING, Span, Tracing
 from ojs_aws.worker.directly import (
     DirectReservations,

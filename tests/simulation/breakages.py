@@ -267,7 +267,7 @@ MUTATIONS: Final = (
     Mutation(
         "left-to-the-sweep",
         "a job that is available gets no message",
-        "ojs_aws.services.jobs.messages:JobMessages._delay",
+        "ojs_aws.services.stored_jobs.messages:JobMessages._delay",
         (
             (
                 "if job.state is JobState.AVAILABLE:\n        return 0",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.services.jobs.messages import MAX_ASIDE_S
+from ojs_aws.services.stored_jobs.messages import MAX_ASIDE_S
 from tests.simulation.fault_profile import FaultProfile
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause

@@ -29,6 +29,20 @@ class StagedJob:
     replaces: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """Holds a job of a committed batch that is in its place.
+
+    :ivar record: the job that there is; None when it was put there before, and is gone.
+    :ivar is_update: another job has its arguments and metadata now.
+    :ivar replaced: the job that was cancelled for it, as it was before.
+    """
+
+    record: JobRecord | None
+    is_update: bool = False
+    replaced: JobRecord | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenBatch:
     """Describes a committed batch whose jobs may not all be in their places yet.

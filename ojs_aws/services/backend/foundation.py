@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
 
 if TYPE_CHECKING:

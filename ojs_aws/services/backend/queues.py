@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend.foundation import Foundation
+    from ojs_aws.services.bulk.purge import PurgeQueue
     from ojs_aws.services.queues.backpressure import Backpressure
     from ojs_aws.services.queues.bindings import Bindings
     from ojs_aws.services.queues.config_admin import QueueConfigAdmin
     from ojs_aws.services.queues.counters import DepthRecount, QueueCounters
-    from ojs_aws.services.queues.purge import PurgeQueue
     from ojs_aws.services.queues.push_settings import PushSettingsCache
     from ojs_aws.services.queues.rules import QueueRules
     from ojs_aws.services.queues.service import Queues
@@ -94,7 +94,7 @@ class QueueServices:
     def purge(self) -> PurgeQueue:
         """Return the service that empties queues."""
         from ojs_aws.services.bulk.engine import BulkEngine
-        from ojs_aws.services.queues.purge import PurgeQueue
+        from ojs_aws.services.bulk.purge import PurgeQueue
 
         engine = BulkEngine(self._shared.changer, None)
         return PurgeQueue(engine, self.service)

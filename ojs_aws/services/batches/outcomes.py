@@ -7,19 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from ojs_aws.domain.attributes import at_index
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, OjsError, PayloadTooLargeError
-from ojs_aws.domain.job import JobRecord
 
 MAX_FAULTS: Final = 50
 """Faults that an error lists; it counts the others."""
-
-
-class TransactionTooLargeError(Exception):
-    """Reports that one transaction cannot hold a batch; a log can."""
-
-
-class BatchDecidedError(Exception):
-    """Reports that a batch was decided while a request still took locks for it."""
 
 
 def check_count(received: int, most: int) -> None:
@@ -35,18 +27,6 @@ def check_count(received: int, most: int) -> None:
     if received > most:
         hint = "Send several batches; each is stored whole or not at all."
         raise PayloadTooLargeError(message, details=details, hint=hint)
-
-
-@contextmanager
-def at_index(index: int) -> Iterator[None]:
-    """Say in an error which job of the batch it is about."""
-    try:
-        yield
-    except OjsError as problem:
-        if "index" not in problem.details:
-            problem.message = f"Job at index {index}: {problem.message}"
-            problem.details["index"] = index
-        raise
 
 
 @dataclass(slots=True)
@@ -84,20 +64,6 @@ def _fault(problem: OjsError) -> JsonValue:
     if "field" in problem.details:
         fault["field"] = problem.details["field"]
     return fault | {"message": problem.message}
-
-
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    """Holds a job of a committed batch that is in its place.
-
-    :ivar record: the job that there is; None when it was put there before, and is gone.
-    :ivar is_update: another job has its arguments and metadata now.
-    :ivar replaced: the job that was cancelled for it, as it was before.
-    """
-
-    record: JobRecord | None
-    is_update: bool = False
-    replaced: JobRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

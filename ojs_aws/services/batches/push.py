@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.attributes import at_index
+from ojs_aws.domain.conflicts import BatchDecidedError, id_taken
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import OpenBatch, mark_of
-from ojs_aws.services.batches.outcomes import BatchDecidedError, at_index
 from ojs_aws.services.batches.roll_forward import RollForward
-from ojs_aws.services.jobs.idempotency import id_taken
 
 if TYPE_CHECKING:
     from ojs_aws.services.unique.entries import Admitted, Same, WantedJob

@@ -15,17 +15,17 @@ from ojs_aws.domain.conflicts import AlreadyStoredError, LogLostError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.jobs.batches import OpenBatch, StagedJob
+from ojs_aws.domain.jobs.batches import OpenBatch, StagedJob, StoredJob
 from ojs_aws.domain.runtime import IN_ORDER, Parallel
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.batches.outcomes import RollForwardReport, StoredJob
+from ojs_aws.services.batches.outcomes import RollForwardReport
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.batches import Batches
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.domain.runtime import Clock
-    from ojs_aws.services.jobs.messages import JobMessages
+    from ojs_aws.services.stored_jobs.messages import JobMessages
     from ojs_aws.services.unique.admit import Uniqueness
 
 BUDGET_MS: Final = 10_000

@@ -29,7 +29,7 @@ from ojs_aws.services.bulk.engine import (
     tried,
 )
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS
-from ojs_aws.services.jobs.change import found
+from ojs_aws.services.stored_jobs.change import found
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs

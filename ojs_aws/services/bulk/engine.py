@@ -26,8 +26,8 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.jobs.change import JobChanger, found
-from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.stored_jobs.change import JobChanger, found
+from ojs_aws.services.stored_jobs.messages import JobMessages
 
 MAX_BULK: Final = 100
 """Jobs that one request of an operator changes."""

@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.services.batches.outcomes import check_count
 from ojs_aws.services.bulk.engine import BUDGET_MS
-from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job

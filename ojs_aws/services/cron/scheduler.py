@@ -20,10 +20,10 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.cron.runs import job_of
-from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.messages import seconds_until
 from ojs_aws.services.jobs.one_job import Activate, Cancel
 from ojs_aws.services.jobs.push import Push
+from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.messages import seconds_until
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.cron import CronEntries

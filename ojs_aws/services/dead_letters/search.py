@@ -12,8 +12,9 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.job_lists import END, PAGE, ListCounts, ListStop, Part, check_range
+from ojs_aws.services.jobs.job_lists import END, ListCounts, Part, check_range
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
+from ojs_aws.services.stored_jobs.list_stop import PAGE, ListStop
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

@@ -18,9 +18,9 @@ from ojs_aws.domain.jobs.lists import JobList, ListTotal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.replay_rules import EnvelopeOverride
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
-from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.queues.rules import QueueRules
+from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

@@ -20,9 +20,9 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, Page
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.replay_rules import ReplayRule
-from ojs_aws.services.jobs.change import JobChanger, JobErrors
-from ojs_aws.services.jobs.job_lists import ListStop
-from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors
+from ojs_aws.services.stored_jobs.list_stop import ListStop
+from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
 
 if TYPE_CHECKING:

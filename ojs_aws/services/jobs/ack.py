@@ -13,8 +13,8 @@ from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_
 from ojs_aws.domain.jobs.outcomes import LeftToStream, keeps_result
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.change import JobChanger, found
-from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.stored_jobs.change import JobChanger, found
+from ojs_aws.services.stored_jobs.messages import JobMessages
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_
 from ojs_aws.domain.json_text import Member, encode
 from ojs_aws.domain.limits.rules import LimitRefusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
-from ojs_aws.services.jobs.change import JobChange, JobChanger
-from ojs_aws.services.jobs.messages import JobMessages, seconds_until
+from ojs_aws.services.stored_jobs.change import JobChange, JobChanger
+from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits

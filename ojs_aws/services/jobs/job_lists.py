@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +11,7 @@ from ojs_aws.domain.attributes import check_queue, check_type, field_error
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.failure_groups import failure_group
-from ojs_aws.domain.jobs.lists import Between, Count, JobList, ListTotal, Page, TotalKind
+from ojs_aws.domain.jobs.lists import Between, Count, JobList, ListTotal, TotalKind
 from ojs_aws.domain.json_text import decode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 
@@ -189,57 +188,10 @@ def check_range(since: Instant | None, until: Instant | None, name: str = "until
         raise field_error(name, f"The '{name}' attribute must not be before 'since'.")
 
 
-PAGE: Final = 100
-"""Rows of a page, and jobs that one call reads."""
 MAX_COUNTED: Final = 50
 """Lists whose rows one request counts."""
 NOBODY_COUNTED: Final = ListTotal(0, TotalKind.AT_LEAST)
 _COUNTED_AS_WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
-
-
-@dataclass(frozen=True, slots=True)
-class ListStop:
-    """Names a list of one queue, or a range of it.
-
-    :ivar label: names the list in cursors; empty where every queue has one list only.
-    """
-
-    queue: str
-    name: JobList
-    between: Between | None = None
-    label: str = ""
-
-    def pages(
-        self,
-        store: JobStore,
-        *,
-        cursor: str = "",
-        size: Callable[[int], int] = lambda _: PAGE,
-        most: int | None = None,
-        newest_first: bool = True,
-    ) -> Iterator[Page]:
-        """Yield the pages of the list from a cursor on.
-
-        :param size: says how many rows to ask for, by the number of the page, from 0 on.
-        :param most: rows in all; None for all that there are.
-        """
-        for number in itertools.count():
-            if most is not None and most <= 0:
-                return
-            rows = size(number)
-            page = store.listed(
-                self.queue,
-                self.name,
-                rows if most is None else min(rows, most),
-                cursor=cursor,
-                newest_first=newest_first,
-                between=self.between,
-            )
-            yield page
-            if not page.cursor:
-                return
-            cursor = page.cursor
-            most = None if most is None else most - len(page.jobs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,26 @@
-"""Stores new jobs within the capacity of their queues and under their uniqueness keys."""
+"""Stores new jobs within the capacity of their queues and under their uniqueness keys.
+
+Recognises a push that was sent again because its client got no answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.domain.conflicts import AlreadyStoredError
+from ojs_aws.domain.attributes import at_index
+from ojs_aws.domain.conflicts import AlreadyStoredError, TransactionTooLargeError, id_taken
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import QueueFullError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.json_text import RawJson, decode, stored_texts
 from ojs_aws.domain.runtime import Clock
-from ojs_aws.services.batches.outcomes import TransactionTooLargeError, at_index
-from ojs_aws.services.jobs.idempotency import id_taken, is_same_envelope
-from ojs_aws.services.jobs.messages import JobMessages
-from ojs_aws.services.jobs.push_result import PushResult, push_result_of
+from ojs_aws.domain.timestamps import Instant, parse_timestamp
+from ojs_aws.services.jobs.push_result import PushResult, push_result_of, settled
 from ojs_aws.services.queues.backpressure import Backpressure, Capacity
+from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 MAX_TRANSACTION: Final = 100
 """Jobs, and locks of unique ones, that one DynamoDB transaction can hold; more go by a log."""
+
+_INSTANTS: Final = frozenset({"scheduled_at", "expires_at"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class NewJobs:
         with self._capacity([record]) as capacity:
             [record] = capacity.records
             if record.unique_key:
-                return capacity.settle(self._store_unique([job], [record]))[0]
+                return settled(capacity, self._store_unique([job], [record]))[0]
             try:
                 self.store.insert(record)
             except AlreadyStoredError as taken:
@@ -64,7 +70,7 @@ class NewJobs:
                 self._note_limits([record])
                 self.job_messages.send_for([record], self.clock.now())
                 pushed = PushResult(record)
-            return capacity.settle([pushed])[0]
+            return settled(capacity, [pushed])[0]
 
     def store_many(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
         """Store jobs in places of their queues, all or none.
@@ -83,7 +89,7 @@ class NewJobs:
                     pushed = self._store_unique(jobs, records)
                 except TransactionTooLargeError:
                     pushed = self._store_by_log(jobs, records)
-            return capacity.settle(pushed)
+            return settled(capacity, pushed)
 
     @contextmanager
     def _capacity(self, records: Sequence[JobRecord]) -> Iterator[Capacity]:
@@ -178,3 +184,55 @@ def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[WantedJob
 
 def _unique_among(records: Sequence[JobRecord]) -> int:
     return sum(bool(record.unique_key) for record in records)
+
+
+def is_same_envelope(stored: JobRecord, wanted: JobRecord) -> bool:
+    """Return whether a new job is the stored one, sent again.
+
+    A relative timestamp (``+PT10S``) is kept as what it came to mean, and means a later instant
+    the second time: by as much later as the second push came.
+
+    :param stored: with its document filled in, and ``wanted`` likewise.
+    """
+    if (stored.type, stored.queue) != (wanted.type, wanted.queue):
+        return False
+    if not _is_same_retry(stored, wanted):
+        return False
+    later = wanted.created_at - stored.created_at
+    is_shifted = all(
+        _is_shifted(_written(stored, name), _written(wanted, name), later) for name in _INSTANTS
+    )
+    return is_shifted and _timeless(stored) == _timeless(wanted)
+
+
+def _is_same_retry(stored: JobRecord, wanted: JobRecord) -> bool:
+    """Return whether the client sent the same retry policy; the queue's default may differ now."""
+    if stored.retry_document == wanted.retry_document:
+        return True
+    return _own_retry(stored) == _own_retry(wanted)
+
+
+def _own_retry(job: JobRecord) -> RawJson | None:
+    return None if job.is_retry_queues else job.retry_document
+
+
+def _written(job: JobRecord, name: str) -> Instant | None:
+    """Return the instant that the client sent; a limit or an operator may have changed it."""
+    raw = _texts(job).get(name)
+    return None if raw is None else parse_timestamp(decode(raw), name)
+
+
+def _is_shifted(stored: Instant | None, wanted: Instant | None, later: int) -> bool:
+    if stored is None or wanted is None:
+        return stored is wanted
+    return wanted - stored in {0, later}
+
+
+def _timeless(job: JobRecord) -> list[tuple[str, str]]:
+    """Return the members of the document except for the instants."""
+    return [(name, raw) for name, raw in _texts(job).items() if name not in _INSTANTS]
+
+
+def _texts(job: JobRecord) -> dict[str, RawJson]:
+    """Return the members of a document that is in the job's item, each as its own text."""
+    return stored_texts(cast("RawJson", job.document))

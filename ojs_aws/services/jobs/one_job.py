@@ -15,8 +15,8 @@ from ojs_aws.domain.job import Failure, JobRecord
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.outcomes import as_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.change import JobChange, JobChanger, found
-from ojs_aws.services.jobs.messages import JobMessages
+from ojs_aws.services.stored_jobs.change import JobChange, JobChanger, found
+from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

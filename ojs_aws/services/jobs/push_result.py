@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.errors import EnqueueRejectedError, JsonValue, OjsError
@@ -13,6 +13,7 @@ from ojs_aws.middleware.results import EnqueueResult
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.queues.config import Fill
+    from ojs_aws.services.queues.backpressure import Capacity
     from ojs_aws.services.unique.entries import Admitted
 
 
@@ -46,6 +47,24 @@ def push_result_of(lets: Sequence[Admitted]) -> list[PushResult]:
             is_update=let.is_update,
         )
         for let in lets
+    ]
+
+
+def settled(capacity: Capacity, pushed: Sequence[PushResult]) -> list[PushResult]:
+    """Give back the capacity of jobs that were not new; say how full the queues are.
+
+    :param pushed: what became of the capacity's jobs, in their order.
+    """
+    if not capacity.fills:
+        return [*pushed]
+    capacity.give_back(
+        index
+        for index, each in enumerate(pushed)
+        if not each.is_new or each.is_duplicate or each.is_update
+    )
+    return [
+        replace(each, fill=capacity.fills.get(record.queue))
+        for each, record in zip(pushed, capacity.records, strict=True)
     ]
 
 

@@ -20,8 +20,8 @@ from ojs_aws.domain.jobs.outcomes import with_notes
 from ojs_aws.domain.jobs.progress import ProgressReport, with_report
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.messages import JobMessages, seconds_until
+from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers.liveness import VisibilityTimeouts
 
 MAX_BYTES: Final = 1_048_576

@@ -17,7 +17,7 @@ from ojs_aws.domain.job import JobRecord, size_of
 from ojs_aws.domain.jobs.outcomes import ended_at, expires_at, is_pruned
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import JobChanger
 
 MAX_IDS: Final = 100
 MAX_TOGETHER_BYTES: Final = 4_000_000

@@ -25,7 +25,6 @@ from ojs_aws.domain.queues.config import Fill, QueueConfig
 from ojs_aws.domain.queues.state import Pressure
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.queues.push_settings import PushSettingsCache
 
 if TYPE_CHECKING:
@@ -55,23 +54,6 @@ class Capacity:
             for record in (self.records[position] for position in positions)
             if record.is_counted
         )
-
-    def settle(self, pushed: Sequence[PushResult]) -> list[PushResult]:
-        """Give back the capacity of jobs that were not new; say how full the queues are.
-
-        :param pushed: what became of the jobs, in their order.
-        """
-        if not self.fills:
-            return [*pushed]
-        self.give_back(
-            index
-            for index, each in enumerate(pushed)
-            if not each.is_new or each.is_duplicate or each.is_update
-        )
-        return [
-            replace(each, fill=self.fills.get(record.queue))
-            for each, record in zip(pushed, self.records, strict=True)
-        ]
 
 
 @dataclass(slots=True)

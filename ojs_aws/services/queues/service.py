@@ -21,8 +21,13 @@ from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.domain.queues.state import QueueInfo, Triggers
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.job_lists import ListStop
-from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
+from ojs_aws.services.stored_jobs.list_stop import ListStop
+from ojs_aws.services.stored_jobs.messages import (
+    MAX_HIDE_S,
+    JobMessages,
+    count_covered,
+    message_of_row,
+)
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

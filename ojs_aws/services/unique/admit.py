@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.conflicts import NotAdmittedError
+from ojs_aws.domain.conflicts import NotAdmittedError, TransactionTooLargeError
 from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
@@ -19,8 +19,7 @@ from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, keeps_out
 from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission, UniqueLock
-from ojs_aws.services.batches.outcomes import TransactionTooLargeError
-from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.unique.entries import (
     Admitted,
     Same,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from ojs_aws.domain.attributes import at_index
+from ojs_aws.domain.conflicts import id_taken
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
 from ojs_aws.domain.unique.locks import Admission, UniqueLock
-from ojs_aws.services.batches.outcomes import at_index
-from ojs_aws.services.jobs.idempotency import id_taken
 
 
 @dataclass(frozen=True, slots=True)

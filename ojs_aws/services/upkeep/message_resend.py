@@ -16,8 +16,13 @@ from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since, tenant_in
 from ojs_aws.domain.limits.rules import type_key
 from ojs_aws.domain.queues.state import Backlog
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.messages import MAX_HIDE_S, JobMessages, count_covered, message_of_row
 from ojs_aws.services.limits.check import LimitedTypes
+from ojs_aws.services.stored_jobs.messages import (
+    MAX_HIDE_S,
+    JobMessages,
+    count_covered,
+    message_of_row,
+)
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

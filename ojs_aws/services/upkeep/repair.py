@@ -19,7 +19,7 @@ from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.services.jobs.messages import JobMessages, message_of_row
+from ojs_aws.services.stored_jobs.messages import JobMessages, message_of_row
 from ojs_aws.services.upkeep.sweep_queue import delayed_messages
 from ojs_aws.topology import MAX_DELAY_S
 

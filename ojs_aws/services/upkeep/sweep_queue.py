@@ -15,8 +15,8 @@ from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.queues.state import Message, QueueInfo
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.change import JobChanger, JobErrors
-from ojs_aws.services.jobs.messages import JobMessages, message_of_row, seconds_until
+from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors
+from ojs_aws.services.stored_jobs.messages import JobMessages, message_of_row, seconds_until
 from ojs_aws.services.upkeep.message_resend import MessageResend
 from ojs_aws.topology import MAX_DELAY_S
 

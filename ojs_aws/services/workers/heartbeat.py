@@ -15,8 +15,8 @@ from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
-from ojs_aws.services.jobs.change import JobChanger
-from ojs_aws.services.jobs.messages import JobMessages, seconds_until
+from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers.liveness import (
     DrainState,
     KnownLengths,

@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
-from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.workers.liveness import silence_ms
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, in_writes, j
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
-    from ojs_aws.services.jobs.change import JobChanger
-    from ojs_aws.services.jobs.messages import JobMessages
     from ojs_aws.services.jobs.push import Push
+    from ojs_aws.services.stored_jobs.change import JobChanger
+    from ojs_aws.services.stored_jobs.messages import JobMessages
 
 MAX_ROUNDS: Final = 4
 """Writes in a row; the stream, which gets each write, continues with what is left then."""

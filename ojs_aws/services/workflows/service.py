@@ -32,8 +32,8 @@ from ojs_aws.services.workflows.list_walk import MAX_READS, WorkflowWalk, jobs_o
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
     from ojs_aws.domain.runtime import IdGenerator
-    from ojs_aws.services.jobs.change import JobChanger
     from ojs_aws.services.jobs.push import Push
+    from ojs_aws.services.stored_jobs.change import JobChanger
 
 MAX_SHOWN: Final = 1000
 """Steps of a workflow that one answer shows, and jobs whose times it has."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.domain.access import Caller, PermissionDeniedError, View
 from ojs_aws.domain.attributes import check_job_id, unknown_cron, unknown_workflow
 from ojs_aws.domain.errors import JsonValue, NotFoundError
-from ojs_aws.services.jobs.change import found
+from ojs_aws.services.stored_jobs.change import found
 from ojs_aws.transport.http.callers import caller_if_known, caller_of
 from ojs_aws.transport.http.calls import Call, Middleware, Next, Server
 from ojs_aws.transport.http.route import Bounds, Route

@@ -24,8 +24,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 from ojs_aws.services.jobs.fetch.queue_line import QueueLine
-from ojs_aws.services.jobs.messages import MAX_HIDDEN, JobMessages, seconds_until
 from ojs_aws.services.limits.check import LimitCheck, message_backoff
+from ojs_aws.services.stored_jobs.messages import MAX_HIDDEN, JobMessages, seconds_until
 from ojs_aws.topology import MAX_DELAY_S
 
 AGAIN_S: Final = 2

@@ -22,10 +22,10 @@ from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.change import JobChanger, JobErrors
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
-from ojs_aws.services.jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.limits.check import LimitCheck
+from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors
+from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits

@@ -14,7 +14,6 @@ from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
 from ojs_aws.services.jobs.fetch.claim_round import ClaimRound
 from ojs_aws.services.jobs.fetch.job_claims import (
@@ -24,8 +23,9 @@ from ojs_aws.services.jobs.fetch.job_claims import (
     JobClaims,
 )
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.messages import JobMessages
 from ojs_aws.services.limits.check import LimitCheck, LimitedTypes
+from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import encode
 from ojs_aws.services.batches.outcomes import check_count
 from ojs_aws.services.jobs.build import check_envelope_size
-from ojs_aws.services.jobs.change import JobChange
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.jobs.render import render_job
+from ojs_aws.services.stored_jobs.change import JobChange
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call
 from ojs_aws.transport.http.jobs.envelope import read_job, read_jobs

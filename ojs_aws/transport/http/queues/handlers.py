@@ -13,7 +13,7 @@ from ojs_aws.domain.jobs.lists import ListTotal
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.state import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import format_instant, parse_timestamp
-from ojs_aws.services.queues.purge import Purge, PurgeReport
+from ojs_aws.services.bulk.purge import Purge, PurgeReport
 from ojs_aws.transport.http.calls import Answer, Call, json_of
 from ojs_aws.transport.http.members import check_confirmed
 from ojs_aws.transport.http.negotiation import reader_of

@@ -16,8 +16,8 @@ from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION
 from ojs_aws.domain.queues.state import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import Tally, TallyKind, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.bulk.purge import Purge, PurgeReport
 from ojs_aws.services.queues.config_view import QueueConfigView
-from ojs_aws.services.queues.purge import Purge, PurgeReport
 from ojs_aws.services.queues.stats import QueueCounts, QueueStats
 from ojs_aws.transport.http.calls import T, json_of
 from ojs_aws.transport.http.negotiation import Reader

@@ -11,8 +11,8 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.services.bulk import engine, enqueue
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
+from ojs_aws.services.bulk.purge import Purge
 from ojs_aws.services.jobs.job_lists import JobFilter
-from ojs_aws.services.queues.purge import Purge
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
 

@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws.domain.errors import BackendError, DocumentMissingError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.services.queues.purge import Purge
+from ojs_aws.services.bulk.purge import Purge
 from tests.job_steps import fetched_ids, pushed
 from tests.simulation.world import World
 from tests.unit.services.dead_letters.test_service import RULE, die, with_rules

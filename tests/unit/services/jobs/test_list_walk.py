@@ -12,8 +12,8 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.services.jobs import list_walk
-from ojs_aws.services.jobs.job_lists import ListStop
 from ojs_aws.services.jobs.list_walk import ListWalk, Matcher
+from ojs_aws.services.stored_jobs.list_stop import ListStop
 from tests.simulation.world import World
 
 QUEUES = ("first", "second", "third")

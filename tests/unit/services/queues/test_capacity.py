@@ -11,7 +11,7 @@ from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
 from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.queues.state import Pressure, QueueSettings
-from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.services.jobs.push_result import PushResult, settled
 from ojs_aws.services.queues.backpressure import Backpressure
 from ojs_aws.services.queues.push_settings import PushSettingsCache
 from ojs_aws.testing.deployment import FakeClock
@@ -59,7 +59,7 @@ def pushing(counter: Counter, count: int, **results: Any) -> list[PushResult]:
     records = some_jobs(count)
     with backpressure_of(counter).capacity(records) as capacity:
         assert all(record.is_counted for record in capacity.records)
-        return capacity.settle([PushResult(record, **results) for record in capacity.records])
+        return settled(capacity, [PushResult(record, **results) for record in capacity.records])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_jobs_of_a_queue_without_a_bound_take_no_place() -> None:
     counter = Counter()
     records = some_jobs(2, queue="other")
     with backpressure_of(counter).capacity(records) as capacity:
-        found = capacity.settle([PushResult(record) for record in capacity.records])
+        found = settled(capacity, [PushResult(record) for record in capacity.records])
     assert capacity.records == records
     assert [each.fill for each in found] == [None, None]
     assert (counter.depth, counter.changes) == (0, [])

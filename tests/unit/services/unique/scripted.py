@@ -12,7 +12,7 @@ from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
 from ojs_aws.domain.unique.locks import Admission, UniqueLock
-from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.unique.admit import Uniqueness
 from ojs_aws.services.unique.entries import WantedJob
 from ojs_aws.testing.deployment import FakeClock

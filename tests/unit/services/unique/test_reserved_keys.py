@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.domain.conflicts import NotAdmittedError
+from ojs_aws.domain.conflicts import BatchDecidedError, NotAdmittedError
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.batches import StoredJob
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.batches.outcomes import BatchDecidedError, StoredJob
 from ojs_aws.services.unique.batches import BatchPlan, KeyReservation, take_place
 from ojs_aws.services.unique.entries import WantedJob, entries_of
 from tests.contract.test_job_store import NOW, a_job

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundEr
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
-from ojs_aws.services.jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.workers import service
 from ojs_aws.services.workers.service import (
     STALE,

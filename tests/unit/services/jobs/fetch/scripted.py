@@ -17,11 +17,11 @@ from ojs_aws.domain.jobs.lists import Head, JobList, ListedJob, Page
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.change import JobChanger
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
 from ojs_aws.services.jobs.fetch.job_claims import ClaimOptions, JobClaims
-from ojs_aws.services.jobs.messages import JobMessages, message_of
 from ojs_aws.services.limits.check import LimitCheck
+from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.messages import JobMessages, message_of
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 

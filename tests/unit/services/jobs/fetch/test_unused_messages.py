@@ -21,8 +21,8 @@ from ojs_aws.services.jobs.fetch.claim_round import (
     RECENT_MS,
     UnusedMessages,
 )
-from ojs_aws.services.jobs.messages import MAX_HIDDEN, JobMessages, message_of
 from ojs_aws.services.limits.check import LimitCheck
+from ojs_aws.services.stored_jobs.messages import MAX_HIDDEN, JobMessages, message_of
 from ojs_aws.topology import MAX_DELAY_S
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 

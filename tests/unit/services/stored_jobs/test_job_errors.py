@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.services.jobs.change import JobErrors
+from ojs_aws.services.stored_jobs.change import JobErrors
 
 
 def test_as_many_jobs_are_passed_over_as_may_be() -> None:

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.jobs.idempotency import is_same_envelope
+from ojs_aws.services.jobs.new_jobs import is_same_envelope
 from tests.contract.test_job_store import NOW, POLICY, a_job
 
 

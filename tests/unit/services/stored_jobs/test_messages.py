@@ -14,7 +14,7 @@ from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.jobs.fail import HIDE_LIMIT_S, blocked_until
-from ojs_aws.services.jobs.messages import (
+from ojs_aws.services.stored_jobs.messages import (
     MAX_ASIDE_S,
     MAX_RECEIVED,
     STILL_HELD_MS,

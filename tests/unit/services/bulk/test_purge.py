@@ -11,8 +11,8 @@ import pytest
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import JobList, ListedJob, Page
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.queues import purge
-from ojs_aws.services.queues.purge import Purge, PurgeReport
+from ojs_aws.services.bulk import purge
+from ojs_aws.services.bulk.purge import Purge, PurgeReport
 from tests.job_steps import pushed
 from tests.simulation.world import World
 
