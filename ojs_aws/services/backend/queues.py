@@ -114,7 +114,7 @@ class QueueServices:
 
         stores, settings = self._shared.stores, self._shared.settings
         return PushSettingsCache(
-            stores.queue_settings, stores.clock, settings.queue_settings_age_ms
+            stores.clock, settings.queue_settings_age_ms, stores.queue_settings
         )
 
     @cached_property
@@ -123,7 +123,7 @@ class QueueServices:
         from ojs_aws.services.tenants.settings import TenantSettingsCache
 
         stores, settings = self._shared.stores, self._shared.settings
-        return TenantSettingsCache(stores.limits, stores.clock, settings.queue_settings_age_ms)
+        return TenantSettingsCache(stores.clock, settings.queue_settings_age_ms, stores.limits)
 
     @cached_property
     def backpressure(self) -> Backpressure:

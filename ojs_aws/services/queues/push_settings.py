@@ -8,9 +8,9 @@ change is followed at the latest after ``age_ms``; jobs that are stored already 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import JobTypeNotAllowedError, OjsError, QueueDrainingError
@@ -33,10 +33,13 @@ ONE_REQUEST_MS: Final = 60_000
 """Longer than any request takes."""
 
 MAX_KEPT: Final = 10_000
-"""Queues that a process remembers."""
+"""Queues, and tenants, that a process remembers."""
 
 AT_FETCH: Final = frozenset({*LIMIT_NAMES, "visibility_timeout"})
 """Settings that FETCH learns from the queue's own list, so that a default must be put there."""
+
+ReadT = TypeVar("ReadT")
+SettingsT = TypeVar("SettingsT")
 
 _logger = logging.getLogger(__name__)
 
@@ -54,52 +57,70 @@ class PushSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptSettings:
-    settings: PushSettings
-    until: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class PushSettingsCache:
-    """Returns the settings of queues, briefly cached.
+class SettingsCache(Generic[ReadT, SettingsT]):
+    """Returns the settings of queues or tenants, briefly cached.
 
     :ivar age_ms: how old what is remembered may be; 0 for nothing.
     """
 
-    store: Callable[[], QueueSettingsStore]
     clock: Clock
     age_ms: int
-    _kept: dict[str, _KeptSettings] = field(default_factory=dict)
+    _kept: dict[str, tuple[SettingsT, Instant]] = field(default_factory=dict, kw_only=True)
 
-    def for_one_request(self) -> PushSettingsCache:
-        """Return a copy that reads each queue at most once, for all jobs of a request."""
+    def for_one_request(self) -> Self:
+        """Return a copy that reads each name at most once, for all jobs of a request."""
         return self if self.age_ms else replace(self, age_ms=ONE_REQUEST_MS, _kept={})
 
-    def of(self, queue: str) -> PushSettings:
-        """Return a queue's own settings over those of the default policy.
+    def of(self, name: str) -> SettingsT:
+        """Return the settings that apply to a queue or a tenant.
 
         Where they cannot be read, those that were read last; without such the error is raised.
         """
         now = self.clock.now()
-        kept = self._kept.get(queue)
-        if kept is not None and now < kept.until:
-            return kept.settings
+        kept = self._kept.get(name)
+        if kept is not None and now < kept[1]:
+            return kept[0]
         try:
-            found, has_tenants = self.store().load_for_push(queue)
+            found = self._read(name)
         except OjsError:
             if kept is None:
                 raise
-            _logger.warning("Could not read the settings of queue %s", queue, exc_info=True)
-            return kept.settings
-        default, own = found.get(DEFAULT_POLICY), found.get(queue)
-        settings = replace(push_settings_of(default, own), has_tenants=has_tenants)
-        if own is None and default is not None:
-            self._adopt(queue, default, now)
-        if own is not None and own.state is QueueState.DELETED:
-            self._revive(own, now)
+            _logger.warning("Could not read the settings of '%s'", name, exc_info=True)
+            return kept[0]
+        settings = self._made_of(name, found, now)
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[queue] = _KeptSettings(settings, Instant(now + self.age_ms))
+        self._kept[name] = settings, Instant(now + self.age_ms)
+        return settings
+
+    def _read(self, name: str) -> ReadT:
+        """Read what is stored under a name."""
+        raise NotImplementedError
+
+    def _made_of(self, name: str, found: ReadT, now: Instant) -> SettingsT:
+        """Return the settings that this makes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]", PushSettings]):
+    """Returns a queue's own settings over those of the default policy."""
+
+    store: Callable[[], QueueSettingsStore]
+
+    def _read(self, name: str) -> tuple[Mapping[str, QueueSettings], bool]:
+        return self.store().load_for_push(name)
+
+    def _made_of(
+        self, name: str, found: tuple[Mapping[str, QueueSettings], bool], now: Instant
+    ) -> PushSettings:
+        stored, has_tenants = found
+        default, own = stored.get(DEFAULT_POLICY), stored.get(name)
+        settings = replace(push_settings_of(default, own), has_tenants=has_tenants)
+        if own is None and default is not None:
+            self._adopt(name, default, now)
+        if own is not None and own.state is QueueState.DELETED:
+            self._revive(own, now)
         return settings
 
     def admitting(self, queue: str, job_type: str) -> PushSettings:

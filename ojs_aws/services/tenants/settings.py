@@ -7,17 +7,15 @@ the settings of queues say so.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import OjsError, TenantSuspendedError
-from ojs_aws.domain.limits.rules import tenant_key
+from ojs_aws.domain.errors import TenantSuspendedError
+from ojs_aws.domain.limits.rules import Bucket, tenant_key
 from ojs_aws.domain.limits.tenants import TenantSettings, settings_in
-from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.queues.push_settings import MAX_KEPT, ONE_REQUEST_MS
+from ojs_aws.services.queues.push_settings import SettingsCache
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits
@@ -25,45 +23,18 @@ if TYPE_CHECKING:
 SUSPENDED_S: Final = 60
 """When a producer may ask again whether its tenant is still suspended (seconds)."""
 
-_logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
-class TenantSettingsCache:
-    """Returns the settings of tenants, briefly cached.
-
-    :ivar age_ms: how old what is remembered may be; 0 for nothing.
-    """
+class TenantSettingsCache(SettingsCache["Bucket | None", TenantSettings]):
+    """Returns what was set for tenants, briefly cached."""
 
     limits: Callable[[], Limits]
-    clock: Clock
-    age_ms: int
-    _kept: dict[str, tuple[TenantSettings, Instant]] = field(default_factory=dict)
 
-    def for_one_request(self) -> TenantSettingsCache:
-        """Return a copy that reads each tenant once, for all jobs of a request."""
-        return replace(self, age_ms=ONE_REQUEST_MS, _kept={})
+    def _read(self, name: str) -> Bucket | None:
+        return self.limits().load(tenant_key(name))
 
-    def of(self, tenant: str) -> TenantSettings:
-        """Return what was set for a tenant.
-
-        Where it cannot be read, what was read last; without that the error is raised.
-        """
-        now = self.clock.now()
-        kept = self._kept.get(tenant)
-        if kept is not None and now < kept[1]:
-            return kept[0]
-        try:
-            settings = settings_in(self.limits().load(tenant_key(tenant)))
-        except OjsError:
-            if kept is None:
-                raise
-            _logger.warning("Could not read the settings of tenant %s", tenant, exc_info=True)
-            return kept[0]
-        if len(self._kept) >= MAX_KEPT:
-            self._kept.clear()
-        self._kept[tenant] = settings, Instant(now + self.age_ms)
-        return settings
+    def _made_of(self, _name: str, found: Bucket | None, _now: Instant) -> TenantSettings:
+        return settings_in(found)
 
     def admit(self, tenant: str) -> None:
         """Let a tenant enqueue a job.

@@ -210,7 +210,7 @@ class Book:
 def cache_of(book: Book, age_ms: int) -> tuple[PushSettingsCache, FakeClock]:
     clock = FakeClock(NOW)
     reading: Callable[[], QueueSettingsStore] = lambda: cast("QueueSettingsStore", book)  # noqa: E731
-    return PushSettingsCache(reading, clock, age_ms), clock
+    return PushSettingsCache(clock, age_ms, reading), clock
 
 
 @pytest.mark.parametrize(("after_ms", "reads"), [(999, 1), (1000, 2)])

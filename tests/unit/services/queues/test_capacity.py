@@ -48,7 +48,7 @@ def backpressure_of(counter: Counter, **settings: Any) -> Backpressure:
     members = {"max_size": BOUND, "warning_threshold": 0.8, **settings}
     book = Book(QueueSettings(queue="default", revision=1, members=members))
     clock = FakeClock(NOW)
-    terms = PushSettingsCache(lambda: cast("QueueSettingsStore", book), clock, 0)
+    terms = PushSettingsCache(clock, 0, lambda: cast("QueueSettingsStore", book))
     return Backpressure(
         lambda: cast("Depths", counter), lambda: cast("Pressures", counter), terms, clock
     )

@@ -10,7 +10,7 @@ from ojs_aws.adapters.dynamodb.limits import Limits
 from ojs_aws.domain.errors import BackendUnavailableError, TenantSuspendedError
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
-from ojs_aws.services.tenants import settings as module
+from ojs_aws.services.queues import push_settings as module
 from ojs_aws.services.tenants.settings import TenantSettingsCache
 from ojs_aws.testing.deployment import FakeClock
 
@@ -45,7 +45,7 @@ def clock() -> FakeClock:
 
 def cached(stored: Stored, clock: FakeClock, age_ms: int = 5_000) -> TenantSettingsCache:
     """What a process remembers."""
-    return TenantSettingsCache(lambda: cast("Limits", stored), clock, age_ms)
+    return TenantSettingsCache(clock, age_ms, lambda: cast("Limits", stored))
 
 
 def test_a_tenant_is_read_once_in_the_time(stored: Stored, clock: FakeClock) -> None:
