@@ -60,6 +60,9 @@ EXPORT_PREFIX: Final = "jobs"
 DOCUMENT_PREFIX: Final = "jobs/"
 """Begins the keys of documents in the bucket."""
 
+EVENT_PREFIX: Final = "events/"
+"""Begins the keys of jobs that are too large for the events of functions."""
+
 WORKFLOW_SORT_KEY: Final = "workflow"
 """Sort key of the items of workflows; each has a partition of its own."""
 

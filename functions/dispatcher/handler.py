@@ -15,8 +15,9 @@ from ojs_aws.worker.delivery.dispatch import Dispatcher
 from ojs_aws.worker.delivery.late_reports import reports_of
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
-functions, states = stores_of_bindings(settings, clients)
+functions, states, documents = stores_of_bindings(settings, clients)
 bindings = read_bindings(os.environ[BINDINGS])
 backend = build_backend(settings, clients)
 reports = reports_of(os.environ)
-handler: Final[Dispatcher] = finish_init(Dispatcher(backend, functions, states, bindings, reports))
+dispatcher = Dispatcher(backend, functions, states, bindings, reports, documents)
+handler: Final[Dispatcher] = finish_init(dispatcher)

@@ -52,6 +52,18 @@ class S3Documents:
                 raise DocumentMissingError(f"The document '{key}' is missing.") from problem
             return answer["Body"].read().decode()
 
+    def link(self, key: str, seconds: int) -> str:
+        """Return a URL by which anybody may read a key for some time; makes no call.
+
+        It ends sooner where the credentials that sign it do.
+
+        :raises BackendError: there are none to sign it.
+        """
+        with translated("GetObject"):
+            return self.client().generate_presigned_url(
+                "get_object", Params={"Bucket": self.bucket, "Key": key}, ExpiresIn=seconds
+            )
+
     def delete(self, key: str) -> None:
         """Remove a key; an absent one is no error."""
         client = self.client()

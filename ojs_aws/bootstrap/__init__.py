@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.dynamodb.watermarks import RecordTries
     from ojs_aws.adapters.functions import Functions
+    from ojs_aws.adapters.s3 import S3Documents
     from ojs_aws.domain.runtime import Clock, IdGenerator
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.access.api_keys import (
@@ -166,13 +167,21 @@ def record_tries(settings: Settings, clients: AwsClients, partition: str) -> Rec
     return RecordTries(clients.dynamodb, settings.table, partition)
 
 
-def stores_of_bindings(settings: Settings, clients: AwsClients) -> tuple[Functions, QueueBindings]:
-    """Return what invokes the functions that jobs are bound to, and what suspends bindings."""
+def stores_of_bindings(
+    settings: Settings, clients: AwsClients
+) -> tuple[Functions, QueueBindings, S3Documents | None]:
+    """Return what invokes functions, what suspends their bindings, and the bucket if there is one.
+
+    The bucket has jobs that are too large for an event.
+    """
     from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.functions import Functions
+    from ojs_aws.adapters.s3 import S3Documents
 
     assert clients.functions is not None  # noqa: S101 - a deployment has all clients
-    return Functions(clients.functions()), QueueBindings(clients.dynamodb, settings.table)
+    documents = S3Documents(clients.s3, settings.bucket) if settings.bucket else None
+    states = QueueBindings(clients.dynamodb, settings.table)
+    return Functions(clients.functions()), states, documents
 
 
 def build_backend(

@@ -165,8 +165,11 @@ def _maker(
     )
 
     def make(service: str) -> object:
+        used = config
+        if service == "s3":  # botocore signs links in an older way, which no KMS key takes
+            used = config.merge(botocore.config.Config(signature_version="s3v4"))
         client = session.create_client(
-            service, region_name=region, endpoint_url=endpoint_url, config=config
+            service, region_name=region, endpoint_url=endpoint_url, config=used
         )
         watch_attempts(client)
         return client

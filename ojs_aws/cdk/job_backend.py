@@ -40,7 +40,7 @@ from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, ala
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
-from ojs_aws.cdk.resources.storage import documents_bucket
+from ojs_aws.cdk.resources.storage import documents_bucket, expire_events
 from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
 from ojs_aws.cdk.triggers import (
     ChangeStream,
@@ -337,6 +337,8 @@ class JobBackend(Construct):
         """
         if taken := sorted({*targets} & {*self._targets}):
             raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
+        if not self._targets:
+            expire_events(self.bucket)
         self._targets.update(targets)
         operator = self.functions[Group.OPERATOR]
         operator.add_environment("OJS_BINDING_TARGETS", json.dumps(self._targets))

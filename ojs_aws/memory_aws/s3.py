@@ -13,6 +13,8 @@ from ojs_aws.memory_aws.calls import META, Answer, Calls, Meta, Request, refuse
 
 SERVICE: Final = "s3"
 MAX_KEYS: Final = 1000
+LINKS: Final = "https://s3.memory/"
+"""Begins each link to an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,24 @@ class MemoryS3:
     def create_bucket(self, **request: Any) -> Answer:
         """Create a bucket, unless it exists."""
         return self._run("CreateBucket", request, self._create)
+
+    def generate_presigned_url(self, operation: str, **options: Any) -> str:
+        """Return a link to an object: unsigned, but with its end in seconds since 1970."""
+        named = options["Params"]
+        ends_at = self.calls.now_ms() // 1000 + options["ExpiresIn"]
+        return f"{LINKS}{named['Bucket']}/{named['Key']}?{operation}&ends={ends_at}"
+
+    def read_link(self, link: str) -> bytes:
+        """Return what a link leads to, as anybody reads it.
+
+        :raises AwsError: it has ended, or there is no such object.
+        """
+        path, _, ends_at = link.removeprefix(LINKS).partition("?get_object&ends=")
+        if self.calls.now_ms() >= int(ends_at) * 1000:
+            refuse("GetObject", "AccessDenied", "Request has expired", status=403)
+        bucket, _, key = path.partition("/")
+        body: io.BytesIO = self.get_object(Bucket=bucket, Key=key)["Body"]
+        return body.read()
 
     def _run(
         self, operation: str, request: Request, effect: Callable[[MemoryBucket, Request], Answer]

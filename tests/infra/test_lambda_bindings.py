@@ -140,6 +140,31 @@ def test_operators_may_bind_these_functions_alone() -> None:
     assert named == ["functions.operator.handler.handler"]
 
 
+def test_events_by_reference_are_deleted_after_a_day() -> None:
+    """Also their earlier versions; and once, however many constructs bind functions."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["email"]))
+    for name in ("one", "two"):
+        target = LambdaTarget(function=shop(stack, name), queues=["email"], types=[name])
+        LambdaBindings(
+            stack, f"B{name}", LambdaBindingsProps(backend=backend, targets={name: target})
+        )
+    rules = [
+        rule
+        for each in of_stack(stack).of("AWS::S3::Bucket")
+        for rule in each["LifecycleConfiguration"]["Rules"]
+        if rule.get("Prefix") == "events/"
+    ]
+    assert rules == [
+        {
+            "ExpirationInDays": 1,
+            "NoncurrentVersionExpiration": {"NoncurrentDays": 1},
+            "Prefix": "events/",
+            "Status": "Enabled",
+        }
+    ]
+
+
 def test_both_triggers_report_messages_one_by_one() -> None:
     """A pause of the queue switches the dispatcher's off, by its tag."""
     template = of_stack(defined())

@@ -15,7 +15,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from ojs_aws.topology import MESSAGE_RETENTION_S, REMOVAL_TAG, REMOVED_WITH_STACK
+from ojs_aws.topology import EVENT_PREFIX, MESSAGE_RETENTION_S, REMOVAL_TAG, REMOVED_WITH_STACK
 
 METADATA: Final = "cdk_nag"
 _RULES: Final = "rules_to_suppress"
@@ -186,4 +186,16 @@ def documents_bucket(
         why_unlogged="Only the backend's functions read and write it, and log what they do; "
         "who needs more switches on CloudTrail's data events, which lose no request as access "
         "logs may.",
+    )
+
+
+def expire_events(bucket: s3.Bucket) -> None:
+    """Delete jobs that were too large for the events of functions, when nobody reads them any more.
+
+    No reservation lasts for longer than half a day.
+    """
+    bucket.add_lifecycle_rule(
+        prefix=EVENT_PREFIX,
+        expiration=Duration.days(1),
+        noncurrent_version_expiration=Duration.days(1),
     )

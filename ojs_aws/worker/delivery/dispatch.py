@@ -16,13 +16,13 @@ from ojs_aws.adapters.functions import TargetError
 from ojs_aws.adapters.sqs import UnreadableMessageError
 from ojs_aws.domain.bindings import Binding, Suspension, binding_of, wait_ms
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import BackendUnavailableError, JsonValue
+from ojs_aws.domain.errors import BackendError, BackendUnavailableError, JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import attempt_of
-from ojs_aws.domain.json_text import Member, RawJson, assemble, encode
+from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.render import render_job
-from ojs_aws.worker.delivery.request import delivery_members, delivery_of
+from ojs_aws.worker.delivery.event import EventTooLargeError, event_of, event_text
 from ojs_aws.worker.directly import (
     Record,
     StrayRecordError,
@@ -34,11 +34,9 @@ from ojs_aws.worker.directly import (
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.functions import Functions
-    from ojs_aws.domain.timestamps import Instant
+    from ojs_aws.adapters.s3 import S3Documents
     from ojs_aws.services.backend import Backend
 
-MAX_EVENT_BYTES: Final = 512 * 1024
-"""Of an event: half of what Lambda takes, so that a record holds it beside what is returned."""
 SUSPENDED_FOR_S: Final = 300
 """How long messages are hidden while all bindings of their queue are suspended, in seconds."""
 
@@ -55,6 +53,7 @@ class Dispatcher:
     :ivar bindings: those of the stack; registered types replace theirs.
     :ivar reports: returns where a function may report on its job while it runs, and by which token;
         None: nowhere.
+    :ivar documents: keeps jobs that are too large for an event; None: they fail.
     """
 
     backend: Backend
@@ -62,6 +61,7 @@ class Dispatcher:
     states: QueueBindings
     bindings: Sequence[Binding]
     reports: Callable[[JobRecord], RawJson] | None = None
+    documents: S3Documents | None = None
     queues: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -191,10 +191,15 @@ class _Round:
             reason = self.suspended[binding.name].reason
             return self._give_back(record, f"The binding {binding.name!r} is suspended: {reason}.")
         record = self._held_long_enough(record, binding)
-        event = _event(job, record, self.worker_id, self.dispatcher.reports)
-        if (size := len(event.encode())) > MAX_EVENT_BYTES:
-            return self._refuse(record, size)
-        return self._begin(record, binding, event)
+        event = event_of(record, job, self.worker_id, self.dispatcher.reports)
+        backend, documents = self.dispatcher.backend, self.dispatcher.documents
+        try:
+            text = event_text(event, record, documents, backend.clock.now())
+        except EventTooLargeError as problem:
+            return self._refuse(record, str(problem))
+        except BackendError as problem:
+            return self._give_back(record, f"No link to it could be made: {problem.message}")
+        return self._begin(record, binding, text)
 
     def _is_open(self, name: str) -> bool:
         """Return whether a job may go to a binding; one that is tried gets a single job."""
@@ -252,12 +257,8 @@ class _Round:
         )
         return False
 
-    def _refuse(self, record: JobRecord, size: int) -> bool:
+    def _refuse(self, record: JobRecord, text: str) -> bool:
         """Fail a job whose event Lambda, or the record of its invocation, would not hold."""
-        text = (
-            f"The job has {size} bytes as an event, and a Lambda binding takes {MAX_EVENT_BYTES}. "
-            "Store its data elsewhere and send a reference, or serve its type by HTTPS."
-        )
         self.dispatcher.backend.jobs.fail(
             record.id,
             self.worker_id,
@@ -267,25 +268,6 @@ class _Round:
             has_message=False,
         )
         return False
-
-
-def _event(
-    job: Job,
-    record: JobRecord,
-    worker_id: str,
-    reports: Callable[[JobRecord], RawJson] | None,
-) -> RawJson:
-    """Return the event that the function gets."""
-    held = record.reservation
-    assert held is not None  # noqa: S101 - it was claimed
-    due: Instant = held.due_at
-    event = delivery_members(job, worker_id, delivery_of(held.id), due)
-    event["attempt"] = encode(record.attempt)
-    if held.slots:
-        event["is_limited"] = encode(True)
-    if reports is not None:
-        event["report"] = reports(record)
-    return assemble(event)
 
 
 def members(values: Mapping[str, JsonValue]) -> dict[str, Member]:

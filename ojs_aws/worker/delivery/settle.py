@@ -51,7 +51,10 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class NotInvoked:
-    """Says that Lambda gave the event up without an end of the function."""
+    """Says that Lambda gave the event up without an end of the function.
+
+    Or that the function raised an ``UndeliveredError``, as it could not read the job's link.
+    """
 
     reason: str
 
@@ -112,7 +115,10 @@ def _ended(record: Mapping[str, Member]) -> HowItEnded:
     if not response.get("functionError"):
         status = response.get("statusCode", "no status")
         return NotInvoked(f"Lambda could not invoke it ({condition}, {status})")
-    return Raised(error_of(payload.value if payload is not None else None))
+    error = error_of(payload.value if payload is not None else None)
+    if error["type"] == _UNDELIVERED:
+        return NotInvoked(f"the function could not read it ({error['message']})")
+    return Raised(error)
 
 
 def _completed(payload: Member | None) -> HowItEnded:

@@ -113,6 +113,21 @@ def test_a_function_that_reports_its_outcome_has_one(bench: Reporting) -> None:
     assert (job.state, job.result, bench.outcomes) == (JobState.COMPLETED, "1", [])
 
 
+def test_10_1_a_result_that_no_record_holds_is_reported_by_the_token(bench: Reporting) -> None:
+    """The function returns nothing then; the backend takes a megabyte."""
+    large = "x" * 1_000_000
+
+    def runs(event: dict[str, Any]) -> None:
+        assert bench.report(event, "/jobs/{id}/ack", {"result": large}).status == 200
+
+    bench.returns = runs
+    job_id = bench.push("x" * 100_000)
+    bench.whole()
+    job = bench.job(job_id)
+    assert (job.state, job.result) == (JobState.COMPLETED, f'"{large}"')
+    assert bench.outcomes == []
+
+
 def test_without_the_url_of_an_api_an_event_has_no_token() -> None:
     """And no secret is needed."""
     assert reports_of({}) is None
