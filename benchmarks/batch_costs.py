@@ -2,7 +2,7 @@
 
     python -m benchmarks.batch_costs                # QUICK=1: two hundred jobs
 
-Counted on an embedded AWS, as in ``benchmarks.costs``.
+Counted on an AWS in memory, as in ``benchmarks.costs``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.laboratory import Laboratory
 from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.domain.envelope import Job
-from ojs_aws.local.aws import REGION, embedded_aws
+from ojs_aws.memory_aws import Call, MemoryAws
+from ojs_aws.memory_aws.calls import Answer, Effect
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
 
@@ -38,22 +40,21 @@ class Units:
     index: int = 0
     calls: Counter[str] = field(default_factory=Counter)
 
-    def watch(self, *clients: Any) -> None:
-        """Weigh each call of some clients from now on."""
-        for client in clients:
-            events = client.meta.events
-            events.register("before-call", self._call)
-            events.register("provide-client-params.dynamodb.PutItem", self._put)
-            events.register("provide-client-params.dynamodb.TransactWriteItems", self._transaction)
+    def watch(self, aws: MemoryAws) -> None:
+        """Weigh each call of an AWS from now on."""
+        inject = aws.calls.inject
 
-    def _call(self, model: Any, **_: Any) -> None:
-        self.calls[model.name] += 1
+        def weigh(call: Call, effect: Effect) -> Answer:
+            self._note(call)
+            return inject(call, effect)
 
-    def _put(self, params: Any, **_: Any) -> None:
-        self._add(params["Item"], 1)
+        aws.calls.inject = weigh
 
-    def _transaction(self, params: Any, **_: Any) -> None:
-        for action in params["TransactItems"]:
+    def _note(self, call: Call) -> None:
+        self.calls[call.operation] += 1
+        if call.operation == "PutItem":
+            self._add(call.request["Item"], 1)
+        for action in call.request.get("TransactItems", ()):
             if "Put" in action:
                 self._add(action["Put"]["Item"], 2)
 
@@ -114,19 +115,13 @@ WAYS: Final[dict[str, Callable[[Backend], None]]] = {
 
 def main() -> None:
     """Measure and print."""
-    from benchmarks.laboratory import Laboratory  # noqa: PLC0415 - sets up an embedded AWS
-    from ojs_aws.local.patches import fast_queues  # noqa: PLC0415
-
-    os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
-    os.environ.pop("AWS_ENDPOINT_URL", None)
     title = f"{MANY:,} jobs (us-east-1, {PRICED_ON})"
     table = Table("", "AWS calls", "Write units per job", "$ per million", title=title)
     for name, way in WAYS.items():
-        with embedded_aws(), fast_queues():
-            lab, units = Laboratory(), Units()
-            lab.backend.jobs.push(Job("warm.up", []))
-            units.watch(*lab.clients)
-            way(lab.backend)
+        lab, units = Laboratory(), Units()
+        lab.backend.jobs.push(Job("warm.up", []))
+        units.watch(lab.aws)
+        way(lab.backend)
         calls = ", ".join(f"{call} {count}" for call, count in sorted(units.calls.items()))
         dollars = units.dollars() / MANY * 1e6
         table.add_row(name, calls, f"{units.per_job(MANY):.2f}", f"{dollars:.2f}")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.costs
 
-The operations run for real on an embedded AWS. A meter reads every item before and after each
+The operations run for real on an AWS in memory. A meter reads every item before and after each
 write and computes the units by DynamoDB's rules, refused writes included; receipt handles count
 as long as AWS makes them. Envelopes have exactly the size they are named by. Lambda, API Gateway
 and the logs come on top: ``python -m benchmarks.paths``.
@@ -11,19 +11,17 @@ and the logs come on top: ``python -m benchmarks.paths``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 
 from benchmarks.documents import JOB_TYPE, Arguments, MakeArguments, ordinary_json, random_tokens
-from benchmarks.laboratory import ERROR, Bench, Cost, benches
+from benchmarks.laboratory import ERROR, Bench, Changes, Cost
 from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
-from ojs_aws.local.aws import EmbeddedStream
 from ojs_aws.pricing import PRICED_ON, PRICES, REGION
 from ojs_aws.transport.events.stream import build_stream
 
@@ -101,63 +99,54 @@ class Following:
 
 def following(together: int) -> Following:
     """Measure what follows jobs of one queue when so many changes come in one batch."""
-    with benches() as bench:
-        stream = EmbeddedStream(bench.settings.table)
-        consume = build_stream(bench.backend, read_image, measure=lambda *_: None)
-        drained(stream)  # what setting up left behind
-        for _ in range(STREAM_JOBS):
-            bench.push(JOB_TYPE)
-            bench.end(bench.fetch(1))
-        changes, invocations = drained(stream), 0
-        bench.push(JOB_TYPE)  # the first change of a minute costs two units more
-        consume({"Records": drained(stream)}, None)
-        bench.meter.reset()
-        for begin in range(0, len(changes), together):
-            consume({"Records": changes[begin : begin + together]}, None)
-            invocations += 1
-        jobs = STREAM_JOBS
-        return Following(
-            writes=bench.meter.writes / jobs,
-            invocations=invocations / jobs,
-            changes=len(changes) / jobs,
-            requests=bench.meter.requests / jobs,
-        )
+    bench = Bench()
+    stream = bench.lab.changes()
+    consume = build_stream(bench.backend, read_image, measure=lambda *_: None)
+    for _ in range(STREAM_JOBS):
+        bench.push(JOB_TYPE)
+        bench.end(bench.fetch(1))
+    changes, invocations = drained(stream), 0
+    bench.push(JOB_TYPE)  # the first change of a minute costs two units more
+    consume({"Records": drained(stream)}, None)
+    bench.meter.reset()
+    for begin in range(0, len(changes), together):
+        consume({"Records": changes[begin : begin + together]}, None)
+        invocations += 1
+    jobs = STREAM_JOBS
+    return Following(
+        writes=bench.meter.writes / jobs,
+        invocations=invocations / jobs,
+        changes=len(changes) / jobs,
+        requests=bench.meter.requests / jobs,
+    )
 
 
 def failed_alone() -> float:
     """Measure the write units that follow a failed attempt whose change comes alone."""
-    with benches() as bench:
-        stream = EmbeddedStream(bench.settings.table)
-        consume = build_stream(bench.backend, read_image, measure=lambda *_: None)
-        for _ in range(2):  # the first change of a minute costs more
-            bench.push(JOB_TYPE)
-            [job] = bench.fetch(1)
-            consume({"Records": drained(stream)}, None)
-            bench.backend.jobs.fail(job.id, "worker-1", ERROR)
-            bench.meter.reset()
-            consume({"Records": drained(stream)}, None)
-        return bench.meter.writes
+    bench = Bench()
+    stream = bench.lab.changes()
+    consume = build_stream(bench.backend, read_image, measure=lambda *_: None)
+    for _ in range(2):  # the first change of a minute costs more
+        bench.push(JOB_TYPE)
+        [job] = bench.fetch(1)
+        consume({"Records": drained(stream)}, None)
+        bench.backend.jobs.fail(job.id, "worker-1", ERROR)
+        bench.meter.reset()
+        consume({"Records": drained(stream)}, None)
+    return bench.meter.writes
 
 
-def drained(stream: EmbeddedStream) -> list[object]:
+def drained(stream: Changes) -> list[Any]:
     """Return all changes, of one instant: a minute that begins between them would cost more."""
-    changes: list[object] = []
-    while True:
-        before = stream.position
-        records, done = stream()
-        for record in records:
-            record["dynamodb"]["ApproximateCreationDateTime"] = COMMITTED_S
-        changes += records
-        done()
-        if stream.position == before:
-            return changes
+    changes = stream.streamed()
+    for record in changes:
+        record["dynamodb"]["ApproximateCreationDateTime"] = COMMITTED_S
+    return changes
 
 
-@contextmanager
-def measured(size_bytes: int, make: MakeArguments) -> Iterator[dict[str, Cost]]:
-    """Yield the operations of a job of this size, measured on an AWS of its own."""
-    with benches() as bench:
-        yield operations(bench, make(size_bytes))
+def measured(size_bytes: int, make: MakeArguments) -> dict[str, Cost]:
+    """Measure the operations of a job of this size, on an AWS of its own."""
+    return operations(Bench(), make(size_bytes))
 
 
 def life(costs: Mapping[str, Cost]) -> Cost:
@@ -180,9 +169,9 @@ def main() -> None:
     summary: list[Sequence[str]] = []
     for kind, make in KINDS.items():
         for name, size in SIZES.items():
-            with measured(size, make) as costs:
-                rows = [_row(*each) for each in costs.items()]
-                whole = life(costs)
+            costs = measured(size, make)
+            rows = [_row(*each) for each in costs.items()]
+            whole = life(costs)
             rows.append(_row("PUSH to ACK", whole))
             file = f"costs-{kind}-{name}".replace(" ", "-").replace(".", "_").lower()
             show_table(file, f"{name} of {kind} ({REGION}, {PRICED_ON})", columns, rows, console)

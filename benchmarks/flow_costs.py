@@ -2,7 +2,7 @@
 
     python -m benchmarks.flow_costs
 
-Each operation runs for real on an embedded AWS, where ``benchmarks.units`` counts its calls and
+Each operation runs for real on an AWS in memory, where ``benchmarks.units`` counts its calls and
 units. Jobs are small; lifecycle events, Lambda and the gateway are not included. A process that has
 just started reads the plan of a workflow and the settings of a queue once more.
 """
@@ -16,7 +16,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.laboratory import ARGS, ERROR, Bench, Cost, benches
+from benchmarks.laboratory import ARGS, ERROR, Bench, Cost
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.json_text import encode
@@ -237,8 +237,8 @@ def main() -> None:
     columns = ("", "AWS calls", "Write units", "Read units", "$ per million jobs")
     table = Table(*columns, title=title)
     for name, measure in OPERATIONS.items():
-        with benches() as bench:
-            cost = measure(bench)
+        bench = Bench()
+        cost = measure(bench)
         calls = ", ".join(f"{call} {count}" for call, count in sorted(cost.calls.items()))
         each = (cost.writes / cost.jobs, cost.reads / cost.jobs)
         units = (f"{number:.3g}" for number in each)

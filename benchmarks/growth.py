@@ -13,7 +13,6 @@ import logging
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,14 +20,11 @@ from rich.console import Console
 
 from benchmarks.plots import logarithmic, look
 from benchmarks.progress import progress_of
-from benchmarks.reads import Reads
 from benchmarks.results import draw, show_table
 from benchmarks.sweep_costs import SweepLaboratory
 from benchmarks.wide_table import WideTable
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.domain.envelope import Job
-from ojs_aws.local.aws import REGION, embedded_aws
-from ojs_aws.local.patches import fast_queues
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 
 TIMERS: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -62,24 +58,23 @@ class Point:
 
 
 class Counter:
-    """A backend on an embedded AWS, whose calls and reads are counted."""
+    """A backend on an AWS in memory, whose calls and reads are counted."""
 
     def __init__(self) -> None:
-        """Set up; the embedded AWS must be running."""
+        """Set up."""
         self.sweep = SweepLaboratory()
         self.sweep.clock.at = STARTS_AT
         self.backend = self.sweep.backend
-        self.table = WideTable(self.sweep.lab.settings.table)
-        self._sqs = self.sweep.lab.meter
-        self.reads = Reads(self.sweep.lab.dynamodb)
+        self.lab = self.sweep.lab
+        self.table = WideTable(self.lab.aws.table(self.lab.settings.table))
+        self.reads = self.sweep.reads
 
     def __call__(self, call: Callable[[], object]) -> tuple[int, float]:
         """Calls and read units."""
-        self._sqs.take()
-        self.reads.calls.clear()
+        self.lab.take()
         self.reads.units = 0.0
         call()
-        return sum(self._sqs.take()[0].values()), self.reads.units
+        return self.lab.take().total(), self.reads.units
 
     def fetch(self, *queues: str) -> tuple[int, float]:
         """One FETCH of one job; the queues' settings are known already."""
@@ -89,71 +84,63 @@ class Counter:
 
     def ticks(self, count: int) -> tuple[int, float]:
         """A tick a minute."""
-        self.reads.units = 0.0
-        bill = self.sweep.ticks(count)  # it counts with the same meter
-        return sum(bill.calls.values()), self.reads.units
-
-
-@contextmanager
-def counter() -> Iterator[Counter]:
-    """A fresh one."""
-    with embedded_aws(), fast_queues():
-        yield Counter()
+        bill = self.sweep.ticks(count)
+        return bill.calls.total(), bill.reads
 
 
 def timers(size: int, seed: int = 1) -> Iterator[Point]:
     """Jobs that wait for some time within the next month, none of them within the hour."""
     chance = random.Random(seed)
-    with counter() as count:
-        made = count.backend.jobs.push(Job("timer", [1], scheduled_at="+P7D")).record
-        if made is None:  # pragma: no cover - nothing drops it
-            raise RuntimeError
-        now = count.sweep.clock.now()
-        due = (now + HOUR_MS + chance.randrange(30 * DAY_MS) for _ in range(size))
-        count.table.hold(made.id, [*due])
-        curve = "timers that wait"
-        yield Point(curve, f"{TICKS} ticks", size, *count.ticks(TICKS))
-        yield Point(curve, "FETCH, nothing there", size, *count.fetch("default"))
-        count.backend.jobs.push(Job("now", [1]))
-        yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
+    count = Counter()
+    made = count.backend.jobs.push(Job("timer", [1], scheduled_at="+P7D")).record
+    if made is None:  # pragma: no cover - nothing drops it
+        raise RuntimeError
+    now = count.sweep.clock.now()
+    due = (now + HOUR_MS + chance.randrange(30 * DAY_MS) for _ in range(size))
+    count.table.hold(made.id, [*due])
+    curve = "timers that wait"
+    yield Point(curve, f"{TICKS} ticks", size, *count.ticks(TICKS))
+    yield Point(curve, "FETCH, nothing there", size, *count.fetch("default"))
+    count.backend.jobs.push(Job("now", [1]))
+    yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
 
 
 def queues(size: int) -> Iterator[Point]:
     """Queues that are idle, but for one."""
     curve = "queues"
-    with counter() as count:
-        count.backend.jobs.push(Job("first", [1]))
-        names = [f"queue-{number:04d}" for number in range(size)]
-        for name in names:
-            count.backend.stores.queues.ensure(name, count.sweep.clock.now())
-        count.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
-        yield Point(curve, "the first tick of a process", size, *count.ticks(1))
-        yield Point(curve, f"{TICKS} ticks after it", size, *count.ticks(TICKS))
-        count.backend.jobs.push(Job("now", [1]))
-        yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
+    count = Counter()
+    count.backend.jobs.push(Job("first", [1]))
+    names = [f"queue-{number:04d}" for number in range(size)]
+    for name in names:
+        count.backend.stores.queues.ensure(name, count.sweep.clock.now())
+    count.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    yield Point(curve, "the first tick of a process", size, *count.ticks(1))
+    yield Point(curve, f"{TICKS} ticks after it", size, *count.ticks(TICKS))
+    count.backend.jobs.push(Job("now", [1]))
+    yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
 
 
 def asked(size: int) -> Iterator[Point]:
     """Queues that one FETCH names, all empty: the worst of it."""
-    with counter() as count:
-        names = [f"queue-{number:04d}" for number in range(size)]
-        for name in names:
-            count.backend.stores.queues.ensure(name, count.sweep.clock.now())
-        yield Point("queues in a FETCH", "FETCH, nothing there", size, *count.fetch(*names))
+    count = Counter()
+    names = [f"queue-{number:04d}" for number in range(size)]
+    for name in names:
+        count.backend.stores.queues.ensure(name, count.sweep.clock.now())
+    yield Point("queues in a FETCH", "FETCH, nothing there", size, *count.fetch(*names))
 
 
 def backlogs(size: int) -> Iterator[Point]:
     """Jobs in line."""
     curve = "jobs in line"
-    with counter() as count:
-        first = count.backend.jobs.push(Job("demo.echo", [1])).record
-        if first is None:  # pragma: no cover - nothing drops it
-            raise RuntimeError
-        for _ in range(size):
-            job_id, order = count.backend.ids.job_id(), count.sweep.clock.order()
-            count.table.put(to_item(replace(first, id=job_id, order=order), lambda _, __: 0))
-        yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
-        yield Point(curve, "one tick", size, *count.ticks(1))
+    count = Counter()
+    first = count.backend.jobs.push(Job("demo.echo", [1])).record
+    if first is None:  # pragma: no cover - nothing drops it
+        raise RuntimeError
+    for _ in range(size):
+        job_id, order = count.backend.ids.job_id(), count.sweep.clock.order()
+        count.table.put(to_item(replace(first, id=job_id, order=order), lambda _, __: 0))
+    yield Point(curve, "FETCH of a job", size, *count.fetch("default"))
+    yield Point(curve, "one tick", size, *count.ticks(1))
 
 
 CURVES: Final[Sequence[tuple[Callable[[int], Iterator[Point]], Sequence[int]]]] = (
@@ -229,8 +216,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Count what grows with timers, queues and jobs.")
     parser.add_argument("--largest", type=int, default=max(TIMERS), help="of each number")
     given = parser.parse_args(arguments)
-    os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
-    os.environ.pop("AWS_ENDPOINT_URL", None)
     logging.disable(logging.INFO)
     console = Console()
     wanted = wanted_of(given.largest, is_quick=bool(os.environ.get("QUICK")))

@@ -1,6 +1,6 @@
 """Which keys of the table all jobs share, and how much each job writes to them: counted.
 
-Jobs pass from PUSH to ACK on an embedded AWS, through one queue: at once, scheduled, with failed
+Jobs pass from PUSH to ACK on an AWS in memory, through one queue: at once, scheduled, with failed
 attempts, or with heartbeats. The stream's consumer publishes their events. Then every write is
 looked up in the table's own stream: whose partition it went to, and which partitions of the index
 followed. A key that many jobs write to is hot: DynamoDB gives one partition a thousand write units
@@ -13,13 +13,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from benchmarks.laboratory import ERROR, Laboratory, SlowClock
+from benchmarks.laboratory import ERROR, Changes, Laboratory, SlowClock
 from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.local.aws import ACCOUNT, REGION, EmbeddedStream, embedded_aws
-from ojs_aws.local.patches import fast_queues
+from ojs_aws.local.aws import BATCH
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.topology import TABLE
 from ojs_aws.transport.events.stream import build_stream
@@ -95,24 +94,22 @@ ORDINARY: Final = Life()
 
 def observe(jobs: int, life: Life = ORDINARY) -> Writes:
     """Pass jobs through and count their writes."""
-    with embedded_aws(), fast_queues():
-        clock = SlowClock()
-        lab = Laboratory(clock)
-        backend, name = lab.backend, lab.settings.table
-        stream = EmbeddedStream(name)
-        consume = build_stream(backend, read_image, measure=lambda *_: None)
-        backend.jobs.push(Job("warm.up", []))
-        _run_all(lab, clock, ORDINARY)
-        _flow(stream, consume)
-        begin = len(_records(name))
-        more: dict[str, Any] = {"scheduled_at": "+PT30S"} if life.is_scheduled else {}
-        for _ in range(0, jobs, PUSHED):
-            backend.jobs.push.all([Job("order.ship", ARGS, **more) for _ in range(PUSHED)])
-        if life.is_scheduled:
-            clock.pass_by(DUE_MS)
-        _run_all(lab, clock, life)
-        consumed = _flow(stream, consume)
-        return _counted(_records(name)[begin:], jobs, consumed)
+    clock = SlowClock()
+    lab = Laboratory(clock)
+    backend, stream = lab.backend, lab.changes()
+    consume = build_stream(backend, read_image, measure=lambda *_: None)
+    backend.jobs.push(Job("warm.up", []))
+    _run_all(lab, clock, ORDINARY)
+    _flow(stream, consume)
+    written = lab.changes()
+    more: dict[str, Any] = {"scheduled_at": "+PT30S"} if life.is_scheduled else {}
+    for _ in range(0, jobs, PUSHED):
+        backend.jobs.push.all([Job("order.ship", ARGS, **more) for _ in range(PUSHED)])
+    if life.is_scheduled:
+        clock.pass_by(DUE_MS)
+    _run_all(lab, clock, life)
+    consumed = _flow(stream, consume)
+    return _counted([each["dynamodb"] for each in written.all()], jobs, consumed)
 
 
 def _run_all(lab: Laboratory, clock: SlowClock, life: Life) -> None:
@@ -139,25 +136,15 @@ def _fetched(lab: Laboratory) -> list[JobRecord]:
     return found
 
 
-def _flow(stream: EmbeddedStream, consume: Any) -> int:
+def _flow(stream: Changes, consume: Any) -> int:
     consumed = 0
-    while True:
-        records, done = stream()
-        if records:
-            consumed += len(records)
-            if consume({"Records": records}, None)["batchItemFailures"]:
+    while records := stream.streamed():
+        for begin in range(0, len(records), BATCH):
+            batch = records[begin : begin + BATCH]
+            consumed += len(batch)
+            if consume({"Records": batch}, None)["batchItemFailures"]:
                 raise RuntimeError("The stream's consumer could not publish everything.")
-        before = stream.position
-        done()
-        if stream.position == before:
-            return consumed
-
-
-def _records(table: str) -> list[Any]:
-    from moto.dynamodb.models import dynamodb_backends  # noqa: PLC0415 - an extra
-
-    held: Any = dynamodb_backends[ACCOUNT][REGION].get_table(table)
-    return [record.record["dynamodb"] for record in held.stream_shard.items]
+    return consumed
 
 
 def _counted(records: list[Any], jobs: int, consumed: int) -> Writes:

@@ -1,15 +1,12 @@
-"""A backend on an embedded AWS whose calls and units are counted, for all cost benchmarks."""
+"""A backend on an AWS in memory whose calls and units are counted, for all cost benchmarks."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from unittest.mock import patch
 
 from benchmarks.units import Meter
 from ojs_aws.bootstrap import AwsClients, SystemClock, build_backend
@@ -20,12 +17,14 @@ from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.runtime import IN_ORDER, Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.definition import read_definition
-from ojs_aws.local.aws import REGION, create_bucket, create_queues, create_table, embedded_aws
-from ojs_aws.local.patches import fast_queues
+from ojs_aws.local.aws import create_queues, create_table
+from ojs_aws.memory_aws import MemoryAws
+from ojs_aws.memory_aws.table import Stream
 from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.workflows.write import JobEnd
+from ojs_aws.topology import TABLE, is_streamed
 from ojs_aws.transport.http.jobs.envelope import read_job
 
 ERROR: Final = parse_object('{"type": "Broken", "message": "it broke"}')
@@ -33,60 +32,69 @@ RESULT: Final = RawJson('{"done":true}')
 ARGS: Final[list[Any]] = [{"user": 12_345, "email": "someone@example.com", "locale": "en-US"}]
 
 
-@dataclass
-class CallMeter:
-    """Counts calls, and those to SQS among them."""
-
-    calls: Counter[str] = field(default_factory=Counter)
-    units: Counter[str] = field(default_factory=Counter)
-
-    def watch(self, client: Any) -> None:
-        """Count the calls of a client from now on."""
-
-        def note(model: Any, **_: Any) -> None:
-            self.calls[model.name] += 1
-            if model.service_model.service_name == "sqs":
-                self.units["SQS request"] += 1
-
-        client.meta.events.register("before-call", note)
-
-    def take(self) -> tuple[Counter[str], Counter[str]]:
-        """What was counted since the last time."""
-        taken = self.calls, self.units
-        self.calls, self.units = Counter(), Counter()
-        return taken
-
-
 class Laboratory:
-    """A backend on the embedded AWS, and what counts its calls."""
+    """A backend on an AWS in memory.
+
+    :ivar aws: whose calls are counted.
+    """
 
     def __init__(self, clock: Clock | None = None) -> None:
-        """Set up an embedded AWS; it must be running.
+        """Set up an AWS and a backend.
 
         :param clock: None for the time as it is.
         """
-        import boto3  # noqa: PLC0415 - inside the embedded AWS
-
-        self.dynamodb, sqs, s3 = (
-            boto3.client("dynamodb"),
-            boto3.client("sqs"),
-            boto3.client("s3"),
-        )
+        given = clock or SystemClock()
+        self.aws = aws = MemoryAws.at(given.look if isinstance(given, SlowClock) else given.now)
         base = Settings(  # as it is deployed
             stream_deletes_messages=True, stream_lists_completed=True
         )
-        create_table(self.dynamodb, base.table)
-        create_bucket(s3, "documents")
-        settings = replace(base, queue_url_prefix=create_queues(sqs, base), bucket="documents")
-        self.settings = settings
-        events: Any = boto3.client("events")
-        clients = AwsClients(self.dynamodb, sqs, lambda: s3, lambda: events)
-        self.backend: Backend = build_backend(settings, clients, clock=clock, parallel=IN_ORDER)
-        self.clients = (self.dynamodb, sqs, s3)
-        self.meter = CallMeter()
-        for client in self.clients:
-            self.meter.watch(client)
-        self.meter.take()
+        create_table(aws.dynamodb, base.table)
+        aws.s3.create_bucket(Bucket="documents")
+        prefix = create_queues(aws.sqs, base)
+        self.settings = replace(base, queue_url_prefix=prefix, bucket="documents")
+        clients = AwsClients(aws.dynamodb, aws.sqs, lambda: aws.s3, lambda: aws.events)
+        self.backend: Backend = build_backend(
+            self.settings, clients, clock=clock, parallel=IN_ORDER
+        )
+        aws.calls.made.clear()
+
+    def take(self) -> Counter[str]:
+        """Return the calls that were made since the last time."""
+        made = self.aws.calls.made
+        taken = Counter(made)
+        made.clear()
+        return taken
+
+    def changes(self) -> Changes:
+        """Return a reader of the changes that are made from now on."""
+        stream = self.aws.table(self.settings.table).stream
+        return Changes(stream, stream.end)
+
+
+@dataclass
+class Changes:
+    """Reads the stream of a table.
+
+    :ivar position: how many changes were read.
+    """
+
+    stream: Stream
+    position: int
+
+    def all(self) -> list[Any]:
+        """Return all further changes."""
+        found = self.stream.after(self.position, self.stream.end - self.position)
+        self.position = self.stream.end
+        return [{**each, "dynamodb": dict(each["dynamodb"])} for each in found]
+
+    def streamed(self) -> list[Any]:
+        """Return further changes that the deployed trigger passes on."""
+        keys = (TABLE.partition_key, TABLE.sort_key)
+        return [
+            each
+            for each in self.all()
+            if is_streamed(*(each["dynamodb"]["Keys"][name]["S"] for name in keys))
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,10 @@ class SlowClock(SystemClock):
         super().__init__()
         self._now = super().now()
 
+    def look(self) -> Instant:
+        """The time, without letting any pass."""
+        return self._now
+
     def now(self) -> Instant:
         """A millisecond later than it was asked for before."""
         self._now = Instant(self._now + 1)
@@ -150,20 +162,16 @@ class SlowClock(SystemClock):
 
 
 class Bench:
-    """A backend on an embedded AWS, and the meter of its calls."""
+    """A backend on an AWS in memory, and the meter of its calls."""
 
     def __init__(self) -> None:
-        """Set it up; the embedded AWS must be running."""
-        import boto3  # noqa: PLC0415 - inside the embedded AWS
-
+        """Set it up."""
         self.clock = SlowClock()
-        lab = Laboratory(self.clock)
+        self.lab = lab = Laboratory(self.clock)
         self.backend: Backend = lab.backend
-        self.settings = lab.settings
         self.held: list[str] = []
-        self.dynamodb = lab.dynamodb
-        self.meter = Meter(boto3.client("dynamodb"), lab.settings.table)
-        self.meter.watch(*lab.clients)
+        self.dynamodb = lab.aws.dynamodb
+        self.meter = Meter(lab.aws, lab.settings.table)
         self.push("warm.up")  # the settings of the queue are remembered from here
         self.end(self.fetch(1))
 
@@ -215,12 +223,3 @@ class Bench:
             jobs += self.fetch(min(count - len(jobs), 10))
         news = self.end(jobs)
         return lambda: self.backend.workflows.advance.advance(workflow_id, news)
-
-
-@contextmanager
-def benches() -> Iterator[Bench]:
-    """A fresh one."""
-    with patch.dict(os.environ, {"AWS_DEFAULT_REGION": REGION}):
-        os.environ.pop("AWS_ENDPOINT_URL", None)
-        with embedded_aws(), fast_queues():
-            yield Bench()

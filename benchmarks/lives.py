@@ -2,7 +2,7 @@
 
     python -m benchmarks.lives
 
-Jobs pass from PUSH to ACK on an embedded AWS, and the stream's consumer reads their changes, in
+Jobs pass from PUSH to ACK on an AWS in memory, and the stream's consumer reads their changes, in
 full batches. The meter of ``benchmarks.units`` counts what DynamoDB, SQS and S3 bill. The estimate
 is that of ``ojs-aws cost`` for the same workload. Lambda, API Gateway, bus and logs are not here.
 """
@@ -15,19 +15,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from moto.sqs.models import sqs_backends
 from rich.console import Console
 
 from benchmarks.costs import BEAT_MS, FULL, KINDS, WORKER, drained
 from benchmarks.documents import JOB_TYPE, Arguments
 from benchmarks.flow_costs import LIMIT, UNIQUE
-from benchmarks.laboratory import ERROR, Bench, Cost, benches
+from benchmarks.laboratory import ERROR, Bench, Cost
 from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.state import Message, ReceivedMessage
-from ojs_aws.local.aws import ACCOUNT, REGION, EmbeddedStream
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
 from ojs_aws.pricing.units import changes_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -98,9 +96,8 @@ class ChangeReader:
 
     def __post_init__(self) -> None:
         """Skip what setting up left behind."""
-        self._stream = EmbeddedStream(self.bench.settings.table)
+        self._stream = self.bench.lab.changes()
         self._consume = build_stream(self.bench.backend, read_image, measure=lambda *_: None)
-        drained(self._stream)
 
     def read(self) -> None:
         """Handle all changes, batch by batch; those of buckets are not passed on when deployed."""
@@ -241,12 +238,8 @@ class Lives:
             fail(held.id, WORKER, ERROR, start=held, has_message=False)
 
     def _pass_by(self, milliseconds: int) -> None:
-        """Let time pass, for SQS too."""
+        """Let time pass."""
         self.bench.clock.pass_by(milliseconds)
-        for queue in sqs_backends[ACCOUNT][REGION].queues.values():
-            for message in queue._messages:  # noqa: SLF001 - moto has no clock of its own
-                message.visible_at -= milliseconds
-                message.delayed_until -= milliseconds
 
     def _steps(self) -> Cost:
         """Measure the second step of a chain for each job: the stream begins it."""
@@ -288,9 +281,8 @@ class Life:
 
 def metered(workload: Workload) -> Life:
     """Measure a job of this workload."""
-    with benches() as bench:
-        lives = Lives(bench, workload)
-        cost = lives.cost()
+    lives = Lives(Bench(), workload)
+    cost = lives.cost()
     units = {
         "write unit": cost.writes,
         "read unit": cost.reads,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from ojs_aws.adapters.dynamodb.columns import item_bytes
+from ojs_aws.memory_aws import Call, MemoryAws
+from ojs_aws.memory_aws.calls import Answer, Effect
 from ojs_aws.topology import TABLE
 
 BLOCK: Final = 4096
@@ -13,19 +14,18 @@ KEYS: Final = (TABLE.partition_key, TABLE.sort_key, TABLE.index.partition_key, T
 
 
 class Reads:
-    """Counts calls, and the eventually consistent read units of queries of the index."""
+    """Counts the eventually consistent read units of queries of the index."""
 
-    def __init__(self, client: Any) -> None:
-        """Watch a client from now on."""
-        self.calls: Counter[str] = Counter()
+    def __init__(self, aws: MemoryAws) -> None:
+        """Watch the calls of an AWS from now on."""
         self.units = 0.0
-        client.meta.events.register("before-call", self._call)
-        client.meta.events.register("after-call.dynamodb.Query", self._read)
+        self._inject = aws.calls.inject
+        aws.calls.inject = self._weigh
 
-    def _call(self, model: Any, **_: Any) -> None:
-        self.calls[model.name] += 1
-
-    def _read(self, parsed: dict[str, Any], **_: Any) -> None:
-        shown = {*KEYS, *TABLE.index.projected}
-        rows = ({n: v for n, v in item.items() if n in shown} for item in parsed.get("Items", ()))
-        self.units += 0.5 * max(1, -(-sum(map(item_bytes, rows)) // BLOCK))
+    def _weigh(self, call: Call, effect: Effect) -> Answer:
+        answer = self._inject(call, effect)
+        if call.operation == "Query":
+            shown = {*KEYS, *TABLE.index.projected}
+            rows = ({n: v for n, v in item.items() if n in shown} for item in answer["Items"])
+            self.units += 0.5 * max(1, -(-sum(map(item_bytes, rows)) // BLOCK))
+        return answer

@@ -2,7 +2,7 @@
 
     python -m benchmarks.sweep_costs [--waiting 10000]
 
-The sweep runs for real on an embedded AWS, once with nothing waiting and once with so many jobs
+The sweep runs for real on an AWS in memory, once with nothing waiting and once with so many jobs
 scheduled for next week. Calls are counted at the client, read units by DynamoDB's own rules from
 the rows that came back. What a million jobs cost follows from the counts.
 """
@@ -11,22 +11,19 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.laboratory import Laboratory
-from benchmarks.units import BLOCK
-from ojs_aws.adapters.dynamodb.columns import item_bytes
+from benchmarks.reads import Reads
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.local.aws import REGION, embedded_aws
 from ojs_aws.pricing import PRICED_ON, PRICES
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.backend.foundation import Stores
@@ -79,7 +76,7 @@ class SweepLaboratory:
     """A backend whose clock can be moved, and whose reads are weighed."""
 
     def __init__(self) -> None:
-        """Set up an embedded AWS; it must be running."""
+        """Set up an AWS in memory."""
         self.lab = Laboratory()
         self.clock = MovableClock(self.lab.backend.clock.now())
         given: Stores = self.lab.backend.stores
@@ -89,12 +86,7 @@ class SweepLaboratory:
         # Nothing reads the stream here, so a recount of the totals would find a difference at each
         # tick; what one costs is counted in tests/functions/test_sweep_calls.py.
         self.sweep = replace(self.backend.upkeep.sweep, recount=lambda _names, _is_over: None)
-        self.reads = 0.0
-        self.lab.dynamodb.meta.events.register("after-call.dynamodb.Query", self._weigh)
-
-    def _weigh(self, parsed: Any, **_: Any) -> None:
-        size = sum(item_bytes(item) for item in parsed.get("Items", []))
-        self.reads += max(1, -(-size // BLOCK)) / 2  # eventually consistent
+        self.reads = Reads(self.lab.aws)
 
     def push(self, count: int, when: str) -> None:
         """Push jobs that are scheduled."""
@@ -103,12 +95,12 @@ class SweepLaboratory:
 
     def ticks(self, count: int) -> Bill:
         """Tick once a minute."""
-        self.lab.meter.take()
-        self.reads, armed = 0.0, 0
+        self.lab.take()
+        self.reads.units, armed = 0.0, 0
         for _ in range(count):
             armed += self.sweep.tick().armed
             self.clock.at += 60_000
-        return Bill(self.lab.meter.take()[0], self.reads, armed)
+        return Bill(self.lab.take(), self.reads.units, armed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,16 +108,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Count what the sweep costs.")
     parser.add_argument("--waiting", type=int, default=10_000)
     waiting: int = parser.parse_args(arguments).waiting
-    os.environ.setdefault("AWS_DEFAULT_REGION", REGION)
-    os.environ.pop("AWS_ENDPOINT_URL", None)
     logging.disable(logging.INFO)
-    with embedded_aws():
-        lab = SweepLaboratory()
-        nothing = lab.ticks(TICKS)
-        lab.push(waiting, "+P7D")
-        far = lab.ticks(TICKS)
-        lab.push(DUE, "+PT20M")
-        due = lab.ticks(TICKS)
+    lab = SweepLaboratory()
+    nothing = lab.ticks(TICKS)
+    lab.push(waiting, "+P7D")
+    far = lab.ticks(TICKS)
+    lab.push(DUE, "+PT20M")
+    due = lab.ticks(TICKS)
     console = Console()
     table = Table(
         f"{TICKS} ticks of one queue", "AWS calls", "read units", title=f"us-east-1, {PRICED_ON}"

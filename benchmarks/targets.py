@@ -19,7 +19,7 @@ from rich.console import Console
 
 from benchmarks.costs import BEAT_MS, KILOBYTE, SIZES, WORKER, life, measured
 from benchmarks.documents import JOB_TYPE, random_tokens
-from benchmarks.laboratory import benches
+from benchmarks.laboratory import Bench
 from benchmarks.results import show_table
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.jobs.held_job import attempt_of
@@ -62,8 +62,8 @@ class Figure:
 def of_lives() -> Iterator[Figure]:
     """Measure a job's life at each size."""
     for size, (writes, calls) in LIFE_TARGETS.items():
-        with measured(SIZES[size], random_tokens) as costs:
-            whole = life(costs)
+        costs = measured(SIZES[size], random_tokens)
+        whole = life(costs)
         if writes is not None:
             yield Figure(f"a job of {size}: write units", whole.writes, writes)
         if calls is not None:
@@ -76,9 +76,9 @@ def of_large_requests() -> Iterator[Figure]:
     """Measure a batch of a hundred jobs, and the FETCH of ten of them."""
     for size in LARGE:
         jobs = [Job(JOB_TYPE, random_tokens(size, seed=at)) for at in range(BATCH)]
-        with benches() as bench:
-            pushed = bench.cost(partial(bench.backend.jobs.push.all, jobs))
-            fetched = bench.cost(partial(bench.fetch, FETCHED, WORKER))
+        bench = Bench()
+        pushed = bench.cost(partial(bench.backend.jobs.push.all, jobs))
+        fetched = bench.cost(partial(bench.fetch, FETCHED, WORKER))
         of = f"{size / KILOBYTE:g} KB"
         yield Figure(f"a batch of {BATCH} jobs of {of}: calls", pushed.calls.total(), 16)
         yield Figure(f"FETCH of {FETCHED} jobs of {of}: calls", fetched.calls.total(), 14)
@@ -86,17 +86,17 @@ def of_large_requests() -> Iterator[Figure]:
 
 def of_heartbeats() -> Iterator[Figure]:
     """Measure heartbeats over HTTP, and those of a Lambda worker."""
-    with measured(SIZES["0.5 KB"], random_tokens) as costs:
-        beat = costs["BEAT"]
+    costs = measured(SIZES["0.5 KB"], random_tokens)
+    beat = costs["BEAT"]
     yield Figure("BEAT: calls", beat.calls.total() / beat.jobs, 3)
     yield Figure("BEAT: write units, on average", beat.writes / beat.jobs, 2)
     yield Figure("BEAT: read units", beat.reads / beat.jobs, 0)
-    with benches() as bench:
-        bench.push(JOB_TYPE)
-        [job] = bench.fetch(1, WORKER)
-        bench.clock.pass_by(BEAT_MS)
-        extend = bench.backend.workers.heartbeat.extend
-        own = bench.cost(lambda: extend(WORKER, job.id, None, which=attempt_of(job), start=job))
+    bench = Bench()
+    bench.push(JOB_TYPE)
+    [job] = bench.fetch(1, WORKER)
+    bench.clock.pass_by(BEAT_MS)
+    extend = bench.backend.workers.heartbeat.extend
+    own = bench.cost(lambda: extend(WORKER, job.id, None, which=attempt_of(job), start=job))
     yield Figure("ctx.heartbeat(): calls", own.calls.total(), 2)
     yield Figure("ctx.heartbeat(): write units", own.writes, 1)
 

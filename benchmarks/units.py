@@ -14,6 +14,9 @@ from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.adapters.dynamodb.names import HANDLE
+from ojs_aws.memory_aws import Call, MemoryAws
+from ojs_aws.memory_aws.calls import Answer, Effect
+from ojs_aws.memory_aws.table import key_of
 from ojs_aws.topology import TABLE
 
 BLOCK: Final = 4096
@@ -23,7 +26,6 @@ _WRITES: Final = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "Tran
 _READS: Final = ("GetItem", "BatchGetItem", "Query")
 _OBJECT_CALLS: Final = {"PutObject": "S3 PUT", "GetObject": "S3 GET"}
 """Calls of S3 by their prices; deletions are free."""
-_BEFORE: Final = "ojs-items-before"
 _HANDLE_BYTES: Final = 309
 """Of the receipt handles of AWS: 412 characters of base64. An emulator's are shorter."""
 
@@ -32,10 +34,10 @@ _HANDLE_BYTES: Final = 309
 class Meter:
     """What was used since the last time.
 
-    :ivar look: a client of its own, whose calls are not counted.
+    :ivar aws: whose calls are weighed.
     """
 
-    look: Any
+    aws: MemoryAws
     table: str
     calls: Counter[str] = field(default_factory=Counter)
     writes: float = 0.0
@@ -43,17 +45,10 @@ class Meter:
     requests: int = 0
     objects: Counter[str] = field(default_factory=Counter)
 
-    def watch(self, dynamodb: Any, sqs: Any, s3: Any) -> None:
-        """Weigh the calls of these clients from now on."""
-        for client in (dynamodb, sqs, s3):
-            client.meta.events.register("before-call", self._call)
-        events = dynamodb.meta.events
-        for name in _WRITES:
-            events.register(f"provide-client-params.dynamodb.{name}", self._before)
-            events.register(f"after-call.dynamodb.{name}", self._written)
-        for name in _READS:
-            events.register(f"provide-client-params.dynamodb.{name}", self._asked)
-            events.register(f"after-call.dynamodb.{name}", self._read)
+    def __post_init__(self) -> None:
+        """Weigh the calls from now on."""
+        self._inject = self.aws.calls.inject
+        self.aws.calls.inject = self._weigh
 
     def reset(self) -> None:
         """Begin again at zero."""
@@ -61,41 +56,43 @@ class Meter:
         self.objects.clear()
         self.writes, self.reads, self.requests = 0.0, 0.0, 0
 
-    def _call(self, model: Any, **_: Any) -> None:
-        self.calls[model.name] += 1
-        self.requests += bool(model.service_model.service_name == "sqs")
-        if model.name in _OBJECT_CALLS:
-            self.objects[_OBJECT_CALLS[model.name]] += 1
+    def _weigh(self, call: Call, effect: Effect) -> Answer:
+        name = call.operation
+        self.calls[name] += 1
+        self.requests += call.service == "sqs"
+        if name in _OBJECT_CALLS:
+            self.objects[_OBJECT_CALLS[name]] += 1
+        if name in _WRITES:
+            return self._written(call, effect)
+        answer = self._inject(call, effect)
+        if name in _READS:
+            self._read(call, answer)
+        return answer
 
-    # ------------------------------------------------------------------ writes
-    def _before(self, params: Any, context: Any, **_: Any) -> None:
-        context[_BEFORE] = [(key, factor, self._item(key)) for key, factor in _written(params)]
-
-    def _written(self, parsed: Any, context: Any, **_: Any) -> None:
-        for key, factor, before in context[_BEFORE]:
-            after = before if "Error" in parsed else self._item(key)
-            size = max(item_bytes(before), item_bytes(after))
-            self.writes += factor * write_units(size) + _index_units(before, after)
+    def _written(self, call: Call, effect: Effect) -> Answer:
+        written = [(key, factor, self._item(key)) for key, factor in _written(call.request)]
+        try:
+            return self._inject(call, effect)
+        finally:  # a refused write leaves what is there
+            for key, factor, before in written:
+                after = self._item(key)
+                size = max(item_bytes(before), item_bytes(after))
+                self.writes += factor * write_units(size) + _index_units(before, after)
 
     def _item(self, key: Mapping[str, Any]) -> dict[str, Any]:
-        found = self.look.get_item(TableName=self.table, Key=key, ConsistentRead=True)
-        return as_on_aws(dict(found.get("Item", {})))
+        return as_on_aws(dict(self.aws.table(self.table).get(key_of(dict(key))) or {}))
 
-    # ------------------------------------------------------------------ reads
-    def _asked(self, params: Any, context: Any, **_: Any) -> None:
+    def _read(self, call: Call, answer: Answer) -> None:
+        params = call.request
         asked = params.get("RequestItems", {}).get(self.table, params)
-        is_consistent, of_index = bool(asked.get("ConsistentRead")), "IndexName" in params
-        context[_BEFORE] = (is_consistent, of_index, len(asked.get("Keys", ())))
-
-    def _read(self, model: Any, parsed: Any, context: Any, **_: Any) -> None:
-        is_consistent, of_index, keys = context[_BEFORE]
-        each = 1.0 if is_consistent else 0.5
-        if model.name == "BatchGetItem":
-            found = parsed.get("Responses", {}).get(self.table, [])
-            blocks = sum(_blocks(item_bytes(item)) for item in found) + keys - len(found)
+        each = 1.0 if asked.get("ConsistentRead") else 0.5
+        if call.operation == "BatchGetItem":
+            found = answer["Responses"].get(self.table, [])
+            missing = len(asked["Keys"]) - len(found)
+            blocks = sum(_blocks(item_bytes(item)) for item in found) + missing
         else:
-            items = parsed.get("Items") or [parsed.get("Item") or {}]
-            if of_index:
+            items = answer.get("Items") or [answer.get("Item") or {}]
+            if "IndexName" in params:
                 items = [_row(item) for item in items]
             blocks = _blocks(sum(map(item_bytes, items)))
         self.reads += each * blocks

@@ -1,103 +1,97 @@
-"""Embed a table of very many rows: moto reads only the rows that a query can mean.
+"""Holds very many jobs that wait as numbers: a table in memory makes the rows that a query reads.
 
-Moto looks at every item for each query, and keeps some kilobytes for each. Here a query of the
-index gets only the items of its partition; and jobs that wait for a time can be held as numbers,
-from which the rows of a query's range are made when it asks. What is counted - calls, and what a
-query reads - is what it would be with the items themselves; a test compares the two.
+What is counted - calls, and what a query reads - is what it would be with the items themselves; a
+test compares the two.
 """
 
 from __future__ import annotations
 
-import copy
-from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, overload
 
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.local.aws import ACCOUNT, REGION
-from ojs_aws.topology import TABLE
+from ojs_aws.memory_aws.items import Item, item_size
+from ojs_aws.memory_aws.table import Key, MemoryTable, Position, Rows, key_of, row_of
 
-MARGIN: Final = 2
-"""Rows beyond a query's limit, so that moto sees that there are more."""
+
+@dataclass(frozen=True, slots=True)
+class _Waiting(Sequence[Position]):
+    """Makes the positions of jobs from their due times.
+
+    :ivar due: ascending (milliseconds).
+    """
+
+    due: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.due)
+
+    @overload
+    def __getitem__(self, at: int) -> Position: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Position]: ...
+
+    def __getitem__(self, at: int | slice) -> Position | Sequence[Position]:
+        if isinstance(at, slice):
+            raise TypeError("Queries read one position after the other.")
+        job_id = f"01990000-0000-7000-9000-{at:012x}"
+        return n.due_key(self.due[at], is_far=True, priority=0), n.job_pk(job_id), n.JOB_SK
+
+
+class _Held(dict[Key, Item]):
+    """Makes the row of a held job from one that is like it, if it is not there."""
+
+    def __init__(self, rows: dict[Key, Item], template: Item, places: Sequence[Position]) -> None:
+        super().__init__(rows)
+        self._template, self._places = template, places
+
+    def __missing__(self, key: Key) -> Item:
+        place = self._places[int(key[0].rpartition("-")[2], 16)]
+        return {**self._template, n.PK: {"S": key[0]}, n.GSK: {"S": place[0]}}
+
+
+class _WideRows(Rows):
+    """Keeps the rows of an index, and one list of held jobs."""
+
+    def hold(self, rows: Rows, template: Item, due: Sequence[int]) -> None:
+        """Take over the rows of an index, and hold jobs like a row of it."""
+        self._partitions, self._positions = rows._partitions, rows._positions  # noqa: SLF001
+        self._list, self._places = template[n.GPK]["S"], _Waiting(due)
+        self.rows = _Held(rows.rows, template, self._places)
+
+    def positions(self, partition: str) -> Sequence[Position]:
+        """Return the positions of a partition in their order."""
+        return self._places if partition == self._list else super().positions(partition)
+
+    def size(self, key: Key) -> int:
+        """Return the size of a row in bytes."""
+        return item_size(self.rows[key])
 
 
 class WideTable:
-    """A table of moto's, which must be running.
+    """A table in memory, some of whose waiting jobs are held as numbers."""
 
-    :ivar due: due times of the jobs that are held as numbers, ascending (milliseconds).
-    """
-
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: MemoryTable) -> None:
         """Widen it."""
-        from moto.dynamodb.models import dynamodb_backends  # noqa: PLC0415 - an extra
-
-        self._held: Any = dynamodb_backends[ACCOUNT][REGION].get_table(table)
-        self._query = self._held.query
-        self._template: Any = None
-        self._list = ""
-        self.due: Sequence[int] = ()
-        setattr(self._held, "query", self._narrowed)  # noqa: B010 - in the place of a method
+        self._table = table
 
     def put(self, item: dict[str, Any]) -> None:
         """Store an item past the API."""
-        self._held.put_item(item)
+        self._table.write(key_of(item), item)
 
     def hold(self, job_id: str, due: Sequence[int]) -> None:
         """Hold jobs that are like a job that waits, but for their id and due time.
 
-        :param job_id: of a far job that was pushed; it goes.
+        :param job_id: of a far job that was pushed, the only one of its list; it goes.
+        :param due: in any order (milliseconds).
         """
-        (pk,) = (key for key in self._held.items if key.value == n.job_pk(job_id))
-        (self._template,) = (
-            item for item in self._held.items.pop(pk).values() if item.attrs[n.SK].value == n.JOB_SK
-        )
-        self._list = self._template.attrs[n.GPK].value
-        self.due = sorted(due)
-
-    def _narrowed(self, *given: Any, **named: Any) -> Any:
-        """Moto's query, over the items that it can mean."""
-        hash_key, comparison, values, limit = given[:4]
-        index = named.get("index_name") or (given[7] if len(given) > 7 else None)
-        if index != TABLE.index.name:
-            return self._query(*given, **named)
-        wanted = hash_key.value
-        items = [
-            item
-            for by_sort_key in self._held.items.values()
-            for item in by_sort_key.values()
-            if n.GPK in item.attrs and item.attrs[n.GPK].value == wanted
-        ]
-        if wanted == self._list:
-            items += self._rows(comparison, values, limit, after=given[4])
-        self._held.all_items = lambda: items
-        try:
-            return self._query(*given, **named)
-        finally:
-            del self._held.all_items
-
-    def _rows(
-        self, comparison: str | None, values: Any, limit: int | None, after: Any
-    ) -> list[Any]:
-        """The held jobs of a range, the first ones."""
-        if comparison != "BETWEEN" or limit is None:
-            raise ValueError(f"Waiting jobs are read in ranges with a limit, not by {comparison}.")
-        low, high = (int(value.value[:15]) for value in values)
-        if after:  # whole milliseconds: those of the last page's last instant are seen again
-            low = max(low, int(after[n.GSK]["S"][:15]))
-        begin = bisect_left(self.due, low)
-        end = min(bisect_left(self.due, high + 1), begin + limit + MARGIN + self._repeats(low))
-        return [self._row(at) for at in range(begin, end)]
-
-    def _repeats(self, instant: int) -> int:
-        return bisect_left(self.due, instant + 1) - bisect_left(self.due, instant)
-
-    def _row(self, at: int) -> Any:
-        from moto.dynamodb.models.dynamo_type import DynamoType  # noqa: PLC0415 - an extra
-
-        row = copy.copy(self._template)
-        job_id = f"01990000-0000-7000-9000-{at:012x}"
-        row.hash_key = DynamoType({"S": n.job_pk(job_id)})
-        row.attrs = copy.copy(self._template.attrs)
-        row.attrs[n.PK] = row.hash_key
-        row.attrs[n.GSK] = DynamoType({"S": n.due_key(self.due[at], is_far=True, priority=0)})
-        return row
+        key = n.job_pk(job_id), n.JOB_SK
+        template = row_of(self._table.get(key))
+        if template is None:
+            raise ValueError(f"The job {job_id} does not wait.")
+        self._table.write(key, None)
+        wide = _WideRows()
+        wide.hold(self._table.index.rows, template, sorted(due))
+        self._table.index.rows = wide

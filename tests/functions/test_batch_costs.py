@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from benchmarks.batch_costs import MANY, Units, jobs
-from ojs_aws.bootstrap import build_backend
+from benchmarks.laboratory import Laboratory
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.runtime import IN_ORDER
-from ojs_aws.local.patches import fast_queues
-from ojs_aws.services.backend import Backend
-from ojs_aws.testing.deployment import FakeClock
-from tests.aws import EmbeddedAws, embedded
 
 
 @pytest.fixture
-def aws() -> Iterator[EmbeddedAws]:
-    """A fresh AWS."""
-    with embedded() as aws, fast_queues():
-        yield aws
+def lab() -> Laboratory:
+    """A backend which knows the settings of its queue."""
+    lab = Laboratory()
+    lab.backend.jobs.push(Job("warm.up", []))
+    lab.take()
+    return lab
 
 
-@pytest.fixture
-def backend(aws: EmbeddedAws) -> Backend:
-    """A backend over it, which knows the settings of its queue."""
-    backend = build_backend(aws.settings, aws.clients, clock=FakeClock(), parallel=IN_ORDER)
-    backend.jobs.push(Job("warm.up", []))
-    return backend
-
-
-def test_a_thousand_jobs_cost_a_put_each_and_a_tenth_of_a_message(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
+def test_a_thousand_jobs_cost_a_put_each_and_a_tenth_of_a_message(lab: Laboratory) -> None:
     """Beside that the log's four parts, the decision, ten reads, three marks, and the end."""
     units = Units()
-    units.watch(aws.clients.dynamodb)
-    with aws.calls.counted() as calls:
-        backend.jobs.push.all(jobs())
+    units.watch(lab.aws)
+    lab.backend.jobs.push.all(jobs())
+    calls = lab.take()
     assert calls == {
         "BatchGetItem": 10,  # are the ids free?
         "Query": 1,
@@ -49,45 +34,40 @@ def test_a_thousand_jobs_cost_a_put_each_and_a_tenth_of_a_message(
         "DeleteItem": 1,
     }
     assert 2 < units.per_job(MANY) < 2.1  # alone 2, in a small batch's transaction 3
-    with aws.calls.counted() as calls:
-        backend.upkeep.sweep.tick()
+    lab.backend.upkeep.sweep.tick()
+    calls = lab.take()
     assert "PutItem" not in calls
 
 
-def test_a_unique_job_of_a_large_batch_costs_one_unit_more(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
+def test_a_unique_job_of_a_large_batch_costs_one_unit_more(lab: Laboratory) -> None:
     """Its lock; alone, and in a small batch, it costs five."""
     units = Units()
-    units.watch(aws.clients.dynamodb)
-    with aws.calls.counted() as calls:
-        backend.jobs.push.all(jobs(200, unique={"keys": ["type", "args"]}))
+    units.watch(lab.aws)
+    lab.backend.jobs.push.all(jobs(200, unique={"keys": ["type", "args"]}))
+    calls = lab.take()
     assert calls["PutItem"] == 1 + 2 * 200
     assert calls["TransactWriteItems"] == 1
     assert 3 < units.per_job(200) < 3.2
 
 
-def test_a_small_batch_is_one_transaction(aws: EmbeddedAws, backend: Backend) -> None:
+def test_a_small_batch_is_one_transaction(lab: Laboratory) -> None:
     """And no log."""
-    with aws.calls.counted() as calls:
-        backend.jobs.push.all(jobs(100))
+    lab.backend.jobs.push.all(jobs(100))
+    calls = lab.take()
     assert calls == {"TransactWriteItems": 1, "SendMessageBatch": 10}
 
 
-def test_who_asks_for_a_job_that_is_not_there_pays_a_query_and_a_read(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
+def test_who_asks_for_a_job_that_is_not_there_pays_a_query_and_a_read(lab: Laboratory) -> None:
     """It may be one of a batch, whose row is mostly empty, or have got there since."""
-    with aws.calls.counted() as calls, pytest.raises(Exception, match="not found"):
-        backend.jobs.info("01990000-0000-7000-8000-000000000001")
+    with pytest.raises(Exception, match="not found"):
+        lab.backend.jobs.info("01990000-0000-7000-8000-000000000001")
+    calls = lab.take()
     assert calls == {"Query": 2, "GetItem": 1}
 
 
-def test_a_bulk_enqueue_costs_a_put_for_each_job_and_a_tenth_of_a_message(
-    aws: EmbeddedAws, backend: Backend
-) -> None:
+def test_a_bulk_enqueue_costs_a_put_for_each_job_and_a_tenth_of_a_message(lab: Laboratory) -> None:
     """Each by itself, and their messages together."""
-    with aws.calls.counted() as calls:
-        items = backend.bulk.enqueue.each(jobs(120))
+    items = lab.backend.bulk.enqueue.each(jobs(120))
+    calls = lab.take()
     assert all(item.pushed for item in items)
     assert calls == {"PutItem": 120, "SendMessageBatch": 12}

@@ -40,8 +40,6 @@ from benchmarks.hot_keys import Writes
 from ojs_aws.adapters.dynamodb.queues.totals import totals_key
 from ojs_aws.pricing import MONTH_S, PRICES
 
-pytestmark = pytest.mark.moto
-
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = "\n".join(
     (DOCS / name).read_text("utf-8") for name in ("capacity.md", "capacity-large.md")
@@ -54,10 +52,7 @@ COMPLETED = "completed#default"
 @pytest.fixture(scope="module")
 def counted() -> Counted:
     """Jobs from PUSH to ACK, of each kind of life."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("AWS_ENDPOINT_URL", raising=False)
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        return count()
+    return count()
 
 
 @pytest.fixture(scope="module")

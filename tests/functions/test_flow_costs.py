@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.flow_costs import OPERATIONS
-from benchmarks.laboratory import benches
+from benchmarks.laboratory import Bench
 from ojs_aws.domain.job import JobRecord
 
 READ, WRITE, SENT = {"GetItem": 1}, {"TransactWriteItems": 1}, {"SendMessage": 1}
@@ -57,24 +57,24 @@ def test_an_operation_costs_these_calls_and_units(
     operation: str, calls: dict[str, int], writes: float, reads: float
 ) -> None:
     """Of small jobs; a change that makes one dearer fails here until a decision says why."""
-    with benches() as bench:
-        cost = OPERATIONS[operation](bench)
+    bench = Bench()
+    cost = OPERATIONS[operation](bench)
     assert cost.calls == calls
     assert (cost.writes, cost.reads) == (writes, reads)
     assert cost.requests == sum(count for name, count in calls.items() if "Message" in name)
 
 
 def test_members_that_end_together_cost_a_tenth_of_a_unit_each() -> None:
-    with benches() as bench:
-        cost = OPERATIONS["group member, 100 together"](bench)
+    bench = Bench()
+    cost = OPERATIONS["group member, 100 together"](bench)
     assert cost.calls == READ | WRITE
     assert cost.writes / cost.jobs <= 0.12
 
 
 def test_a_job_of_a_batch_of_a_thousand_costs_what_a_single_one_does() -> None:
     """And a tenth of its message; the log and its marks are 0.03 units, looking for the ids one."""
-    with benches() as bench:
-        cost = OPERATIONS["batch of 1,000"](bench)
+    bench = Bench()
+    cost = OPERATIONS["batch of 1,000"](bench)
     assert cost.calls["SendMessageBatch"] == 100
     assert 2 < cost.writes / cost.jobs < 2.1
     assert cost.reads / cost.jobs < 1.1
@@ -82,10 +82,10 @@ def test_a_job_of_a_batch_of_a_thousand_costs_what_a_single_one_does() -> None:
 
 def test_the_meter_counts_what_a_job_is_known_to_cost() -> None:
     """Two for PUSH and ACK, three for FETCH: an item and its rows of the index."""
-    with benches() as bench:
-        pushed = bench.cost(lambda: bench.push("demo.plain"))
-        claimed: list[JobRecord] = []
-        fetched = bench.cost(lambda: claimed.extend(bench.fetch(1)))
-        acked = bench.cost(lambda: bench.backend.jobs.ack(claimed[0].id, "worker-1", None))
+    bench = Bench()
+    pushed = bench.cost(lambda: bench.push("demo.plain"))
+    claimed: list[JobRecord] = []
+    fetched = bench.cost(lambda: claimed.extend(bench.fetch(1)))
+    acked = bench.cost(lambda: bench.backend.jobs.ack(claimed[0].id, "worker-1", None))
     assert [each.writes for each in (pushed, fetched, acked)] == [2, 3, 2]
     assert [each.reads for each in (pushed, fetched, acked)] == [0, 1, 0]

@@ -46,8 +46,8 @@ def test_envelopes_have_exactly_their_size(kind: str, size: int) -> None:
 @pytest.mark.parametrize("size", SIZES.values())
 def test_the_estimate_of_a_job_agrees_with_the_meter(kind: str, size: int) -> None:
     """From PUSH to ACK, within five percent of the dollars."""
-    with measured(size, KINDS[kind]) as costs:
-        whole = life(costs)
+    costs = measured(size, KINDS[kind])
+    whole = life(costs)
     given = size, COMPRESSION[kind]
     estimated = (
         (push_units(*given) + move_units(*given) + ack_units(*given)) * PRICES["write unit"]
@@ -72,8 +72,8 @@ def test_a_job_of_any_size_costs_at_most_this(
     size: str, kind: str, units: int, dollars: float
 ) -> None:
     """Write units, and dollars of a million for DynamoDB, SQS and S3, from PUSH to ACK."""
-    with measured(SIZES[size], KINDS[kind]) as costs:
-        whole = life(costs)
+    costs = measured(SIZES[size], KINDS[kind])
+    whole = life(costs)
     assert whole.writes <= units
     assert whole.dollars <= dollars
 
@@ -83,8 +83,8 @@ def test_a_small_job_costs_seven_units_and_seven_calls() -> None:
 
     The stream deletes its message, with nine others where jobs come fast, and lists it.
     """
-    with measured(SIZES["0.5 KB"], KINDS["random tokens"]) as costs:
-        whole = life(costs)
+    costs = measured(SIZES["0.5 KB"], KINDS["random tokens"])
+    whole = life(costs)
     assert [costs[name].writes for name in LIFE] == [2, 3, 2]
     assert (whole.writes, whole.reads, sum(whole.calls.values())) == (7, 1, 7)
     beat = costs["BEAT"]
@@ -95,7 +95,6 @@ def test_a_small_job_costs_seven_units_and_seven_calls() -> None:
     )
 
 
-@pytest.mark.moto
 @pytest.mark.parametrize("path", PATHS)
 def test_the_estimate_of_a_whole_life_agrees_with_the_meter(path: str) -> None:
     """Within five percent of the dollars and of the write units, the stream's included."""
@@ -105,13 +104,11 @@ def test_the_estimate_of_a_whole_life_agrees_with_the_meter(path: str) -> None:
     assert said.changes == found.changes
 
 
-@pytest.mark.moto
 def test_a_failure_costs_the_stream_a_unit_more_for_its_group() -> None:
     """Beside the event log and the counters, as the estimate says."""
     assert failed_alone() == pytest.approx(stream_units(1) + GROUP_WRITES, abs=0.1)
 
 
-@pytest.mark.moto
 @pytest.mark.parametrize(
     ("together", "rate", "window_s"), [(1, 1.0, 0.0), (3, 1.0, 1.0), (FULL, BUSY_RATE, 1.0)]
 )

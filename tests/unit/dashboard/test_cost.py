@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-import boto3
 import pytest
 
 from benchmarks.units import Meter
@@ -52,8 +51,7 @@ def request_price(reads: float, ms: float) -> float:
 
 def keep_busy(aws: EmbeddedAws, queues: Iterable[str]) -> None:
     """Let queues have done something in each minute of the last hour, in a time of any length."""
-    # By a client whose calls are not weighed, which would take long.
-    tallies = Tallies(boto3.client("dynamodb"), aws.settings.table)
+    tallies = Tallies(aws.clients.dynamodb, aws.settings.table)
     now = int(time.time() * 1000) // MINUTE_MS
     for queue in queues:
         for minute in range(now - 60, now):
@@ -66,7 +64,6 @@ def keep_busy(aws: EmbeddedAws, queues: Iterable[str]) -> None:
             tallies.add(queue, Instant(minute * MINUTE_MS), tally, f"{queue}-{minute}")
 
 
-@pytest.mark.moto
 @pytest.mark.slow
 def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
     """And so does an open list of queues: its counts have a bound, whatever the backlog."""
@@ -75,8 +72,8 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
         for index in range(QUEUES):
             job = {"type": "a.b", "args": [], "options": {"queue": f"queue-{index}"}}
             assert api.post("/jobs", job).status == 201
-        meter = Meter(boto3.client("dynamodb"), aws.settings.table)
-        meter.watch(aws.clients.dynamodb, aws.clients.sqs, aws.clients.s3())
+        assert aws.memory is not None
+        meter = Meter(aws.memory, aws.settings.table)
 
         def reads_of(path: str, **query: str) -> float:
             meter.reset()
@@ -94,7 +91,7 @@ def test_an_open_overview_of_100_queues_costs_under_2_cents_an_hour() -> None:
         few = max(reads_of(path, limit="1") for path in MENU)
         keep_busy(aws, (f"queue-{index}" for index in range(BUSY)))
         some = read_all()
-        # Each further busy queue reads as much more; moto takes long to make a hundred.
+        # Each further busy queue reads as much more; to make a hundred takes long.
         reads = {name: idle[name] + (some[name] - idle[name]) / BUSY * QUEUES for name in idle}
         rows = aws.clients.dynamodb.scan(TableName=aws.settings.table)["Items"]
     findings_every = number("overview.tsx", "FINDINGS_EVERY")
