@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from aws_cdk import CfnResource, Duration, RemovalPolicy, Tags
 from aws_cdk import aws_dynamodb as dynamodb
@@ -18,9 +18,21 @@ from constructs import Construct, IConstruct
 from ojs_aws.topology import EVENT_PREFIX, MESSAGE_RETENTION_S, REMOVAL_TAG, REMOVED_WITH_STACK
 
 METADATA: Final = "cdk_nag"
+R = TypeVar("R")
 _RULES: Final = "rules_to_suppress"
 MAX_AGE_H: Final = 23
 """Age of a change at which it is given up, with a message: the stream drops it an hour later."""
+
+
+def resource_of(construct: IConstruct, kind: type[R]) -> R:
+    """Return the resource that a construct of the CDK makes.
+
+    :raises TypeError: it makes another kind of resource.
+    """
+    resource = construct.node.default_child
+    if not isinstance(resource, kind):
+        raise TypeError(f"{construct.node.path} makes {resource!r}, and no {kind.__name__}")
+    return resource
 
 
 def accept(construct: IConstruct, rule: str, reason: str, findings: Sequence[str] = ()) -> None:
