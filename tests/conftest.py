@@ -37,6 +37,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any load")
 
+# By default the CDK checks each template it writes against the schemas of all resources, only to
+# print warnings, and needs six seconds of CPU in each process to begin. test_schemas checks them.
+os.environ.setdefault("CDK_VALIDATION", "false")
+
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 INFRA_TESTS: Final = CHECKOUT / "tests" / "infra"
 NO_NODE: Final = "the AWS CDK needs Node 18 or newer, and this machine has none"

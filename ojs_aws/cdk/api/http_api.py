@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import Annotations, Aspects, Duration, Names, RemovalPolicy, Stack
+from aws_cdk import Annotations, Duration, Names, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
@@ -85,7 +85,7 @@ class OjsHttpApi(Construct):
             cors_preflight=_cors(props.cors_origins),
             create_default_stage=False,
         )
-        Aspects.of(self.api).add(RoutesInRows())
+        RoutesInRows(self.api)
         for group, method, path in gateway_routes():
             if group not in answered_by:  # without API keys the system's function says so
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from aws_cdk import CfnResource, Duration, RemovalPolicy, Tags
@@ -35,19 +35,33 @@ def resource_of(construct: IConstruct, kind: type[R]) -> R:
     return resource
 
 
-def accept(construct: IConstruct, rule: str, reason: str, findings: Sequence[str] = ()) -> None:
+def accept(construct: IConstruct, rule: str, reason: str) -> None:
     """Leave a resource as it is, against the advice of a rule.
 
     :param construct: a resource, or the construct whose default child is one.
     :param rule: such as ``AwsSolutions-SQS3``.
-    :param findings: those meant, as regular expressions, of a rule that has several; none: all.
     """
+    _suppress(construct, [{"id": rule, "reason": reason}])
+
+
+def accept_each(construct: IConstruct, rule: str, findings: Iterable[tuple[str, str]]) -> None:
+    """Leave a resource as it is, against some findings of a rule that has several.
+
+    :param findings: why each is accepted, and the finding that is meant as a regular expression.
+    """
+    _suppress(
+        construct,
+        [
+            {"id": rule, "reason": reason, "applies_to": [{"regex": f"/{finding}/"}]}
+            for reason, finding in findings
+        ],
+    )
+
+
+def _suppress(construct: IConstruct, entries: Sequence[Mapping[str, object]]) -> None:
     resource = cast("CfnResource", construct.node.default_child or construct)
     known = resource.get_metadata(METADATA) or {_RULES: []}
-    entry: dict[str, object] = {"id": rule, "reason": reason}
-    if findings:
-        entry["applies_to"] = [{"regex": f"/{finding}/"} for finding in findings]
-    resource.add_metadata(METADATA, {_RULES: [*known[_RULES], entry]})
+    resource.add_metadata(METADATA, {_RULES: [*known[_RULES], *entries]})
 
 
 def private_bucket(
