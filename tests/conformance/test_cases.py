@@ -1,7 +1,7 @@
 """Our own conformance cases against the server under test.
 
-The cases that wait are started together, in a few threads, when the first of them is asked for:
-each has its own queues, so only the waiting overlaps.
+The cases that wait are started in a few threads, the longest ones first, before the first of the
+others runs: each has its own queues, so only the waiting overlaps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ def _name(case: Case) -> str:
     return f"level-{case.level}-{case.id}"
 
 
-@pytest.fixture(scope="module")
+def _waits_ms(case: Case) -> int:
+    return sum(step.pause_ms for step in case.steps)
+
+
+@pytest.fixture(scope="module", autouse=True)
 def waiting_verdicts(
     runner: ConformanceRunner, request: pytest.FixtureRequest
 ) -> Iterator[dict[str, Future[CaseVerdict]]]:
@@ -33,7 +37,8 @@ def waiting_verdicts(
     collected = {item.name for item in request.session.items}
     chosen = [c for c in WAITING_CASES if f"test_waiting_case[{_name(c)}]" in collected]
     with ThreadPoolExecutor(THREADS) as pool:
-        yield {case.file: pool.submit(runner.run_case, case) for case in chosen}
+        longest_first = sorted(chosen, key=_waits_ms, reverse=True)
+        yield {case.file: pool.submit(runner.run_case, case) for case in longest_first}
 
 
 @pytest.mark.parametrize("case", PROMPT_CASES, ids=_name)
