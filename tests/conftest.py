@@ -37,10 +37,6 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any load")
 
-# By default the CDK checks each template it writes against the schemas of all resources, only to
-# print warnings, and needs six seconds of CPU in each process to begin. test_schemas checks them.
-os.environ.setdefault("CDK_VALIDATION", "false")
-
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 INFRA_TESTS: Final = CHECKOUT / "tests" / "infra"
 NO_NODE: Final = "the AWS CDK needs Node 18 or newer, and this machine has none"
@@ -162,6 +158,12 @@ def backend(aws: EmbeddedAws, clock: FakeClock) -> Backend:
     from ojs_aws.domain.runtime import IN_ORDER
 
     return build_backend(aws.settings, aws.clients, clock=clock, parallel=IN_ORDER)
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let calls that stay contended be tried again at once."""
+    monkeypatch.setattr("ojs_aws.adapters.dynamodb.retrying_client.LONGEST_PAUSE_S", 0.0)
 
 
 def has_node() -> bool:

@@ -97,6 +97,7 @@ WRITES: list[Callable[[Stores], Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("response", [INVALID, THROTTLED], ids=["invalid", "throttled"])
 @pytest.mark.parametrize("write", WRITES)
 def test_a_transaction_that_is_refused_for_another_reason_is_an_error(
@@ -111,6 +112,7 @@ def test_a_transaction_that_is_refused_for_another_reason_is_an_error(
         write(stores)
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_an_append_that_met_another_write_is_not_tried_at_another_place(aws: EmbeddedAws) -> None:
     """The place is free: whoever repeats it may take it."""
     response = {

@@ -156,6 +156,7 @@ def test_a_change_takes_place_with_its_jobs_and_results_or_not_at_all(stores: St
     assert store.results("w-1") == results
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_collision_of_transactions_is_a_change_by_somebody_else() -> None:
     """DynamoDB refuses both; whoever looks again finds what there is now."""
     with embedded() as aws:

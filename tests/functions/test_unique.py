@@ -179,6 +179,7 @@ def test_a_repeated_push_that_meets_another_transaction_finds_its_own_job(
         assert (pushed.record.id, pushed.is_new) == (job_id, times == 0)
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_key_that_stays_contended_is_an_error_to_be_repeated(aws: EmbeddedAws) -> None:
     """After a bounded number of looks."""
     with pytest.raises(BackendError) as error:
