@@ -31,10 +31,10 @@ from tests.simulation.world import World
 
 MANY = MAX_TRANSACTION + 3
 
-FEW = 23
+FEW = 11
 """More than a transaction holds where `small_transactions` are, in searches through every call."""
 
-PART_OF_FEW = 9
+PART_OF_FEW = 4
 """Jobs in a part of the log then: three parts, as `MANY` have."""
 
 
