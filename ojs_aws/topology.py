@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Table:
     partition_key: str
     sort_key: str
     ttl_attribute: str
-    stream_view: Literal["NEW_AND_OLD_IMAGES"]
+    stream_view: str
     index: Index
 
 

@@ -222,11 +222,8 @@ class Uniqueness:
         else:
             fresh(entry, lock, holder, lifecycle.cancel(holder, now))
 
-    def bring(self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord) -> Admission:
-        """Put a job's arguments and metadata into the scheduled job, which keeps the rest.
-
-        :returns: what to write.
-        """
+    def bring(self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord) -> None:
+        """Put a job's arguments and metadata into the scheduled job, which keeps the rest."""
         whole = self.changer.store.fill(holder)
         document = _brought(whole.document, entry.wanted.record.document)
         after = holder.next_version(document=document)
@@ -242,7 +239,6 @@ class Uniqueness:
             before=holder,
             after=after,
         )
-        return entry.admission
 
 
 def contended() -> BackendUnavailableError:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, ParamSpec
+from typing import Final
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.builtin.metrics import JOBS, MetricSink
@@ -28,8 +28,6 @@ ENQUEUE_DURATION: Final = "ojs.job.enqueue_duration"
 
 OTHER: Final = "other"
 MAX_SERIES: Final = 500
-
-P = ParamSpec("P")
 
 _logger = logging.getLogger(__name__)
 
@@ -119,7 +117,10 @@ class MetricsMiddleware:
         :param unit: ``{job}`` for counters, ``ms`` or ``s`` for histograms.
         """
         if self._sink is not None:
-            self._tell(self._sink.emit, name, value, unit, attributes)
+            try:
+                self._sink.emit(name, value, unit, attributes)
+            except Exception:  # noqa: BLE001 - a job does not fail because it was not counted
+                self._complain()
         for listener in self._listeners:
             try:
                 listener(Metric(name, value, unit, dict(attributes)))
@@ -156,7 +157,10 @@ class MetricsMiddleware:
             self._running -= 1
             is_last = self._running == 0
         if is_last and self._sink is not None:
-            self._tell(self._sink.idle)
+            try:
+                self._sink.idle()
+            except Exception:  # noqa: BLE001 - as in emit
+                self._complain()
 
     def _tags(self, job_type: str, queue: str) -> dict[str, str]:
         pair = (job_type, queue)
@@ -167,19 +171,12 @@ class MetricsMiddleware:
                 self._series.add(pair)
         return {"type": job_type, "queue": queue}
 
-    def _tell(self, call: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
-        """Call the sink; no job fails because it was not counted.
-
-        Its first failure is logged, and no other: a broken sink would fill the log.
-        """
-        try:
-            call(*args, **named)
-        except Exception:
-            if not self._has_complained:
-                self._has_complained = True
-                _logger.exception(
-                    "Metrics are lost: the sink failed. Later failures are not logged"
-                )
+    def _complain(self) -> None:
+        """Log a failure of the sink, but only once: a broken sink would fill the log."""
+        if not self._has_complained:
+            self._has_complained = True
+            text = "Metrics are lost: the sink failed. Later failures are not logged"
+            _logger.exception(text)  # noqa: LOG004 - whoever calls this handles an exception
 
 
 def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:

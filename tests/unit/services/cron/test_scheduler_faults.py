@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -23,6 +23,8 @@ from tests.load import HUNG_S
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 from tests.unit.services.cron.test_scheduler import NAME, START, at, fetch, jobs, register
+
+POLICIES: Final = ("skip", "enqueue", "cancel_previous")
 
 
 @pytest.fixture
@@ -96,9 +98,9 @@ def _attempt(call: Callable[[], Any]) -> None:
         return
 
 
-def _play(world: World) -> None:
-    """Three policies; runs that are fetched and never end; ticks that may die anywhere."""
-    for overlap in ("skip", "enqueue", "cancel_previous"):
+def _play(world: World, overlaps: Sequence[str]) -> None:
+    """Policies; runs that are fetched and never end; ticks that may die anywhere."""
+    for overlap in overlaps:
         name = overlap.replace("_", "-")
         _attempt(partial(register, world, name=name, overlap=overlap))
     for _ in range(3):
@@ -108,14 +110,35 @@ def _play(world: World) -> None:
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-def test_no_fault_fires_twice_or_leaves_a_claim_open(fault: Fault) -> None:
-    """Inject every fault into every call of ticks: each occurrence has one job, or is skipped."""
+@pytest.mark.parametrize(
+    ("overlaps", "step"),
+    [(["skip"], 1), (["enqueue"], 1), (["cancel_previous"], 1), (POLICIES, 5)],
+    ids=["skip", "enqueue", "cancel_previous", "together"],
+)
+def test_no_fault_fires_twice_or_leaves_a_claim_open(
+    overlaps: Sequence[str], step: int, fault: Fault
+) -> None:
+    """Each occurrence has one job, or is skipped, whichever call of ticks gets a fault.
+
+    Of those for all policies together each fifth call; the slow test takes all of them.
+    """
+    _try_faults(overlaps, fault, step)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", list(Fault))
+def test_no_fault_in_ticks_for_several_jobs_fires_twice(fault: Fault) -> None:
+    _try_faults(POLICIES, fault, 1)
+
+
+def _try_faults(overlaps: Sequence[str], fault: Fault, step: int) -> None:
+    """Inject a fault into the calls of ticks, one after the other."""
     clean = _world()
-    _play(clean)
-    for faulty in range(len(clean.faults.calls)):
+    _play(clean, overlaps)
+    for faulty in range(0, len(clean.faults.calls), step):
         world = _world()
         world.faults.faulty, world.faults.fault = faulty, fault
-        _play(world)
+        _play(world, overlaps)
         world.faults.faulty = None
         world.clock.advance(s=60)
         world.backend.cron.scheduler.tick()
