@@ -235,6 +235,7 @@ def build_stores(
         wake_ups=made.wake_ups,
         schemas=made.schemas,
         unique=made.unique,
+        sequences=made.sequences,
         workflows=made.workflows,
         limits=made.limits,
         client_buckets=made.client_buckets,

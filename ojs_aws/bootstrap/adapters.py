@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
     from ojs_aws.adapters.dynamodb.schemas import Schemas
+    from ojs_aws.adapters.dynamodb.sequences import Sequences
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs
     from ojs_aws.adapters.dynamodb.watermarks import Watermarks
     from ojs_aws.adapters.dynamodb.workers import WorkerPools, WorkerRegistry
@@ -188,6 +189,12 @@ class Adapters:
         from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 
         return UniqueJobs(self.store)
+
+    def sequences(self) -> Sequences:
+        """Return the store of sequences."""
+        from ojs_aws.adapters.dynamodb.sequences import Sequences
+
+        return Sequences(self.store)
 
     def workflows(self) -> Workflows:
         """Return the store of workflows."""

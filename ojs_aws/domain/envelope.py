@@ -27,7 +27,9 @@ VALIDATE: Final = "ojs_validate"
 TENANT_ID: Final = "tenant_id"
 """The member of ``meta`` that names a job's tenant (ojs-multi-tenancy, section 5.1)."""
 
-OWN_ATTRIBUTES: Final = frozenset({"x_aws_past_errors", "x_aws_uncounted_attempts"})
+OWN_ATTRIBUTES: Final = frozenset(
+    {"x_aws_past_errors", "x_aws_sequence_position", "x_aws_uncounted_attempts"}
+)
 """Attributes of this system's own, which only it sets; a client's values are refused."""
 
 SYSTEM_ATTRIBUTES: Final = frozenset(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention
+from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention, SequencePlace
 from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.jobs.ready_keys import ready_key, ready_sort_key
 from ojs_aws.domain.json_text import RawJson
@@ -196,6 +196,7 @@ class JobRecord:
     :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
     :ivar changed_by: who made which version by hand, the latest of them (see ``actor.py``).
     :ivar tenant: whose it is; empty for the default tenant.
+    :ivar sequence: its place among the jobs that run one after another, if it is one of such.
     """
 
     id: str
@@ -247,6 +248,7 @@ class JobRecord:
     is_listing_left: bool = False
     changed_by: str = ""
     tenant: str = ""
+    sequence: SequencePlace | None = None
     token: str = field(default="", compare=False)
 
     def next_version(self, **changes: object) -> JobRecord:

@@ -1,4 +1,4 @@
-"""Holds two policies of jobs: how many of a key may begin, and how long ended ones stay."""
+"""Holds policies of jobs: how many of a key may begin, in which order, and how long they stay."""
 
 from __future__ import annotations
 
@@ -84,3 +84,27 @@ class Retention:
 
 
 NO_RETENTION: Final = Retention()
+
+
+class OnDiscard(StrEnum):
+    """Says what becomes of a sequence when a job of it was discarded after an attempt."""
+
+    STOP = "stop"
+    SKIP = "skip"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequencePlace:
+    """Holds a job's place in a sequence: jobs with one key that run one after another.
+
+    :ivar position: counts from 1 for each run of the sequence; 0 before the job is stored.
+    :ivar is_blocked: the job is pending because others of the sequence are before it.
+    :ivar checks: whoever reads the table's stream looks whether the head has ended unnoticed.
+    """
+
+    key: str
+    on_discard: OnDiscard = OnDiscard.STOP
+    position: int = 0
+    is_blocked: bool = False
+    checks: bool = False

@@ -78,6 +78,8 @@ BY: Final = "by"
 """Who made the last change that an operator makes."""
 TENANT: Final = "tn"
 """Whose job it is, where it is not the default tenant's."""
+SEQUENCE: Final = "sq"
+"""Its place among jobs that run one after another, in a map of its own."""
 
 HOLDER: Final = "j"
 """On the lock of a uniqueness key: the job that holds it."""
@@ -165,6 +167,11 @@ def job_pk(job_id: str) -> str:
 def lock_pk(key: str) -> str:
     """Return the partition key of the lock of a uniqueness key."""
     return f"uniq#{key}"
+
+
+def sequence_pk(tenant: str, key: str) -> str:
+    """Return the partition key of a sequence; no tenant has a # in its id."""
+    return f"seq#{tenant}#{key}"
 
 
 def job_id_of(pk: str) -> str:

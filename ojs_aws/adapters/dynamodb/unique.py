@@ -110,11 +110,12 @@ class UniqueJobs:
 
     store: JobStore
 
-    def admit(self, admissions: Sequence[Admission]) -> None:
+    def admit(self, admissions: Sequence[Admission], others: Sequence[TransactAction] = ()) -> None:
         """Store new jobs, take their locks and change the jobs they replace, all or none.
 
         Makes one transaction; documents for S3 are put before it.
 
+        :param others: what is to be written with them.
         :raises NotAdmittedError: something is not as it was seen; nothing was stored.
         """
         token = self.store.writes.token()
@@ -122,6 +123,7 @@ class UniqueJobs:
             transaction = _Transaction([], {}, {}, [], ahead)
             for position, admission in enumerate(admissions):
                 self._add(transaction, position, admission, token)
+            transaction.actions += others
             check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
             self._write(transaction, token)
 

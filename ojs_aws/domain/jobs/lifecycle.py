@@ -28,6 +28,7 @@ TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
         (S.PENDING, S.AVAILABLE),
         (S.AVAILABLE, S.ACTIVE),
         (S.AVAILABLE, S.SCHEDULED),  # ojs-rate-limiting, section 6.2
+        (S.PENDING, S.SCHEDULED),  # its turn in a sequence comes before its time
         (S.ACTIVE, S.COMPLETED),
         (S.ACTIVE, S.RETRYABLE),
         (S.ACTIVE, S.DISCARDED),
@@ -192,8 +193,14 @@ def cancel(job: JobRecord, now: Instant) -> JobRecord:
 
 
 def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
-    """Move pending -> available (ACTIVATE)."""
+    """Move pending -> available (ACTIVATE).
+
+    :raises ConflictError: it is not pending, or waits for others of its sequence.
+    """
     require(job, "activate", S.PENDING)
+    if job.sequence is not None and job.sequence.is_blocked:
+        message = f"Cannot activate job: it waits for others of its sequence '{job.sequence.key}'."
+        raise wrong_state("job", job.id, job.state, message, f"ojs-aws why {job.id}")
     return moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)
 
 

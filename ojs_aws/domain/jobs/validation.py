@@ -15,6 +15,7 @@ from ojs_aws.domain.attributes import (
     check_priority,
     check_queue,
     check_type,
+    field_error,
     invalid,
     is_integer,
 )
@@ -24,7 +25,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
     UnsupportedError,
 )
-from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.job_policies import Limit, SequencePlace
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
@@ -69,7 +70,7 @@ READ: Final = frozenset(
         *("specversion", "id", "type", "queue", "priority", "pending", "retry", "unique"),
         *("tags", "schema", "timeout_ms", "timeout", "visibility_timeout_ms"),
         *("visibility_timeout", "scheduled_at", "expires_at", "rate_limit"),
-        *("result_ttl", "result_size_limit"),
+        *("result_ttl", "result_size_limit", "sequence"),
     }
 )
 """Members whose values are checked; of arguments and metadata it is the type alone."""
@@ -104,6 +105,7 @@ class Envelope:
     result_ttl_s: int | None
     result_limit_bytes: int | None
     tenant: str = ""
+    sequence: SequencePlace | None = None
     document: Mapping[str, RawJson]
 
 
@@ -141,6 +143,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         result_ttl_s=_check_result_ttl(values["result_ttl"]) if "result_ttl" in values else None,
         result_limit_bytes=_check_result_limit(values.get("result_size_limit")),
         tenant=_tenant(job),
+        sequence=_sequence(values) if values.get("sequence") is not None else None,
         document=_document(values, members, scheduled, expires),
     )
 
@@ -160,6 +163,16 @@ def _limit(job: Job, queue: str) -> Limit | None:
     return read_limit(
         values["rate_limit"], queue, {"args": values.get("args"), "meta": values.get("meta")}
     )
+
+
+def _sequence(values: Values) -> SequencePlace | None:
+    """Return the job's place in a sequence, which the store completes."""
+    from ojs_aws.domain.sequences import read_sequence  # few jobs are part of one
+
+    if values.get("pending") is True:
+        message = "The 'sequence' attribute does not go with 'pending'."
+        raise field_error("sequence", message, "Enqueue the job when it may run.")
+    return read_sequence(values["sequence"])
 
 
 def _document(

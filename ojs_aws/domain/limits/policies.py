@@ -165,12 +165,17 @@ def check_key(key: str) -> str:
 
     :raises InvalidRequestError: it is none.
     """
-    if len(key) <= MAX_KEY and _KEY.fullmatch(key):
+    if is_key(key):
         return key
-    raise _malformed("key", _KEY_FORM, key)
+    raise _malformed("key", KEY_FORM, key)
 
 
-_KEY_FORM: Final = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with a letter or digit"
+def is_key(key: str) -> bool:
+    """Return whether a text has the form of a key."""
+    return len(key) <= MAX_KEY and _KEY.fullmatch(key) is not None
+
+
+KEY_FORM: Final = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with a letter or digit"
 
 
 def _read_key(value: Mapping[str, JsonValue], queue: str, of: Mapping[str, JsonValue]) -> str:
@@ -178,8 +183,8 @@ def _read_key(value: Mapping[str, JsonValue], queue: str, of: Mapping[str, JsonV
     key, by = value.get("key"), value.get("by")
     if key is None:
         key = queue_key(queue)
-    elif not (isinstance(key, str) and len(key) <= MAX_KEY and _KEY.fullmatch(key)):
-        raise _malformed("rate_limit.key", _KEY_FORM, key)
+    elif not (isinstance(key, str) and is_key(key)):
+        raise _malformed("rate_limit.key", KEY_FORM, key)
     if by is None:
         return key
     paths = [by] if isinstance(by, str) else by

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.access.client_limits import ClientRateLimits
     from ojs_aws.services.backend.foundation import Stores
     from ojs_aws.services.limits.admin import LimitAdmin
+    from ojs_aws.services.sequences.advance import SequenceAdvance
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings
     from ojs_aws.services.system.statistics import Statistics
@@ -51,6 +52,13 @@ class Backend(Foundation):
         self.cron = CronServices(self, self.jobs)
         self.workflows = WorkflowServices(self, self.jobs)
         self.upkeep = UpkeepServices(self, self.queues, self.workflows)
+
+    @cached_property
+    def sequence_advance(self) -> SequenceAdvance:
+        """Return the service that moves sequences on."""
+        from ojs_aws.services.sequences.advance import SequenceAdvance
+
+        return SequenceAdvance(self.stores.sequences(), self.changer, self.job_messages)
 
     @cached_property
     def limits(self) -> LimitAdmin:

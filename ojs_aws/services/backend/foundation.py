@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
     from ojs_aws.adapters.dynamodb.schemas import Schemas
+    from ojs_aws.adapters.dynamodb.sequences import Sequences
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs
     from ojs_aws.adapters.dynamodb.watermarks import Watermarks
     from ojs_aws.adapters.dynamodb.workers import WorkerPools, WorkerRegistry
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.runtime import Clock, IdGenerator, Parallel
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.batches.push import BatchPush
+    from ojs_aws.services.sequences.enqueue import SequenceEnqueue
     from ojs_aws.services.unique.admit import Uniqueness
 
 
@@ -71,6 +73,7 @@ class Stores:
     wake_ups: Callable[[], CronWakeUps]
     schemas: Callable[[], Schemas]
     unique: Callable[[], UniqueJobs]
+    sequences: Callable[[], Sequences]
     workflows: Callable[[], Workflows]
     limits: Callable[[], Limits]
     client_buckets: Callable[[], ClientBuckets]
@@ -120,7 +123,7 @@ class Foundation:
         self.stores = stores = stores.made_once()
         self.clock = stores.clock
         self.ids = stores.ids
-        self.changer = JobChanger(stores.store, stores.clock, self._missing)
+        self.changer = JobChanger(stores.store, stores.clock, self._missing, self._resume)
         self.job_messages = JobMessages(stores.messages, stores.queues)
         self.default_timeout_ms = settings.default_timeout_s * 1000
         self.visibility = VisibilityTimeouts(
@@ -132,6 +135,10 @@ class Foundation:
     def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """Return the jobs of committed batches that are not in their places yet."""
         return self.batch_push.rescue(job_ids)
+
+    def _resume(self, before: JobRecord, after: JobRecord) -> JobRecord:
+        """Store that a discarded job of a sequence is enqueued again."""
+        return self.stores.sequences().resume(before, after)
 
     @cached_property
     def events(self) -> EventLog:
@@ -165,4 +172,9 @@ class Foundation:
         def decide(batch_id: str) -> bool:
             return self.batch_push.batches.decide(batch_id, None, self.clock.now()).is_committed
 
-        return Uniqueness(self.stores.unique(), self.changer, decide)
+        return Uniqueness(self.stores.unique(), self.changer, decide, self._sequence_enqueue)
+
+    def _sequence_enqueue(self) -> SequenceEnqueue:
+        from ojs_aws.services.sequences.enqueue import SequenceEnqueue
+
+        return SequenceEnqueue(self.stores.sequences(), self.clock)

@@ -178,6 +178,7 @@ class JobBuilder:
             result_limit_bytes=envelope.result_limit_bytes,
             kept=config.retention,
             tenant=envelope.tenant,
+            sequence=envelope.sequence,
         )
 
 

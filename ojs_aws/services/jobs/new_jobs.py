@@ -58,7 +58,7 @@ class NewJobs:
         """
         with self._capacity([record]) as capacity:
             [record] = capacity.records
-            if record.unique_key:
+            if record.unique_key or record.sequence:
                 return settled(capacity, self._store_unique([job], [record]))[0]
             try:
                 self.store.insert(record)
@@ -79,8 +79,10 @@ class NewJobs:
         """
         with self._capacity(records) as capacity:
             records = capacity.records
-            unique = _unique_among(records)
-            if len(records) + unique > MAX_TRANSACTION:
+            unique, is_sequenced = _unique_among(records), any(each.sequence for each in records)
+            if is_sequenced:
+                pushed = self._store_sequenced(jobs, records)
+            elif len(records) + unique > MAX_TRANSACTION:
                 pushed = self._store_by_log(jobs, records)
             elif not unique:
                 pushed = self._store_all(records)
@@ -135,6 +137,23 @@ class NewJobs:
             return [found[i] for i in range(len(records))]
         return []
 
+    def _store_sequenced(
+        self, jobs: Sequence[Job], records: Sequence[JobRecord]
+    ) -> list[PushResult]:
+        """Store jobs of which some are part of sequences, always by one transaction.
+
+        :raises PayloadTooLargeError: they are too many for it.
+        """
+        from ojs_aws.domain.sequences import too_many  # few jobs are
+
+        needed = len(records) + _unique_among(records)
+        if needed > MAX_TRANSACTION:
+            raise too_many(needed, MAX_TRANSACTION)
+        try:
+            return self._store_unique(jobs, records)
+        except TransactionTooLargeError:
+            raise too_many(MAX_TRANSACTION + 1, MAX_TRANSACTION) from None
+
     def _store_by_log(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
         """Store jobs that are too many for one transaction."""
         return push_result_of(self.batch_push().store_all(_wanted(jobs, records), self.same))
@@ -145,6 +164,8 @@ class NewJobs:
         :raises TransactionTooLargeError: jobs that are replaced are too many for it.
         """
         admitted = self.unique().admit(_wanted(jobs, records), self.same)
+        if any(record.sequence for record in records):
+            self._note_limits(records)
         self.job_messages.send_for(
             [each.record for each in admitted if not each.is_duplicate and not each.is_update],
             self.clock.now(),

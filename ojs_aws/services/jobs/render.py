@@ -81,6 +81,9 @@ def summarise_job(job: JobRecord) -> dict[str, JsonValue]:
         summary["error"] = {"type": job.error.type, "message": job.error.message}
     if job.workflow_id:
         summary["workflow_id"] = job.workflow_id
+    if job.sequence is not None:
+        summary["sequence"] = job.sequence.key
+        summary["x_aws_sequence_position"] = job.sequence.position
     if job.reservation is not None and job.reservation.worker_id:
         summary["worker_id"] = job.reservation.worker_id
     return summary
@@ -148,6 +151,8 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
         system["errors"] = assemble_array(render_failure(failure) for failure in job.failures)
     if job.uncounted_attempts:
         system["x_aws_uncounted_attempts"] = encode(job.uncounted_attempts)
+    if job.sequence is not None:
+        system["x_aws_sequence_position"] = encode(job.sequence.position)
     if job.past_failures:
         system["x_aws_past_errors"] = assemble_array(map(render_failure, job.past_failures))
     if job.result is not None:

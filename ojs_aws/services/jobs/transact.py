@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import TransactAction
 from ojs_aws.domain.job import JobRecord
@@ -60,6 +61,10 @@ class Transact:
         return PreparedJob(pushed, actions)
 
     def _admission(self, job: Job, record: JobRecord) -> tuple[PushResult, Admission | None]:
+        if record.sequence is not None:
+            message = "A job of a sequence cannot be stored by a transaction of your own."
+            hint = "Its position is decided when it is stored: enqueue it by PUSH."
+            raise field_error("sequence", message, hint)
         if not record.unique_key:
             return PushResult(record), Admission(job=record)
         from ojs_aws.domain.unique.keys import parse_unique_policy  # few jobs do

@@ -47,11 +47,14 @@ class JobChanger:
 
     :ivar missing: asked for jobs that are not in their places: those of committed batches are put
         there. Without batches, a missing job does not exist.
+    :ivar resume: saves a discarded job of a sequence that is enqueued again; None where there are
+        no sequences.
     """
 
     store: JobStore
     clock: Clock
     missing: Callable[[Sequence[str]], dict[str, JobRecord]] = lambda _: {}
+    resume: Callable[[JobRecord, JobRecord], JobRecord] | None = None
 
     def find(self, job_id: str) -> JobRecord | None:
         """Read a job, strongly consistent, without documents stored elsewhere."""
@@ -166,13 +169,20 @@ class JobChanger:
             if after is job:
                 return JobChange(job, job)
             try:
-                return JobChange(job, self.store.save(job, after))
+                return JobChange(job, self._save(job, after))
             except StaleJobError as stale:
                 job = found(stale.current, job_id)
         raise BackendUnavailableError(
             f"Job '{job_id}' is being changed by too many requests at once.",
             hint="Repeat the request.",
         )
+
+    def _save(self, before: JobRecord, after: JobRecord) -> JobRecord:
+        """Store the next version of a job; one that goes on needs its turn in its sequence."""
+        if after.sequence is None or self.resume is None:
+            return self.store.save(before, after)
+        goes_on = before.state.is_terminal and not after.state.is_terminal
+        return (self.resume if goes_on else self.store.save)(before, after)
 
 
 def found(job: JobRecord | None, job_id: str) -> JobRecord:

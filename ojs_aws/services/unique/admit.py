@@ -35,6 +35,7 @@ from ojs_aws.services.unique.entries import (
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs
+    from ojs_aws.services.sequences.enqueue import SequenceEnqueue
 
 MAX_LOOKS: Final = 16
 """How often a request looks again because others want the same key at the same time."""
@@ -49,11 +50,13 @@ class Uniqueness:
 
     :ivar decide: whether a large batch, which took locks, is committed; from then on it is, or it
         never will be.
+    :ivar sequences: gives jobs their positions in sequences; made with the first of them.
     """
 
     jobs: UniqueJobs
     changer: JobChanger
     decide: Callable[[str], bool]
+    sequences: Callable[[], SequenceEnqueue]
 
     def admit(self, wanted: Sequence[WantedJob], same: Same) -> list[Admitted]:
         """Store the jobs that no other job keeps out.
@@ -72,7 +75,7 @@ class Uniqueness:
             if not admissions:
                 return outcomes(entries)
             try:
-                self.jobs.admit(admissions)
+                self._store(entries, positions, admissions)
             except NotAdmittedError as refused:
                 existing = {positions[at]: job for at, job in refused.existing.items()}
                 locks = {positions[at]: lock for at, lock in refused.locks.items()}
@@ -82,6 +85,25 @@ class Uniqueness:
             else:
                 return outcomes(entries)
         raise contended()
+
+    def _store(
+        self,
+        entries: Sequence[UniqueEntry],
+        positions: Sequence[int],
+        admissions: Sequence[Admission],
+    ) -> None:
+        """Store jobs by one transaction, those of sequences at their positions.
+
+        :raises NotAdmittedError: something is not as it was seen; nothing was stored.
+        """
+        if not any(each.job and each.job.sequence for each in admissions):
+            self.jobs.admit(admissions)
+            return
+        placed, others = self.sequences().placed(admissions)
+        self.jobs.admit(placed, others)
+        for at, each in zip(positions, placed, strict=True):
+            if each.job is not None:
+                entries[at].let = replace(entries[at].let, record=each.job)
 
     def admission(self, wanted: WantedJob, same: Same) -> tuple[Admitted, Admission | None]:
         """Return how a job would be admitted now; nothing is stored.
@@ -244,7 +266,8 @@ class Uniqueness:
 def contended() -> BackendUnavailableError:
     """Return the error of a request that always lost to others: it stored nothing."""
     return BackendUnavailableError(
-        "Too many requests want the same uniqueness key at once.", hint="Repeat the request."
+        "Too many requests want the same uniqueness key or sequence at once.",
+        hint="Repeat the request.",
     )
 
 

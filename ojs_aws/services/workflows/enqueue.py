@@ -97,11 +97,16 @@ def _check_complete(definition: Definition, kept: set[int]) -> None:
 
 
 def _checked(push: Push, job: Job) -> None:
-    """Refuse what PUSH would refuse, and a unique policy.
+    """Refuse what PUSH would refuse, a unique policy, and a sequence.
 
     :raises InvalidRequestError: a job of a workflow must run, whatever other jobs there are.
     """
-    if push.check(job).unique_key:
+    record = push.check(job)
+    if record.sequence is not None:
+        message = "A job of a workflow cannot be part of a sequence."
+        hint = "Let the workflow say the order, or enqueue the jobs by themselves."
+        raise field_error("sequence", message, hint)
+    if record.unique_key:
         message = "A job of a workflow cannot be unique: its step would have nothing to wait for."
         hint = "Give the workflow an id of its own: the same request again finds it."
         raise field_error("unique", message, hint)

@@ -172,6 +172,7 @@ class WorkflowWrite:
             document=assemble(texts),
             workflow_id=self.before.id,
             workflow_step=index,
+            sequence=None,  # a workflow of an earlier version may name one
         )
 
     def _given(self, index: int) -> RawJson:

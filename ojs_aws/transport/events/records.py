@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
@@ -17,6 +17,9 @@ from ojs_aws.services.cron.runs import ended_run
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.queues.counters import Changed
 from ojs_aws.services.workflows.stream_stage import WorkflowStage, following
+
+if TYPE_CHECKING:
+    from ojs_aws.services.sequences.stream_stage import SequenceStage
 
 Image = Mapping[str, Any]
 ReadImage = Callable[[Image], object | None]
@@ -44,6 +47,7 @@ class Change:
     :ivar unsent: a job that an application's own transaction stored, and whose message is missing.
     :ivar waking: the cron job of which a run ended that others wait for; empty for none.
     :ivar following: what it means for a workflow.
+    :ivar in_sequence: what it means for a sequence.
     :ivar jobs: the job before and after it.
     :ivar changed: a job that came, went, or changed its state.
     :ivar holding: an active job that was completed, and left its message to be deleted.
@@ -61,6 +65,7 @@ class Change:
     unsent: JobRecord | None = None
     job_messages: str = ""
     following: WorkflowStage | None = None
+    in_sequence: SequenceStage | None = None
     jobs: Jobs | None = None
     changed: Changed | None = None
     holding: JobRecord | None = None
@@ -95,12 +100,23 @@ def change_of(record: Mapping[str, Any], read: ReadImage) -> Change:
         unsent=new if before is None and new and new.is_by_stream else None,
         job_messages=ended_run(before, after),
         following=following(before, after),
+        in_sequence=_in_sequence(old, new),
         jobs=None if _life(old) == _life(new) else (old, new),
         changed=_changed(old, new, commit),
         holding=old if new and new.is_message_left and old and old.reservation else None,
         unlisted=new if new and new.is_listing_left and not (old and old.is_listing_left) else None,
         ticked=after.at if isinstance(after, LastTick) else None,
     )
+
+
+def _in_sequence(old: JobRecord | None, new: JobRecord | None) -> SequenceStage | None:
+    """Return what a change means for a sequence; few jobs are part of one."""
+    job = new or old
+    if job is None or job.sequence is None:
+        return None
+    from ojs_aws.services.sequences.stream_stage import sequence_stage
+
+    return sequence_stage(old, new)
 
 
 def _item(change: Mapping[str, Any], name: str, read: ReadImage) -> object | None:

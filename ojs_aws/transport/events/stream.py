@@ -195,6 +195,7 @@ class StreamConsumer:
         self._then.wake(changes, time)
         self._then.count_jobs(changes, time)
         self._then.follow(changes, failed, time)
+        self._then.release(changes, failed, time)
         is_refused = any(trouble and trouble.is_refused for trouble in failed.values())
         self._give_up(changes, failed)
         self._publish_metrics([each for each in changes if each.number not in failed], name)

@@ -261,6 +261,23 @@ class Consequences:
         for number, problem in failures.items():
             failed.setdefault(number, None if problem is None else trouble_of(problem))
 
+    def release(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
+        """Move sequences on; each record once in this process."""
+        done = self.memory.released
+        found = [
+            (each.number, each.in_sequence)
+            for each in changes
+            if each.in_sequence is not None and each.number not in done
+        ]
+        if not found:
+            return
+        from ojs_aws.services.sequences import stream_stage  # few jobs are part of one
+
+        failures = stream_stage.follow(lambda: self.backend.sequence_advance, found, time.has)
+        for number, problem in failures.items():
+            failed.setdefault(number, None if problem is None else trouble_of(problem))
+        done.update(number for number, _ in found if number not in failures)
+
     def note_tick(self, changes: Sequence[Change], passed: frozenset[str]) -> None:
         """Note the latest tick whose change, and those before it, will not come again."""
         ticks = [each.ticked for each in changes if each.ticked and each.number in passed]

@@ -139,6 +139,7 @@ class Memory:
         self.tallied = Recent()
         self.deleted = Recent()
         self.listed = Recent()
+        self.released = Recent()
         self._tries: dict[str, int] = {}
 
     def tried(self, number: str) -> int:

@@ -29,7 +29,7 @@ from ojs_aws.adapters.dynamodb.jobs.reservations import (
 from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Replay
-from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.job_policies import Limit, OnDiscard, SequencePlace
 from ojs_aws.domain.job_policies import Retention as Kept
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
@@ -151,6 +151,12 @@ MAX_DEPTH: Final = 500
 
 _REPLAY: Final[c.Columns] = {c.NUMBER: {"n": "count", "a": "at"}, c.TEXT: {"r": "rule"}}
 _KEPT: Final[c.Columns] = {c.OPTIONAL_NUMBER: n.KEPT_SPANS}
+_SEQUENCE: Final[c.Columns] = {
+    c.TEXT: {"k": "key"},
+    c.NUMBER: {"p": "position"},
+    c.FLAG: {"b": "is_blocked", "c": "checks"},
+    c.Kind(string, lambda value: OnDiscard(value["S"])): {"d": "on_discard"},
+}
 _COLUMNS: Final[c.Columns] = {
     c.TEXT: n.TEXTS,
     c.OPTIONAL_TEXT: n.OPTIONAL_TEXTS,
@@ -165,6 +171,7 @@ _COLUMNS: Final[c.Columns] = {
         n.PAST_FAILURES: "past_failures",
     },
     c.map_of(_REPLAY, Replay): {n.REPLAY: "replay"},
+    c.map_of(_SEQUENCE, SequencePlace): {n.SEQUENCE: "sequence"},
     **OUTCOME,
 }
 

@@ -26,6 +26,11 @@ def do_nothing() -> None:
     """Change nothing."""
 
 
+def no_sequences() -> Any:
+    """Say that a job of a sequence is not expected."""
+    raise AssertionError
+
+
 @dataclass
 class Table:
     """Stands for the tables of jobs, locks and batches.
@@ -51,7 +56,7 @@ class Table:
     def unique(self) -> Uniqueness:
         """The service over this table."""
         changer = JobChanger(cast("JobStore", self), self.clock, self.missing)
-        return Uniqueness(cast("UniqueJobs", self), changer, self.decide)
+        return Uniqueness(cast("UniqueJobs", self), changer, self.decide, no_sequences)
 
     def put(self, *jobs: JobRecord) -> None:
         """Store jobs."""

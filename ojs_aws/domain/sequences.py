@@ -1,0 +1,189 @@
+"""Decides whose turn it is in a sequence: jobs with one key that run one after another.
+
+A sequence has a head, the job whose turn it is. The jobs behind it are blocked until the head has
+ended. The order is that in which the jobs were enqueued, whatever their queue or priority.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain.attributes import invalid, wrong_state
+from ojs_aws.domain.errors import ConflictError, JsonValue, PayloadTooLargeError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.limits.policies import KEY_FORM, is_key
+from ojs_aws.domain.timestamps import Instant
+
+CHECK_MS: Final = 3_600_000
+"""A new job has a sequence checked whose head has not been looked at for this long."""
+
+_MEMBERS: Final = frozenset({"key", "on_discard"})
+_FORM: Final = f"a key of {KEY_FORM}, or an object with such a key"
+
+
+def read_sequence(value: JsonValue) -> SequencePlace | None:
+    """Read the ``sequence`` attribute of a job: a key, or an object with key and ``on_discard``.
+
+    :raises InvalidRequestError: something in it is malformed.
+    """
+    if value is None:
+        return None
+    members = value if isinstance(value, dict) else {"key": value}
+    if unknown := sorted(members.keys() - _MEMBERS):
+        raise invalid(f"sequence.{unknown[0]}", "key or on_discard", unknown[0])
+    key, choice = members.get("key"), members.get("on_discard", OnDiscard.STOP)
+    if not isinstance(key, str) or not is_key(key):
+        raise invalid("sequence", _FORM, value)
+    if not isinstance(choice, str) or choice not in set(OnDiscard):
+        raise invalid("sequence.on_discard", "one of " + ", ".join(OnDiscard), choice)
+    return SequencePlace(key=key, on_discard=OnDiscard(choice))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequence:
+    """Describes a sequence that has a job which has not ended, or on which it is stopped.
+
+    :ivar next: the position of the next job that is enqueued.
+    :ivar head: the position of the job whose turn it is, and ``job_id`` its id.
+    :ivar version: counts the changes of the head; a new job changes ``next`` alone.
+    :ivar checked_at: when the head last changed, or was looked at.
+    :ivar stopped_at: since when it is stopped on its head, which was discarded; None if it is not.
+    """
+
+    key: str
+    tenant: str = ""
+    next: int
+    head: int
+    job_id: str
+    version: int
+    checked_at: Instant
+    stopped_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedJob:
+    """Names a blocked job by its position."""
+
+    position: int
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enqueued:
+    """Says what new jobs change in their sequence.
+
+    :ivar before: the sequence as it was read; None where there must be none.
+    :ivar blocked: those of the jobs that are blocked.
+    """
+
+    before: Sequence | None
+    after: Sequence
+    blocked: tuple[BlockedJob, ...] = ()
+
+
+def enqueue(
+    jobs: list[JobRecord], before: Sequence | None, now: Instant
+) -> tuple[list[JobRecord], Enqueued]:
+    """Return new jobs of one sequence at their positions, and what they change in it.
+
+    :param before: the sequence as it was read; None for none: then the first job is its head.
+    """
+    first = before.next if before is not None else 1
+    placed = [_placed(job, first + at, at > 0 or before is not None) for at, job in enumerate(jobs)]
+    is_checked = before is not None and now - before.checked_at >= CHECK_MS
+    if is_checked:
+        placed[0] = _with_place(placed[0], checks=True)
+    after = before or _begun_by(placed[0], now)
+    after = replace(after, next=first + len(jobs))
+    if is_checked:
+        after = replace(after, checked_at=now)
+    blocked = tuple(
+        BlockedJob(first + at, job.id) for at, job in enumerate(placed) if is_blocked(job)
+    )
+    return placed, Enqueued(before=before, after=after, blocked=blocked)
+
+
+def _begun_by(job: JobRecord, now: Instant) -> Sequence:
+    place = place_of(job)
+    return Sequence(
+        key=place.key,
+        tenant=job.tenant,
+        next=place.position + 1,
+        head=place.position,
+        job_id=job.id,
+        version=1,
+        checked_at=now,
+    )
+
+
+def _placed(job: JobRecord, position: int, blocked: bool) -> JobRecord:  # noqa: FBT001
+    if not blocked:
+        return _with_place(job, position=position)
+    pending = replace(job, state=JobState.PENDING, enqueued_at=None)
+    return _with_place(pending, position=position, is_blocked=True)
+
+
+def _with_place(job: JobRecord, **changes: object) -> JobRecord:
+    return replace(job, sequence=replace(place_of(job), **changes))  # type: ignore[arg-type]
+
+
+def place_of(job: JobRecord) -> SequencePlace:
+    """Return the place of a job that is part of a sequence."""
+    assert job.sequence is not None  # noqa: S101 - what the parameter says
+    return job.sequence
+
+
+def is_blocked(job: JobRecord) -> bool:
+    """Return whether a job waits for others of its sequence."""
+    return job.sequence is not None and job.sequence.is_blocked
+
+
+def released(job: JobRecord, now: Instant, order: int) -> JobRecord:
+    """Return a blocked job as it is when its turn comes: available, or scheduled for later."""
+    place = replace(place_of(job), is_blocked=False, checks=False)
+    due = job.scheduled_at
+    state = JobState.SCHEDULED if due is not None and due > now else JobState.AVAILABLE
+    return lifecycle.moved(job, state, enqueued_at=now, order=order, sequence=place)
+
+
+def cancelled(job: JobRecord, now: Instant) -> JobRecord:
+    """Return a blocked job as it is when its sequence is cancelled."""
+    place = replace(place_of(job), is_blocked=False, checks=False)
+    return replace(lifecycle.cancel(job, now), sequence=place)
+
+
+def is_over(job: JobRecord | None) -> bool:
+    """Return whether a job has ended, or is gone."""
+    return job is None or job.state.is_terminal
+
+
+def what_follows(head: JobRecord | None) -> OnDiscard:
+    """Return what the end of its head means for a sequence.
+
+    A job that expired or was dropped before its first attempt did nothing: the others go on.
+    """
+    if head is None or head.sequence is None:
+        return OnDiscard.SKIP
+    has_failed = head.state is JobState.DISCARDED and head.attempt > 0
+    return head.sequence.on_discard if has_failed else OnDiscard.SKIP
+
+
+def turn_is_over(job: JobRecord) -> ConflictError:
+    """Return the error of a discarded job whose sequence has gone on."""
+    key = place_of(job).key
+    message = f"Cannot retry job: another job of its sequence '{key}' has its turn."
+    hint = "Retry it when the sequence is idle, or enqueue the work as a new job."
+    return wrong_state("job", job.id, job.state, message, hint)
+
+
+def too_many(needed: int, most: int) -> PayloadTooLargeError:
+    """Return the error of a batch with sequenced jobs that does not fit into one transaction."""
+    return PayloadTooLargeError(
+        f"A batch with sequenced jobs is one transaction of at most {most} items; this one needs "
+        f"{needed}.",
+        details={"field": "sequence", "size": needed, "max_size": most},
+        hint=f"Send {most // 2 - 1} such jobs at once, or fewer.",
+    )

@@ -1,0 +1,1 @@
+"""Serves sequences: jobs with one key that run one after another."""

@@ -1,0 +1,338 @@
+"""Sequences through the real adapters and the stream's consumer: order, choices, and costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ojs_aws.bootstrap import build_backend
+from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.job import JobState
+from ojs_aws.domain.runtime import IN_ORDER
+from ojs_aws.services.backend import Backend
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.testing.deployment import FakeClock
+from tests.api import Api, Reply
+from tests.aws import EmbeddedAws
+from tests.functions.test_cron_stream import Stream
+
+KEY = "order-4711"
+GONE = {"type": "boom", "code": "DISCARD", "message": "broken"}
+
+
+class Shop:
+    """A backend with its stream, as a client and a worker use it."""
+
+    def __init__(self, aws: EmbeddedAws) -> None:
+        self.aws, self.clock = aws, FakeClock()
+        self.backend: Backend = build_backend(
+            aws.settings, aws.clients, clock=self.clock, parallel=IN_ORDER
+        )
+        self.backend.queues.push_settings.of("default")
+        self.api, self.stream = Api(self.backend), Stream(aws, self.backend)
+
+    def push(self, sequence: Any = KEY, **more: Any) -> str:
+        """Enqueue a job of the sequence; return its id."""
+        return str(self.pushed(sequence, **more).json["job"]["id"])
+
+    def pushed(self, sequence: Any = KEY, **more: Any) -> Reply:
+        """Answer of a PUSH."""
+        return self.api.post("/jobs", {"type": "a.b", "args": [], "sequence": sequence, **more})
+
+    def flow(self) -> None:
+        """Hand the changes to the stream's consumer."""
+        self.stream.flow()
+
+    def fetch(self) -> list[str]:
+        """Claim whatever there is."""
+        jobs = self.backend.jobs.fetch(FetchRequest(("default",), 10, "w"))
+        return [job.id for job in jobs]
+
+    def complete(self, job_id: str) -> None:
+        """Complete a job, and let the stream see it."""
+        self.backend.jobs.ack(job_id, "w", None)
+        self.flow()
+
+    def fail(self, job_id: str, error: dict[str, Any] = GONE) -> None:
+        """Fail a job, and let the stream see it."""
+        assert self.api.post("/workers/nack", {"job_id": job_id, "error": error}).status == 200
+        self.flow()
+
+    def state(self, job_id: str) -> str:
+        """State of a job."""
+        return str(self.job(job_id)["state"])
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """A job as INFO shows it."""
+        found: dict[str, Any] = self.api.get(f"/jobs/{job_id}").json["job"]
+        return found
+
+    def rest(self, key: str = KEY) -> tuple[bool, int]:
+        """Whether the sequence has an item, and how many rows."""
+        seen, rows = self.backend.stores.sequences().look("", key, 50)
+        return seen is not None, len(rows)
+
+    def drain(self) -> list[str]:
+        """Complete all jobs as they come; their ids in that order."""
+        order = []
+        self.flow()
+        while jobs := self.fetch():
+            assert len(jobs) == 1
+            order += jobs
+            self.complete(jobs[0])
+        return order
+
+
+@pytest.fixture
+def shop(aws: EmbeddedAws) -> Shop:
+    return Shop(aws)
+
+
+def test_jobs_of_a_key_run_one_after_another_whatever_their_priority(shop: Shop) -> None:
+    ids = [shop.push(priority=priority) for priority in (0, 50, -50, 100)]
+    assert [shop.state(each) for each in ids] == ["available", *["pending"] * 3]
+    assert [shop.job(each)["x_aws_sequence_position"] for each in ids] == [1, 2, 3, 4]
+    assert shop.job(ids[1])["sequence"] == KEY
+    assert shop.drain() == ids
+    assert shop.rest() == (False, 0)
+
+
+def test_another_key_and_another_tenant_do_not_wait(shop: Shop) -> None:
+    shop.push()
+    other = shop.push("other")
+    foreign = shop.push(meta={"tenant_id": "acme"})
+    assert [shop.state(each) for each in (other, foreign)] == ["available"] * 2
+
+
+def test_an_idle_sequence_begins_anew(shop: Shop) -> None:
+    first = shop.push()
+    assert shop.drain() == [first]
+    again = shop.push()
+    assert shop.state(again) == "available"
+    assert shop.job(again)["x_aws_sequence_position"] == 1
+
+
+def test_a_retry_and_a_schedule_keep_the_place(shop: Shop) -> None:
+    late = shop.push(scheduled_at="+PT1H", retry={"max_attempts": 2})
+    behind = shop.push(scheduled_at="+PT1H10S")
+    shop.flow()
+    assert shop.fetch() == []
+    shop.clock.advance(s=3600)
+    assert shop.fetch() == [late]
+    shop.fail(late, {"type": "boom", "message": "again"})
+    assert shop.state(late) == "retryable"
+    assert (shop.state(behind), shop.fetch()) == ("pending", [])
+    shop.clock.advance(s=5)
+    assert shop.fetch() == [late]
+    shop.complete(late)
+    assert shop.state(behind) == "scheduled"
+    shop.clock.advance(s=10)
+    assert shop.fetch() == [behind]
+
+
+def test_a_discarded_job_stops_its_sequence_until_it_is_retried(shop: Shop) -> None:
+    first, second = shop.push(), shop.push()
+    shop.fetch()
+    shop.fail(first)
+    third = shop.push()
+    shop.flow()
+    assert shop.fetch() == []
+    [stopped] = shop.backend.stores.sequences().stopped(10)
+    assert (stopped.key, stopped.job_id) == (KEY, first)
+    assert shop.api.post(f"/dead-letter/{first}/retry").status == 200
+    assert shop.backend.stores.sequences().stopped(10) == []
+    assert shop.drain() == [first, second, third]
+    assert shop.rest() == (False, 0)
+
+
+def test_a_removed_job_no_longer_stops_its_sequence(shop: Shop) -> None:
+    first, second = shop.push(), shop.push()
+    shop.fetch()
+    shop.fail(first)
+    shop.backend.dead_letters.service.delete(first)
+    assert shop.drain() == [second]
+
+
+def test_skip_goes_on_without_the_discarded_job(shop: Shop) -> None:
+    first, second = shop.push({"key": KEY, "on_discard": "skip"}), shop.push()
+    shop.fetch()
+    shop.fail(first)
+    assert shop.fetch() == [second]
+    refused = shop.api.post(f"/dead-letter/{first}/retry")
+    assert refused.status == 409
+    assert "another job of its sequence" in refused.json["error"]["message"]
+    shop.complete(second)
+    assert shop.api.post(f"/dead-letter/{first}/retry").status == 200
+    third = shop.push()
+    assert shop.drain() == [first, third]
+    assert shop.rest() == (False, 0)
+
+
+def test_cancel_cancels_the_rest_in_order(shop: Shop) -> None:
+    first = shop.push({"key": KEY, "on_discard": "cancel"})
+    rest = [shop.push() for _ in range(60)]
+    shop.fetch()
+    shop.fail(first)
+    assert {shop.state(each) for each in rest} == {"cancelled"}
+    assert shop.rest() == (False, 0)
+    assert shop.state(shop.push()) == "available"
+
+
+def test_a_cancelled_head_lets_the_next_go_on(shop: Shop) -> None:
+    ids = [shop.push() for _ in range(4)]
+    shop.backend.jobs.cancel(ids[2])
+    shop.flow()
+    assert shop.rest() == (True, 2)
+    shop.backend.jobs.cancel(ids[0])
+    assert shop.drain() == [ids[1], ids[3]]
+    assert shop.rest() == (False, 0)
+
+
+def test_many_jobs_that_ended_meanwhile_are_passed_by(shop: Shop) -> None:
+    """The stream sees the end of the head first, and that of the others later."""
+    ids = [shop.push() for _ in range(60)]
+    shop.flow()
+    for each in (ids[0], *ids[1:59]):
+        shop.backend.jobs.cancel(each)
+    assert shop.drain() == [ids[59]]
+    assert shop.rest() == (False, 0)
+
+
+def test_an_expired_job_is_passed_by(shop: Shop) -> None:
+    first, second, third = shop.push(), shop.push(expires_at="+PT10S"), shop.push()
+    shop.fetch()
+    shop.clock.advance(s=11)
+    shop.complete(first)
+    assert shop.state(second) == "discarded"
+    assert shop.drain() == [third]
+    assert shop.rest() == (False, 0)
+
+
+def test_an_expired_head_stops_nothing(shop: Shop) -> None:
+    first, second = shop.push(expires_at="+PT10S"), shop.push()
+    shop.clock.advance(s=11)
+    assert shop.state(first) == "discarded"
+    assert shop.drain() == [second]
+
+
+def test_a_blocked_job_cannot_be_activated(shop: Shop) -> None:
+    shop.push()
+    blocked = shop.push()
+    with pytest.raises(ConflictError, match="waits for others of its sequence"):
+        shop.backend.jobs.activate(blocked)
+    assert shop.state(blocked) == "pending"
+
+
+def test_a_repeated_push_finds_its_job(shop: Shop) -> None:
+    first = shop.push()
+    answer = shop.pushed()
+    blocked = answer.json["job"]
+    again = shop.pushed(id=blocked["id"])
+    assert (again.status, again.json["job"]["id"]) == (200, blocked["id"])
+    assert shop.rest() == (True, 1)
+    assert shop.drain() == [first, blocked["id"]]
+
+
+def test_jobs_of_one_request_are_stored_together(shop: Shop) -> None:
+    jobs = [{"type": "a.b", "args": [n], "sequence": KEY} for n in range(3)]
+    answer = shop.api.post("/jobs/batch", {"jobs": [*jobs, {"type": "c.d", "args": []}]})
+    ids = [each["id"] for each in answer.json["jobs"]]
+    assert [shop.state(each) for each in ids] == ["available", "pending", "pending", "available"]
+    assert shop.rest() == (True, 2)
+
+
+@pytest.mark.parametrize(("count", "status"), [(50, 201), (51, 413), (101, 413)])
+def test_a_batch_with_sequences_is_one_transaction(shop: Shop, count: int, status: int) -> None:
+    jobs = [{"type": "a.b", "args": [n], "sequence": KEY} for n in range(count)]
+    answer = shop.api.post("/jobs/batch", {"jobs": jobs})
+    assert answer.status == status
+    if status != 201:
+        assert answer.json["error"]["details"]["max_size"] == 100
+        assert shop.rest() == (False, 0)
+
+
+def test_a_unique_job_of_a_sequence_takes_a_position_only_if_it_is_stored(shop: Shop) -> None:
+    unique = {"keys": ["type"], "on_conflict": "ignore"}
+    shop.push()
+    kept = shop.push(unique=unique)
+    assert shop.push(unique=unique) == kept
+    assert shop.rest() == (True, 1)
+    replaced = shop.push(unique=unique | {"on_conflict": "replace"})
+    assert (shop.state(kept), shop.state(replaced)) == ("cancelled", "pending")
+    assert shop.job(replaced)["x_aws_sequence_position"] == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ("", "sequence"),
+        ("a b", "sequence"),
+        (7, "sequence"),
+        ({"on_discard": "skip"}, "sequence"),
+        ({"key": KEY, "on_discard": "go"}, "sequence.on_discard"),
+        ({"key": KEY, "other": 1}, "sequence.other"),
+    ],
+)
+def test_a_malformed_sequence_is_refused(shop: Shop, value: Any, field: str) -> None:
+    answer = shop.pushed(value)
+    assert (answer.status, answer.json["error"]["details"]["field"]) == (400, field)
+
+
+def test_a_pending_job_of_a_sequence_is_refused(shop: Shop) -> None:
+    assert shop.pushed(pending=True).status == 400
+
+
+def test_a_step_of_a_workflow_in_a_sequence_is_refused(shop: Shop) -> None:
+    steps = [{"type": "a", "args": [], "sequence": KEY}]
+    answer = shop.api.post("/workflows", {"type": "chain", "steps": steps})
+    assert (answer.status, answer.json["error"]["details"]["field"]) == (400, "$.steps[0].sequence")
+
+
+def test_push_and_release_cost_the_same_whatever_the_length(shop: Shop) -> None:
+    def cost_of(act: Any) -> dict[str, int]:
+        with shop.aws.calls.counted() as calls:
+            act()
+        return dict(calls)
+
+    idle = cost_of(shop.push)
+    assert idle == {"GetItem": 1, "TransactWriteItems": 1, "SendMessage": 1}
+    for _ in range(30):
+        assert cost_of(shop.push) == {"GetItem": 1, "TransactWriteItems": 1}
+    shop.flow()
+    costs = []
+    for left in range(30, -1, -1):
+        [job] = shop.fetch()
+        shop.backend.jobs.ack(job, "w", None)
+        seen = shop.backend.sequence_advance
+        costs.append(cost_of(lambda: seen.advance("", KEY)))
+        step = {"TransactWriteItems": 1, "SendMessage": 1} if left else {"DeleteItem": 1}
+        assert costs[-1] == {"Query": 1, "BatchGetItem": 1, **step}
+
+
+def test_a_lost_record_is_made_up_for_by_a_later_push(shop: Shop) -> None:
+    """The head ended, and nobody saw it; a job that comes an hour later has that looked at."""
+    first, second = shop.push(), shop.push()
+    shop.fetch()
+    shop.backend.jobs.ack(first, "w", None)
+    shop.stream = Stream(shop.aws, shop.backend)  # what happened until now is lost
+    shop.stream._read()[1]()
+    shop.push()
+    shop.flow()
+    assert shop.fetch() == []
+    shop.clock.advance(s=3600)
+    shop.push()
+    shop.flow()
+    assert shop.fetch() == [second]
+
+
+def test_a_repeated_record_and_a_dead_process_change_nothing(shop: Shop) -> None:
+    first, second, third = shop.push(), shop.push(), shop.push()
+    shop.fetch()
+    shop.backend.jobs.ack(first, "w", None)
+    for _ in range(3):
+        assert shop.backend.sequence_advance.advance("", KEY)
+    assert [shop.state(each) for each in (second, third)] == ["available", "pending"]
+    shop.flow()
+    assert shop.drain() == [second, third]
+    assert JobState.COMPLETED == shop.state(third)
