@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -300,14 +301,12 @@ def test_push_and_release_cost_the_same_whatever_the_length(shop: Shop) -> None:
     for _ in range(30):
         assert cost_of(shop.push) == {"GetItem": 1, "TransactWriteItems": 1}
     shop.flow()
-    costs = []
+    release = partial(shop.backend.sequence_advance.advance, "", KEY)
     for left in range(30, -1, -1):
         [job] = shop.fetch()
         shop.backend.jobs.ack(job, "w", None)
-        seen = shop.backend.sequence_advance
-        costs.append(cost_of(lambda: seen.advance("", KEY)))
         step = {"TransactWriteItems": 1, "SendMessage": 1} if left else {"DeleteItem": 1}
-        assert costs[-1] == {"Query": 1, "BatchGetItem": 1, **step}
+        assert cost_of(release) == {"Query": 1, "BatchGetItem": 1, **step}
 
 
 def test_a_lost_record_is_made_up_for_by_a_later_push(shop: Shop) -> None:
@@ -335,4 +334,32 @@ def test_a_repeated_record_and_a_dead_process_change_nothing(shop: Shop) -> None
     assert [shop.state(each) for each in (second, third)] == ["available", "pending"]
     shop.flow()
     assert shop.drain() == [second, third]
-    assert JobState.COMPLETED == shop.state(third)
+    assert shop.state(third) == JobState.COMPLETED
+
+
+def test_why_names_the_job_that_has_the_turn(shop: Shop) -> None:
+    first, second = shop.push(), shop.push()
+
+    def why() -> dict[str, Any]:
+        answer = shop.api.get(f"/admin/jobs/{second}/why").json
+        assert answer["checked"] == ["job", "sequence"]
+        reason: dict[str, Any] = answer["reasons"][0]
+        return reason
+
+    reason = why()
+    assert (reason["code"], reason["data"]["job_id"]) == ("in_sequence", first)
+    assert reason["message"] == (
+        f"It waits for job {first} of sequence '{KEY}', which is at position 1; its own is 2."
+    )
+    shop.fetch()
+    shop.fail(first)
+    assert why()["code"] == "sequence_stopped"
+    assert why()["message"].endswith(f"on job {first}, which was discarded.")
+
+
+def test_lists_show_the_sequence_and_the_position(shop: Shop) -> None:
+    shop.push()
+    second = shop.push()
+    [listed] = shop.api.get("/admin/jobs?state=pending").json["jobs"]
+    assert (listed["id"], listed["sequence"]) == (second, KEY)
+    assert listed["x_aws_sequence_position"] == 2

@@ -125,6 +125,7 @@ class JobAttributes(JobDurations, total=False):
     :ivar version: of the form of the arguments, such as ``"2.0"``; also written behind the type:
         ``"invoice.generate@2.0"``.
     :ivar rate_limit: how many of such jobs may run, or how fast.
+    :ivar sequence: key of jobs that run one after another, or ``{"key": ..., "on_discard": ...}``.
     :ivar visibility_timeout_s: reservation length in seconds.
     :ivar custom_attributes: attributes that the specification does not name, carried as they are;
         read them by ``job["name"]``.
@@ -146,6 +147,7 @@ class JobAttributes(JobDurations, total=False):
     result_size_limit: int
     version: str
     rate_limit: Mapping[str, JsonValue]
+    sequence: str | Mapping[str, JsonValue]
     visibility_timeout_s: float
     custom_attributes: Mapping[str, JsonValue]
 

@@ -22,6 +22,8 @@ class ReasonCode(StrEnum):
     SCHEDULED = "scheduled"
     BACKOFF = "backoff"
     NOT_ACTIVATED = "not_activated"
+    IN_SEQUENCE = "in_sequence"
+    SEQUENCE_STOPPED = "sequence_stopped"
     RUNNING = "running"
     WORKER_SILENT = "worker_silent"
     COMPLETED = "completed"
@@ -60,7 +62,7 @@ class Reason:
 def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
     """Return why a job does not run, the most important reason first.
 
-    An available job has none of its own here, except that it may expire.
+    An available or blocked job has none of its own here, except that it may expire.
 
     :param job: with the transitions made that are due by now.
     """
@@ -69,6 +71,8 @@ def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
             found = [_scheduled(job, now)]
         case JobState.RETRYABLE:
             found = [_backoff(job, now)]
+        case JobState.PENDING if job.sequence is not None and job.sequence.is_blocked:
+            found = []
         case JobState.PENDING:
             text = "It was enqueued as pending, and waits until somebody activates it."
             found = [Reason(ReasonCode.NOT_ACTIVATED, text)]

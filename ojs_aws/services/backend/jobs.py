@@ -208,4 +208,5 @@ class JobServices:
             messages=stores.messages,
             workers=stores.workers,
             minutes=queues.statistics.minutes,
+            sequences=stores.sequences,
         )

@@ -26,6 +26,7 @@ from ojs_aws.services.workers.service import STALE, Selection, read_about, state
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.adapters.dynamodb.sequences import Sequences
     from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
     from ojs_aws.adapters.sqs import MessageQueue
     from ojs_aws.domain.queues.state import QueueInfo
@@ -69,6 +70,7 @@ class Why:
     messages: MessageQueue
     workers: Callable[[], WorkerRegistry]
     minutes: Callable[[str, int, int], list[tuple[Instant, Tally]]]
+    sequences: Callable[[], Sequences]
 
     def __call__(self, job_id: str, *, names_others: bool = True) -> Diagnosis:
         """Return the reasons, as of now.
@@ -88,6 +90,11 @@ class Why:
         elif job.state in {JobState.SCHEDULED, JobState.RETRYABLE}:
             reasons += self._late_sweep(now)
             checked = ("job", "sweep")
+        elif job.sequence is not None and job.sequence.is_blocked:
+            from ojs_aws.services.sequences.reasons import why_blocked  # few jobs are
+
+            blocked = why_blocked(self.sequences(), job, now, names_others=names_others)
+            reasons, checked = [blocked, *reasons], ("job", "sequence")
         elif job.state is JobState.ACTIVE:
             reasons = [*self._silent(job, now), *reasons]
             checked = ("job", "worker")

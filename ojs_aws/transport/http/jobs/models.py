@@ -157,6 +157,8 @@ class JobSummary(JobHead, total=False):
     error: ErrorSummary
     workflow_id: str
     worker_id: str
+    sequence: str
+    x_aws_sequence_position: int
 
 
 class ListOrder(TypedDict):

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ojs_aws.config import MAX_BATCH_JOBS
 from ojs_aws.domain.attributes import PRIORITY_LIMIT
+from ojs_aws.domain.job_policies import OnDiscard
 from ojs_aws.domain.jobs import validation as rules
 from ojs_aws.domain.retry import MAX_ATTEMPTS
 from ojs_aws.transport.http.limits.models import RateLimitBody
@@ -46,6 +47,13 @@ class UniquePolicyBody(Body):
     period_ms: Annotated[int, Field(ge=0)] | None = None
 
 
+class SequenceBody(Body):
+    """Names jobs that run one after another, and what happens when one of them is discarded."""
+
+    key: str
+    on_discard: OnDiscard = OnDiscard.STOP
+
+
 class OptionsBody(Body):
     """Enqueue options; each may stand at the top level of the envelope as well."""
 
@@ -64,6 +72,7 @@ class OptionsBody(Body):
     retry_policy: RetryPolicyBody | None = None
     unique: UniquePolicyBody | None = None
     rate_limit: RateLimitBody | None = None
+    sequence: str | SequenceBody | None = None
     tags: Annotated[list[str], Field(max_length=rules.MAX_TAGS)] | None = None
     pending: bool | None = None
     result_ttl: Annotated[int, Field(ge=rules.PERMANENT, le=rules.MAX_RESULT_TTL_S)] | None = None
