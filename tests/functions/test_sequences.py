@@ -360,6 +360,6 @@ def test_why_names_the_job_that_has_the_turn(shop: Shop) -> None:
 def test_lists_show_the_sequence_and_the_position(shop: Shop) -> None:
     shop.push()
     second = shop.push()
-    [listed] = shop.api.get("/admin/jobs?state=pending").json["jobs"]
+    [listed] = shop.api.get("/admin/jobs", query={"state": "pending"}).json["jobs"]
     assert (listed["id"], listed["sequence"]) == (second, KEY)
     assert listed["x_aws_sequence_position"] == 2

@@ -44,6 +44,7 @@ QUESTIONS: Final = {
     "create an API key": "security",
     "pause a queue": "queues-pause",
     "run urgent jobs first": "priority",
+    "run jobs of one order one after another": "sequences",
     "add a parameter to a job in production": "job-versions",
     "migrate from celery": "migrating-from-celery",
     "run a worker on ECS": "workers",

@@ -27,8 +27,8 @@ from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.sequences import Sequences
-    from ojs_aws.services.jobs.change import JobChanger
-    from ojs_aws.services.jobs.messages import JobMessages
+    from ojs_aws.services.stored_jobs.change import JobChanger
+    from ojs_aws.services.stored_jobs.messages import JobMessages
 
 MAX_LOOKS: Final = 40
 """Looks of one call; whoever called goes on with what is left."""
