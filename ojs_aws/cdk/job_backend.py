@@ -337,7 +337,7 @@ class JobBackend(Construct):
         """
         if taken := sorted({*targets} & {*self._targets}):
             raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
-        if not self._targets:
+        if _has_functions(targets) and not _has_functions(self._targets):
             expire_events(self.bucket)
         self._targets.update(targets)
         operator = self.functions[Group.OPERATOR]
@@ -356,3 +356,8 @@ class JobBackend(Construct):
             "OJS_QUEUES": ",".join(self.props.queues),
             "OJS_ALLOW_UNDECLARED_QUEUES": "1" if self.props.allow_undeclared_queues else "0",
         }
+
+
+def _has_functions(targets: Mapping[str, Mapping[str, Sequence[str]]]) -> bool:
+    """Return whether some targets are functions, and not endpoints."""
+    return any("prefixes" not in each for each in targets.values())

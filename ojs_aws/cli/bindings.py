@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="bindings",
     no_args_is_help=True,
-    help="Show, set, suspend and resume bindings: Lambda functions that run the jobs of queues.",
+    help="Show, set, suspend and resume bindings: what runs the jobs of queues.",
 )
 
 Queue = Annotated[str, typer.Argument(help="Name of the queue.")]
@@ -27,7 +27,14 @@ async def list_bindings(session: Session, queue: Queue) -> None:
     found = await session.client.queues.bindings(queue)
     session.out.items(
         {"bindings": [{**each.described} for each in found]},
-        {"Name": "name", "State": "state", "Job types": types_text, "Reason": "reason"},
+        {
+            "Name": "name",
+            "Kind": "kind",
+            "State": "state",
+            "Job types": types_text,
+            "Endpoint": "endpoint",
+            "Reason": "reason",
+        },
         found,
         nothing="The stack allows this queue no bindings.",
     )
@@ -53,9 +60,13 @@ async def set_binding(
     job_types: Annotated[
         list[str], typer.Argument(help="Job types: email.send, email.*, or * for all.")
     ],
+    endpoint: Annotated[
+        str | None,
+        typer.Option(help="URL that gets the jobs, below a prefix that the stack allows."),
+    ] = None,
 ) -> None:
-    """Register the job types that a function runs, of those that the stack allows."""
-    binding = await session.client.queues.set_binding(queue, name, job_types)
+    """Register the job types that a function or an endpoint of the stack runs."""
+    binding = await session.client.queues.set_binding(queue, name, job_types, endpoint=endpoint)
     text = f"The binding {name} runs {types_text(binding)} of the queue {queue}."
     session.out.said(text, {**binding.described})
 

@@ -515,12 +515,15 @@ class SyncQueues:
         :raises NotFoundError: the stack allows the queue no such binding.
         """
 
-    def set_binding(self, name: str, binding: str, job_types: Sequence[str]) -> BindingEntry:
-        """Register the job types that a function runs, of those that the stack allows.
+    def set_binding(self, name: str, binding: str, job_types: Sequence[str], *, endpoint: str | None=None) -> BindingEntry:
+        """Register the job types that a function or an endpoint runs, if the stack allows it.
 
         :param job_types: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
+        :param endpoint: the URL that gets the jobs, below a prefix that the stack allows; None for
+            a function.
         :raises NotFoundError: the stack allows the queue no such binding.
         :raises ConflictError: another binding of the queue serves one of them.
+        :raises InvalidRequestError: the stack does not allow the URL.
         """
 
     def delete_binding(self, name: str, binding: str) -> BindingEntry:

@@ -113,14 +113,21 @@ def read_suspension(text: str) -> Suspension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedTarget:
-    """Describes a function that the stack allows queues to be bound to.
+    """Describes a function, or endpoints, that the stack allows queues to be bound to.
 
     :ivar queues: whose messages invoke its dispatcher.
     :ivar types: the job types that it runs where nobody registered others; may be empty.
+    :ivar prefixes: of the URLs that somebody may register; none for a function.
     """
 
     queues: Sequence[str]
     types: Sequence[str]
+    prefixes: Sequence[str] = ()
+
+    @property
+    def kind(self) -> str:
+        """Return ``https`` for endpoints, ``lambda`` for a function."""
+        return "https" if self.prefixes else "lambda"
 
 
 def read_targets(text: str) -> dict[str, AllowedTarget]:

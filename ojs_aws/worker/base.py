@@ -144,7 +144,7 @@ class BaseWorker:
         :raises ValueError: no usable URL, or no positive timeout.
         :raises RegistrationError: a pattern that has a handler, or the worker has started.
         """
-        from ojs_aws.worker.delivery.endpoint import deliver_to  # most workers run jobs themselves
+        from ojs_aws.worker.delivery.handlers import deliver_to  # most workers run jobs themselves
         from ojs_aws.worker.delivery.late_reports import LateReports
 
         reports = None if report_url is None else LateReports.to(report_url, report_within_s)

@@ -65,9 +65,36 @@ def test_the_function_delivers_what_its_queue_invokes_it_with() -> None:
     assert "secretsmanager:GetSecretValue" in template.actions(HANDLER)
 
 
+def test_endpoints_may_be_registered_below_prefixes_of_the_stack() -> None:
+    """The function and the API know them; there is nothing of the events of functions."""
+    prefixes = {"shop": ["https://app.example.com/jobs/", "https://b.example.com:8443/"]}
+    template = of_stack(defined(url="", bindings=prefixes))
+    (function,) = [
+        each for each in template.of("AWS::Lambda::Function") if each["Handler"] == HANDLER
+    ]
+    said = json.loads(function["Environment"]["Variables"]["OJS_DELIVERY"])
+    assert said == {"queues": ["email"], "bindings": prefixes, "timeout_s": 30}
+    (operator,) = [
+        each
+        for each in template.of("AWS::Lambda::Function")
+        if "OJS_BINDING_TARGETS" in each.get("Environment", {}).get("Variables", {})
+    ]
+    assert json.loads(operator["Environment"]["Variables"]["OJS_BINDING_TARGETS"]) == {
+        "shop": {"queues": ["email"], "types": [], "prefixes": prefixes["shop"]}
+    }
+    assert '"events/"' not in json.dumps(template.of("AWS::S3::Bucket"))
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
+        ({"bindings": {"shop": ["https://app.example.com/"]}}, "or bindings"),
+        ({"url": "", "bindings": {"shop": ["https://app.example.com"]}}, "A prefix is as"),
+        ({"url": "", "bindings": {"shop": ["http://app.example.com/"]}}, "A prefix is as"),
+        ({"url": "", "bindings": {"shop": []}}, "a list of prefixes"),
+        ({"url": "", "bindings": {"shop": "https://app.example.com/"}}, "a list of prefixes"),
+        ({"url": "", "bindings": {"no-name": ["https://app.example.com/"]}}, "letters and digits"),
+        ({"url": ""}, "by HTTPS"),
         ({"url": "http://app.example.com/jobs"}, "by HTTPS"),
         ({"endpoint_timeout_s": 0}, "between 1 and 880"),
         ({"endpoint_timeout_s": 881}, "between 1 and 880"),

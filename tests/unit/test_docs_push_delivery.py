@@ -20,7 +20,8 @@ from ojs_aws import SyncClient
 from ojs_aws.domain.job import JobState
 from ojs_aws.testing import OjsServer
 from ojs_aws.worker.delivery.answers import COOLDOWN_S
-from ojs_aws.worker.delivery.endpoint import DeliveringHandler, HttpDelivery
+from ojs_aws.worker.delivery.endpoint import HttpDelivery
+from ojs_aws.worker.delivery.handlers import DeliveringHandler
 from tests.lambda_runtimes import tool
 from tests.load import HUNG_S, wait_until
 from tests.unit.worker.test_lambda_worker import Bench

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from constructs import Construct
@@ -12,6 +13,7 @@ from constructs import Construct
 from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.function_options import FunctionOptions
 from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.workers.lambda_bindings import BINDING_NAME
 from ojs_aws.cdk.workers.lambda_worker_function import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
@@ -26,6 +28,7 @@ SPARE_S: Final = 10
 """What the function has beside the time of its endpoint: to claim jobs, and to report."""
 LONGEST_REPORT_S: Final = 43_200
 """SQS hides a message for twelve hours at most."""
+_PREFIX: Final = re.compile(r"https://[a-z0-9.-]+(:[0-9]+)?/([A-Za-z0-9_~.-]+/)*", re.ASCII)
 LONGEST_S: Final = 900 - SPARE_S - DELIVERY_START_S
 
 
@@ -35,7 +38,10 @@ class DeliveryFunctionProps(FunctionOptions):
 
     :ivar backend: whose jobs are delivered.
     :ivar queues: the OJS queues; each must be declared by the backend.
-    :ivar url: of the endpoint, by HTTPS.
+    :ivar url: of the endpoint, by HTTPS; empty with ``bindings``.
+    :ivar bindings: lets administrators register endpoints at the API: for each name of a binding
+        the prefixes of its URLs, such as ``{"shop": ["https://app.example.com/jobs/"]}``. These
+        endpoints need public addresses. ``types`` are registered, too.
     :ivar signing_secret: what signs each request, as ``ecs.Secret.from_secrets_manager(secret)``.
         It may hold two keys, separated by a comma, while one replaces the other.
     :ivar types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
@@ -51,7 +57,8 @@ class DeliveryFunctionProps(FunctionOptions):
 
     backend: JobBackend
     queues: Sequence[str]
-    url: str
+    url: str = ""
+    bindings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     signing_secret: ecs.Secret
     types: Sequence[str] = ("*",)
     endpoint_timeout_s: int = 30
@@ -79,12 +86,9 @@ class DeliveryFunction(Construct):
         super().__init__(scope, id_)
         if not 1 <= props.endpoint_timeout_s <= LONGEST_S:
             raise ValueError(f"endpoint_timeout_s is between 1 and {LONGEST_S}.")
-        if not props.url.startswith("https://"):
-            raise ValueError(f"The endpoint is reached by HTTPS: https://..., not {props.url!r}.")
         said: dict[str, object] = {
             "queues": [*props.queues],
-            "url": props.url,
-            "types": [*props.types],
+            **_endpoints(props),
             "timeout_s": props.endpoint_timeout_s,
         }
         if props.report_within_s is not None:
@@ -106,6 +110,36 @@ class DeliveryFunction(Construct):
                 memory_mb=props.memory_mb,
             ),
         )
+
+
+def _endpoints(props: DeliveryFunctionProps) -> dict[str, object]:
+    """Return where jobs are delivered, and let the API register it where the props do.
+
+    :raises ValueError: no usable URL or prefix, or both.
+    """
+    if not props.bindings:
+        if not props.url.startswith("https://"):
+            raise ValueError(f"The endpoint is reached by HTTPS: https://..., not {props.url!r}.")
+        return {"url": props.url, "types": [*props.types]}
+    if props.url:
+        raise ValueError("Name the url of an endpoint, or bindings whose URLs are registered.")
+    for name, prefixes in props.bindings.items():
+        if not BINDING_NAME.fullmatch(name) or not prefixes or isinstance(prefixes, str):
+            raise ValueError(
+                f"The binding {name!r} needs a name of 1 to 32 letters and digits, and a list of "
+                "prefixes."
+            )
+        for prefix in prefixes:
+            if not _PREFIX.fullmatch(prefix):
+                raise ValueError(f"A prefix is as https://app.example.com/jobs/, not {prefix!r}.")
+    bindings = {name: [*prefixes] for name, prefixes in props.bindings.items()}
+    props.backend.allow_targets(
+        {
+            name: {"queues": [*props.queues], "types": [], "prefixes": prefixes}
+            for name, prefixes in bindings.items()
+        }
+    )
+    return {"bindings": bindings}
 
 
 def _reports(backend: JobBackend, within_s: int) -> dict[str, object]:

@@ -41,7 +41,7 @@ TIMEOUT_S: Final = 30
 DEFAULT_TIMEOUT_S: Final = 3
 """Lambda's own, of a function that names none."""
 
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
+BINDING_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +266,7 @@ def _check(targets: Mapping[str, LambdaTarget]) -> None:
         raise ValueError("Name a target at least: targets={'email': LambdaTarget(...)}.")
     owners: dict[tuple[str, str], str] = {}
     for name, target in targets.items():
-        if not _NAME.fullmatch(name):
+        if not BINDING_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a binding: use 1 to 32 letters and digits.")
         if not target.queues or isinstance(target.types, str):
             raise ValueError(f"The target {name!r} needs queues, and its types as a list.")

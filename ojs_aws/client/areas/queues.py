@@ -27,12 +27,16 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindingEntry:
-    """Describes a function that a queue is, or may be, bound to (docs/lambda-bindings.md).
+    """Describes what a queue is, or may be, bound to (docs/lambda-bindings.md).
+
+    It is a Lambda function, or an endpoint (docs/push-delivery.md).
 
     :ivar job_types: that it runs; none while nobody has registered any.
     :ivar is_registered: whether they were registered, and are not the stack's.
     :ivar state: ``active`` or ``suspended``.
     :ivar reason: why it is suspended; empty while it is not.
+    :ivar kind: ``lambda`` or ``https``.
+    :ivar endpoint: the registered URL of the kind ``https``.
     :ivar described: everything that the backend says of it.
     """
 
@@ -42,6 +46,8 @@ class BindingEntry:
     is_registered: bool
     state: str
     reason: str = ""
+    kind: str = "lambda"
+    endpoint: str = ""
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
@@ -239,14 +245,21 @@ class Queues(Area):
         """
         return await self._binding("get_binding", name, binding)
 
-    async def set_binding(self, name: str, binding: str, job_types: Sequence[str]) -> BindingEntry:
-        """Register the job types that a function runs, of those that the stack allows.
+    async def set_binding(
+        self, name: str, binding: str, job_types: Sequence[str], *, endpoint: str | None = None
+    ) -> BindingEntry:
+        """Register the job types that a function or an endpoint runs, if the stack allows it.
 
         :param job_types: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
+        :param endpoint: the URL that gets the jobs, below a prefix that the stack allows; None for
+            a function.
         :raises NotFoundError: the stack allows the queue no such binding.
         :raises ConflictError: another binding of the queue serves one of them.
+        :raises InvalidRequestError: the stack does not allow the URL.
         """
         body: dict[str, JsonValue] = {"job_types": [*job_types]}
+        if endpoint is not None:
+            body["endpoint"] = endpoint
         return await self._binding("put_binding", name, binding, body)
 
     async def delete_binding(self, name: str, binding: str) -> BindingEntry:

@@ -1,6 +1,7 @@
 """Registers which of the functions that the stack allows run which job types of a queue.
 
-ojs-serverless, sections 2.1 and 7.2. Nobody can name a function here that the stack does not.
+ojs-serverless, sections 2.1 and 7.2. Nobody can name a function here that the stack does not, or an
+endpoint that is below none of its prefixes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import field_error, not_found
 from ojs_aws.domain.bindings import AllowedTarget, Suspension, types_of
+from ojs_aws.domain.endpoints import check_endpoint
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.services.queues.service import Queues
@@ -26,13 +28,17 @@ class BindingView:
     :ivar types: the job types that its function runs; none while nobody has registered any.
     :ivar is_registered: whether they were registered here; else the stack names them.
     :ivar suspension: why nothing is dispatched to it; None while something is.
+    :ivar kind: ``lambda`` or ``https``.
+    :ivar endpoint: the registered URL of the kind ``https``; empty while nobody has registered one.
     """
 
     name: str
     queue: str
+    kind: str
     types: Sequence[str]
     is_registered: bool
     suspension: Suspension | None
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +69,18 @@ class Bindings:
         self._check(queue, name)
         return next(each for each in self.list(queue) if each.name == name)
 
-    def put(self, queue: str, name: str, types: JsonValue) -> BindingView:
+    def put(
+        self, queue: str, name: str, types: JsonValue, endpoint: str | None = None
+    ) -> BindingView:
         """Let a binding serve these job types of the queue, in the place of those that it has.
 
+        :param endpoint: the URL that gets the jobs, of a binding of the kind ``https``.
         :raises NotFoundError: the stack allows the queue no such target.
-        :raises InvalidRequestError: no job types.
+        :raises InvalidRequestError: no job types, or a URL that the stack does not allow.
         :raises ConflictError: another binding of the queue serves one of them.
         """
         self._check(queue, name)
+        _check_endpoint(endpoint, self.targets[name].prefixes)
         try:
             wanted = types_of(types)
         except ValueError as problem:
@@ -83,7 +93,7 @@ class Bindings:
                     details={"binding": each.name, "job_types": [*taken]},
                     hint="Bindings of a queue serve different job types: change the other first.",
                 )
-        self.store.bind(queue, name, wanted, self.clock.now())
+        self.store.bind(queue, name, wanted, self.clock.now(), endpoint or "")
         return self.get(queue, name)
 
     def delete(self, queue: str, name: str) -> BindingView:
@@ -139,7 +149,29 @@ class Bindings:
                 types=states.bound.get(name, tuple(target.types)),
                 is_registered=name in states.bound,
                 suspension=states.suspended.get(name),
+                kind=target.kind,
+                endpoint=states.endpoints.get(name, ""),
             )
             for name, target in sorted(self.targets.items())
             if queue in target.queues
         ]
+
+
+def _check_endpoint(endpoint: str | None, prefixes: Sequence[str]) -> None:
+    """Refuse a URL that the stack does not allow, and one for a function.
+
+    :raises InvalidRequestError: it is refused, or missing.
+    """
+    if not prefixes:
+        if endpoint is not None:
+            message = "'endpoint' of a binding is what the stack says, and cannot be registered."
+            hint = "Send job_types alone; change the stack for the rest."
+            raise field_error("endpoint", message, hint)
+        return
+    hint = f"Send a URL below {', '.join(prefixes)}."
+    if endpoint is None:
+        raise field_error("endpoint", "The binding needs the URL of its endpoint.", hint)
+    try:
+        check_endpoint(endpoint, prefixes)
+    except ValueError as problem:
+        raise field_error("endpoint", str(problem), hint) from None

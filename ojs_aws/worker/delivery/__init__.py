@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ojs_aws.topology import DELIVERY
+from ojs_aws.topology import DELIVERY, SIGNING_SECRET
 
 if TYPE_CHECKING:
     from ojs_aws.worker.lambda_worker import LambdaWorker
@@ -23,14 +23,31 @@ def delivery_worker(environ: Mapping[str, str]) -> LambdaWorker:
     try:
         said = json.loads(environ[DELIVERY])
         worker = LambdaWorker(queues=said["queues"])
-        worker.deliver(
-            said["url"],
-            types=said["types"],
-            timeout_s=said["timeout_s"],
-            **said.get("reports", {}),
-        )
+        if "bindings" in said:
+            _deliver_as_bound(worker, said)
+        else:
+            worker.deliver(
+                said["url"],
+                types=said["types"],
+                timeout_s=said["timeout_s"],
+                **said.get("reports", {}),
+            )
     except (KeyError, TypeError, ValueError) as problem:
         raise SettingsError(
-            f"{DELIVERY} must be a JSON object with queues, url, types and timeout_s: {problem}"
+            f"{DELIVERY} must be a JSON object with queues, url and types, or bindings, and "
+            f"timeout_s: {problem}"
         ) from problem
     return worker
+
+
+def _deliver_as_bound(worker: LambdaWorker, said: Mapping[str, Any]) -> None:
+    """Let a worker deliver to the endpoints that are registered at the API."""
+    from ojs_aws.worker.delivery.handlers import deliver_as_bound
+    from ojs_aws.worker.delivery.late_reports import LateReports
+
+    where = said.get("reports")
+    reports = LateReports.to(where["report_url"], where["report_within_s"]) if where else None
+    handler = deliver_as_bound(
+        lambda: worker.backend, said["bindings"], said["timeout_s"], SIGNING_SECRET, reports
+    )
+    worker.registry.add_pattern(handler)

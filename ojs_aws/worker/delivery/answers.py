@@ -40,6 +40,15 @@ class UndeliveredError(SnoozeError):
     """Gives a job back that the endpoint did not take; the attempt does not count."""
 
 
+class WrongEndpointError(UndeliveredError):
+    """Gives a job back as its endpoint is wrong, whatever the job is.
+
+    :ivar reason: ends a sentence about the endpoint.
+    """
+
+    reason: str = ""
+
+
 class EndpointError(JobError):
     """Fails a job as its endpoint said."""
 

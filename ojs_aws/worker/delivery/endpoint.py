@@ -10,7 +10,6 @@ import functools
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -18,30 +17,29 @@ from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.domain.json_text import assemble
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.topology import DELIVERY_START_S
 from ojs_aws.worker.delivery.answers import (
     MAX_ANSWER_BYTES,
     Circuit,
     DeliveryError,
     UndeliveredError,
+    WrongEndpointError,
     result_of,
     seconds_of,
     what_is_wrong,
 )
 from ojs_aws.worker.delivery.late_reports import LateReports, token_of
+from ojs_aws.worker.delivery.public_hosts import CONNECTIONS, PrivateAddressError
 from ojs_aws.worker.delivery.request import (
     checked_url,
     delivery_members,
     idempotency_window_s,
     signature,
-    signing_keys,
 )
-from ojs_aws.worker.registry import Handler
-from ojs_aws.worker.secrets import secret
 
 if TYPE_CHECKING:
     import urllib3
+
 
 TIMEOUT_S: Final = 30.0
 IDLE_S: Final = 300.0
@@ -86,6 +84,7 @@ class HttpDelivery:
         signing_keys: Callable[[], Sequence[str]],
         timeout_s: float = TIMEOUT_S,
         reports: LateReports | None = None,
+        pools: Callable[[], urllib3.PoolManager] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -95,6 +94,7 @@ class HttpDelivery:
         :param signing_keys: returns the secrets that sign a request; two while one is replaced.
         :param timeout_s: seconds that the endpoint has for a job.
         :param reports: where it reports later after a 202; None: it must answer how a job ended.
+        :param pools: returns what makes requests; by default to any address.
         :param monotonic: seconds on a clock that never goes back.
         :param wall_clock: seconds since 1970.
         :raises ValueError: no usable URL, or no positive timeout.
@@ -110,7 +110,7 @@ class HttpDelivery:
         self._wall_clock = wall_clock
         self._circuit = Circuit(monotonic)
         self._answered_at: float | None = None
-        self._pool: urllib3.PoolManager | None = None
+        self._pools = pools or functools.cache(_any_pools)
 
     def __call__(self, ctx: JobContext) -> object:
         """Deliver a job, and return its result.
@@ -128,6 +128,8 @@ class HttpDelivery:
         headers = self._headers(ctx.job, delivery_id, body, keys)
         try:
             status, retry_after, answer = self._post(body, headers, timeout_s)
+        except PrivateAddressError as problem:
+            raise self._wrong(ctx.job, f"has a private address ({problem})") from None
         except _no_answer() as problem:
             reason = _reason(problem, timeout_s)
             self._circuit.note_failure(reason)
@@ -147,8 +149,7 @@ class HttpDelivery:
     def _outcome(self, job: Job, status: int, retry_after: str, answer: bytes) -> object:
         """Return the result of a job that is completed; raise what became of another one."""
         if wrong := what_is_wrong(status):
-            self._circuit.note_failure(wrong, is_certain=True)
-            raise self._given_back(job, wrong)
+            raise self._wrong(job, wrong)
         if status // 100 not in _OF_THE_HANDLER:
             self._circuit.note_failure(f"answers {status}")
             raise DeliveryError(f"{self.url} answered {status}.", "EndpointCrashed")
@@ -157,6 +158,14 @@ class HttpDelivery:
             busy = "takes no more jobs now (429)"
             raise self._given_back(job, busy, seconds_of(retry_after), BUSY_WAIT_S)
         return result_of(self.url, status, answer)
+
+    def _wrong(self, job: Job, reason: str) -> WrongEndpointError:
+        """Return the error that gives a job back whose endpoint is wrong, and stop the others."""
+        self._circuit.note_failure(reason, is_certain=True)
+        plain = self._given_back(job, reason)
+        error = WrongEndpointError(plain.delay_ms / 1000, str(plain))
+        error.type, error.reason = plain.type, reason
+        return error
 
     def _given_back(
         self, job: Job, reason: str, delay_s: int | None = None, longest_s: int = LONGEST_WAIT_S
@@ -209,9 +218,7 @@ class HttpDelivery:
         import urllib3
 
         ends_at = self._monotonic() + timeout_s
-        if self._pool is None:
-            self._pool = urllib3.PoolManager(maxsize=50, retries=False)
-        answer = self._pool.request(
+        answer = self._pools().request(
             "POST",
             self.url,
             body=body,
@@ -241,51 +248,11 @@ class HttpDelivery:
         return bytes(content)
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveringHandler(Handler):
-    """Delivers all jobs whose type fits a pattern, with their arguments unread."""
+def _any_pools() -> urllib3.PoolManager:
+    """Return what makes requests to any address."""
+    import urllib3
 
-    keys: Callable[[], object] = list
-
-    def bound_to(self, ctx: JobContext) -> Callable[[], object]:
-        """Return the delivery of a job."""
-        return functools.partial(self.function, ctx)
-
-    def prepare(self) -> None:
-        """Read the keys, so that a worker which cannot sign does not start.
-
-        :raises RegistrationError: there are none.
-        """
-        try:
-            self.keys()
-        except (KeyError, ValueError) as problem:
-            raise RegistrationError(f"jobs cannot be delivered: {problem.args[0]}") from None
-
-
-def deliver_to(
-    url: str,
-    types: Sequence[str],
-    timeout_s: float | None,
-    signing_secret: str,
-    reports: LateReports | None = None,
-) -> list[DeliveringHandler]:
-    """Return a handler for each pattern of job types; they share one circuit.
-
-    :param reports: where an endpoint reports later after a 202; None: it cannot.
-    :raises ValueError: no usable URL, no type, or no positive timeout.
-    """
-    if isinstance(types, str) or not types:
-        raise ValueError('name the job types as a list: types=["email.*"]')
-
-    def keys() -> list[str]:
-        return signing_keys(secret(signing_secret))
-
-    seconds = TIMEOUT_S if timeout_s is None else timeout_s
-    delivery = HttpDelivery(url, signing_keys=keys, timeout_s=seconds, reports=reports)
-    return [
-        DeliveringHandler(pattern, delivery, is_async=False, signature=None, keys=keys)
-        for pattern in types
-    ]
+    return urllib3.PoolManager(maxsize=CONNECTIONS, retries=False)
 
 
 def _no_answer() -> tuple[type[Exception], ...]:

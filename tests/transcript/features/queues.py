@@ -183,8 +183,11 @@ PURGES: Final[list[Step]] = [
 TARGETS: Final = {
     "mailer": {"queues": ["default", "email"], "types": ["email.*"]},
     "reporter": {"queues": ["default"], "types": []},
+    "web": {"queues": ["default"], "types": [], "prefixes": ["https://app.example.com/jobs/"]},
 }
 MAILER: Final = "/queues/default/bindings/mailer"
+WEB: Final = "/queues/default/bindings/web"
+URL: Final = "https://app.example.com/jobs/"
 REPORTER: Final = "/queues/default/bindings/reporter"
 
 BINDINGS: Final[list[Step]] = [
@@ -203,6 +206,14 @@ BINDINGS: Final[list[Step]] = [
         "/queues/default/bindings/other",
         {"job_types": ["a"]},
     ),
+    put("register an endpoint below a prefix", WEB, {"job_types": ["a"], "endpoint": URL + "mail"}),
+    put(
+        "register an endpoint elsewhere",
+        WEB,
+        {"job_types": ["a"], "endpoint": "https://x.example/"},
+    ),
+    put("register no endpoint", WEB, {"job_types": ["a"]}),
+    put("register a time", WEB, {"job_types": ["a"], "endpoint": URL, "config": {}}),
     post("suspend a binding", f"{MAILER}/suspend"),
     get("list the bindings, one of them suspended", "/queues/default/bindings"),
     post("resume a binding", f"{MAILER}/resume"),

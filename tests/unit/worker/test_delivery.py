@@ -20,7 +20,8 @@ from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.delivery import delivery_worker
 from ojs_aws.worker.delivery.answers import COOLDOWN_S, MAX_ANSWER_BYTES, OPENS_AFTER
-from ojs_aws.worker.delivery.endpoint import DeliveringHandler, HttpDelivery
+from ojs_aws.worker.delivery.endpoint import HttpDelivery
+from ojs_aws.worker.delivery.handlers import DeliveringHandler
 from ojs_aws.worker.delivery.request import idempotency_window_s
 from ojs_aws.worker.executor import Failed, Outcome, Snoozed, Succeeded
 from ojs_aws.worker.reservations import WorkerContext

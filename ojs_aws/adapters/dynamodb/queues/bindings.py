@@ -17,7 +17,9 @@ from ojs_aws.topology import QUEUE_PARTITION
 
 _PREFIX: Final = "bs_"
 _BOUND: Final = "bd_"
-"""Begin the names of the attributes of a suspended binding, and of one with registered types."""
+_ENDPOINT: Final = "bu_"
+"""Begin the names of the attributes of a suspended binding, and of one with registered types, and
+with a registered URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class BindingStates:
 
     suspended: Mapping[str, Suspension]
     bound: Mapping[str, tuple[str, ...]]
+    endpoints: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +41,22 @@ class QueueBindings(InTable):
         Makes one consistent read.
         """
         item = self.get_item(item_key(QUEUE_PARTITION, queue))
-        return BindingStates(read_suspensions(item), read_bound(item))
+        return BindingStates(read_suspensions(item), read_bound(item), _read_endpoints(item))
 
-    def bind(self, queue: str, binding: str, types: Sequence[str], now: Instant) -> None:
+    def bind(
+        self, queue: str, binding: str, types: Sequence[str], now: Instant, endpoint: str = ""
+    ) -> None:
         """Register the job types of a binding.
 
         Makes one update.
+
+        :param endpoint: the URL that gets the jobs; empty for a function.
         """
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         update.set(_BOUND + binding, string(json.dumps([*types], separators=(",", ":"))))
+        if endpoint:
+            update.set(_ENDPOINT + binding, string(endpoint))
         self.update_item(item_key(QUEUE_PARTITION, queue), update)
 
     def unbind(self, queue: str, binding: str) -> bool:
@@ -55,7 +64,7 @@ class QueueBindings(InTable):
 
         Makes one conditional update.
         """
-        return self._remove(queue, _BOUND + binding)
+        return self._remove(queue, _BOUND + binding, _ENDPOINT + binding)
 
     def suspend(
         self, queue: str, binding: str, reason: str, now: Instant, *, is_lasting: bool = False
@@ -112,9 +121,10 @@ class QueueBindings(InTable):
         """
         self._remove(queue, _PREFIX + binding)
 
-    def _remove(self, queue: str, attribute: str) -> bool:
+    def _remove(self, queue: str, attribute: str, *others: str) -> bool:
         update = Update()
-        update.remove(attribute)
+        for each in (attribute, *others):
+            update.remove(each)
         update.when(f"attribute_exists({update.name(attribute)})")
         return self.try_update(item_key(QUEUE_PARTITION, queue), update)
 
@@ -134,4 +144,13 @@ def read_bound(item: Item) -> dict[str, tuple[str, ...]]:
         name[len(_BOUND) :]: tuple(json.loads(read_string(item, name)))
         for name in item
         if name.startswith(_BOUND)
+    }
+
+
+def _read_endpoints(item: Item) -> dict[str, str]:
+    """Return the registered URLs of bindings that the item of a queue has."""
+    return {
+        name[len(_ENDPOINT) :]: read_string(item, name)
+        for name in item
+        if name.startswith(_ENDPOINT)
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 
 from ojs_aws.domain.attributes import field_error
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _MARK: Final = "q:"
 _PURGED: Final = "p:"
-_OF_THE_STACK: Final = frozenset({"endpoint", "queues", "config"})
-"""Members of a registration (2.1) by which somebody could send jobs elsewhere."""
+_OF_THE_STACK: Final = frozenset({"queues", "config"})
+"""Members of a registration (2.1) that are the stack's."""
 
 
 def list_queues(call: Call) -> Answer[models.QueuesAnswer]:
@@ -218,7 +218,8 @@ def put_binding(call: Call) -> Answer[models.BindingAnswer]:
         message = f"'{each}' of a binding is what the stack says, and cannot be registered."
         raise field_error(each, message, "Send job_types alone; change the stack for the rest.")
     queue, name = call.named("queue"), call.named("name")
-    return _answer(call.backend.queues.bindings.put(queue, name, [*body.job_types]))
+    found = call.backend.queues.bindings.put(queue, name, [*body.job_types], body.endpoint)
+    return _answer(found)
 
 
 def delete_binding(call: Call) -> Answer[models.BindingAnswer]:
@@ -246,11 +247,13 @@ def _shown(view: BindingView) -> models.Binding:
     shown: models.Binding = {
         "name": view.name,
         "queue": view.queue,
-        "kind": "lambda",
+        "kind": cast("Any", view.kind),
         "job_types": [*view.types],
         "is_registered": view.is_registered,
         "state": "active" if view.suspension is None else "suspended",
     }
+    if view.endpoint:
+        shown["endpoint"] = view.endpoint
     if view.suspension is not None:
         shown["reason"] = view.suspension.reason
         shown["suspended_at"] = format_instant(view.suspension.since)

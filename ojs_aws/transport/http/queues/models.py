@@ -245,23 +245,25 @@ class QueueDeletionAnswer(TypedDict):
 class BindingBody(Body):
     """Registers the job types of a binding (ojs-serverless, 2.1).
 
-    The function and its time are the stack's: ``endpoint``, ``queues`` and ``config`` of the
-    specification have no place here.
+    The function, the time of a job, and what URLs there may be are the stack's: ``queues`` and
+    ``config`` of the specification have no place here, and ``endpoint`` only for the kind https.
     """
 
     job_types: Annotated[list[str], Field(min_length=1, max_length=100)]
+    endpoint: Annotated[str, Field(max_length=2048)] | None = None
 
 
 class Binding(TypedDict):
-    """Shows a function that a queue is, or may be, bound to.
+    """Shows a function or an endpoint that a queue is, or may be, bound to.
 
     ``is_registered`` says that ``job_types`` were registered, and are not the stack's.
     """
 
     name: str
     queue: QueueName
-    kind: Literal["lambda"]
+    kind: Literal["lambda", "https"]
     job_types: list[str]
+    endpoint: NotRequired[str]
     is_registered: bool
     state: Literal["active", "suspended"]
     reason: NotRequired[str]

@@ -82,6 +82,13 @@ def test_2_1_bindings_of_a_queue_serve_different_types(bench: Bench) -> None:
     assert again.types == ("email.bulk", "email.news")  # no conflict with itself
 
 
+def test_2_1_a_function_has_no_endpoint_to_register(bench: Bench) -> None:
+    """Its ARN is the stack's."""
+    with pytest.raises(InvalidRequestError, match="what the stack says"):
+        bindings(bench).put("email", "shop", ["a"], "https://app.example.com/")
+    assert bindings(bench).get("email", "shop").kind == "lambda"
+
+
 @pytest.mark.parametrize(
     "types", [None, [], "email.*", ["*.send"], ["A"], [1], ["a"] * 101, ["x" * 200]]
 )

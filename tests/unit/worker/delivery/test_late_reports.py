@@ -20,7 +20,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.builtin.logging import LoggingMiddleware
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker.delivery import delivery_worker
-from ojs_aws.worker.delivery.endpoint import DeliveringHandler, HttpDelivery
+from ojs_aws.worker.delivery.endpoint import HttpDelivery
+from ojs_aws.worker.delivery.handlers import DeliveringHandler
 from ojs_aws.worker.delivery.late_reports import LONGEST_S, LateReports, token_of
 from ojs_aws.worker.executor import ActiveJob, Failed
 from ojs_aws.worker.job_logs import JobLines

@@ -1,0 +1,134 @@
+"""Delivers each job to the endpoint that somebody registered for its type (ojs-serverless, 2.1).
+
+Bindings and their suspensions stand in the item of the queue. One whose endpoint is wrong (401,
+403, 404, a redirect, a private address) is suspended for all processes, and its jobs are given
+back. A minute later one job is tried.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.bindings import Binding, Suspension, binding_of, wait_ms
+from ojs_aws.domain.endpoints import check_endpoint
+from ojs_aws.domain.envelope import Job, uncounted_attempts
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.worker.delivery.answers import EndpointError, UndeliveredError, WrongEndpointError
+from ojs_aws.worker.failure import NO_HANDLER
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
+    from ojs_aws.services.backend import Backend
+    from ojs_aws.worker.delivery.endpoint import HttpDelivery
+
+REMEMBERED_MS: Final = 1000
+"""For how long bindings are not read again."""
+
+
+@dataclass(slots=True)
+class BoundEndpoints:
+    """Delivers jobs to the endpoints of their bindings. Threads may share it.
+
+    :ivar backend: returns the backend, when it is first needed.
+    :ivar prefixes: below which URLs of each binding may be, as the stack says now.
+    :ivar connect: returns what delivers jobs to a URL.
+    """
+
+    backend: Callable[[], Backend]
+    prefixes: Mapping[str, Sequence[str]]
+    connect: Callable[[str], HttpDelivery]
+    _deliveries: dict[str, HttpDelivery] = field(default_factory=dict)
+    _read: dict[str, tuple[int, BindingStates]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, ctx: JobContext) -> object:
+        """Deliver a job, and return its result.
+
+        Makes a read for the jobs of a second, and none for the others.
+
+        :raises JobError: as :class:`~ojs_aws.worker.delivery.endpoint.HttpDelivery` does.
+        """
+        job, states = ctx.job, self._states(ctx.job.queue)
+        binding = binding_of(self._bound(job.queue, states), job.type)
+        if binding is None:
+            text = f"No binding of the queue {job.queue!r} serves the type {job.type!r}."
+            raise _given_back(job, text, NO_HANDLER)
+        suspension = states.suspended.get(binding.name)
+        if suspension is None:
+            return self._deliver(ctx, binding)
+        tried = self._begin_trial(binding, job, suspension)
+        try:
+            result = self._deliver(ctx, binding)
+        except EndpointError:
+            self._store().end_trial(job.queue, binding.name, tried)
+            raise
+        self._store().end_trial(job.queue, binding.name, tried)
+        return result
+
+    def _deliver(self, ctx: JobContext, binding: Binding) -> object:
+        try:
+            return self._delivery(binding.target)(ctx)
+        except WrongEndpointError as problem:
+            reason = f"{binding.target} {problem.reason}"
+            now = self.backend().clock.now()
+            self._store().suspend(ctx.job.queue, binding.name, reason, now)
+            with self._lock:
+                self._read.pop(ctx.job.queue, None)
+            raise
+
+    def _begin_trial(self, binding: Binding, job: Job, suspension: Suspension) -> Suspension:
+        """Begin the only trial of a minute.
+
+        :raises UndeliveredError: this job is not to be tried.
+        """
+        now, tried = self.backend().clock.now(), None
+        if suspension.may_try(now):
+            tried = self._store().begin_trial(job.queue, binding.name, suspension, now)
+            with self._lock:
+                self._read.pop(job.queue, None)
+        if tried is None:
+            text = f"The binding {binding.name!r} is suspended: {suspension.reason}."
+            raise _given_back(job, text)
+        return tried
+
+    def _bound(self, queue: str, states: BindingStates) -> list[Binding]:
+        """Return the bindings whose endpoints the stack still allows."""
+        found = []
+        for name, prefixes in self.prefixes.items():
+            url = states.endpoints.get(name, "")
+            try:
+                check_endpoint(url, prefixes)
+            except ValueError:
+                continue
+            types = states.bound.get(name, ())
+            found.append(
+                Binding(name=name, queues=[queue], target=url, types=types, reservation_s=0)
+            )
+        return found
+
+    def _delivery(self, url: str) -> HttpDelivery:
+        with self._lock:
+            if url not in self._deliveries:
+                self._deliveries[url] = self.connect(url)
+            return self._deliveries[url]
+
+    def _states(self, queue: str) -> BindingStates:
+        now = self.backend().clock.now()
+        with self._lock:  # the jobs of a batch wait for one read
+            read_at, states = self._read.get(queue, (None, None))
+            if read_at is None or states is None or now >= read_at + REMEMBERED_MS:
+                states = self._store().of(queue)
+                self._read[queue] = now, states
+            return states
+
+    def _store(self) -> QueueBindings:
+        return self.backend().stores.queue_bindings()
+
+
+def _given_back(job: Job, text: str, kind: str = "UndeliveredError") -> UndeliveredError:
+    error = UndeliveredError(max(1, wait_ms(uncounted_attempts(job)) // 1000), text)
+    error.type = kind
+    return error
