@@ -44,10 +44,9 @@ run: $(VENV)/.ready-run ## Start a complete backend on http://127.0.0.1:8080 (RU
 	exec $(BIN)/ojs-aws local $(RUN_ARGS)
 
 .PHONY: test
-test: setup ## Run the tests, all but the slow and the end-to-end ones (TEST_ARGS="-k retry" to choose)
-	command -v node >/dev/null 2>&1 || echo "test: no Node here, so the infrastructure tests are skipped (they need Node 18+)"
-	echo "test: running pytest; long searches are left to 'make test-slow', deployments to 'make e2e'"
-	$(BIN)/python -m pytest -m "not e2e and not slow and not browser" $(TEST_ARGS)
+test: setup ## Run the tests, but those of other targets: templates, slow ones, deployments (TEST_ARGS="-k retry" to choose)
+	echo "test: running pytest; left out: templates ('make test-infra'), long searches ('make test-slow'), deployments ('make e2e')"
+	$(BIN)/python -m pytest -m "not e2e and not slow and not browser" --ignore=tests/infra $(TEST_ARGS)
 
 # -------------------------------------------------------------------------------------- building
 
@@ -76,6 +75,12 @@ types: setup ## Check the types (mypy --strict)
 pyright: node setup ## Check the public types of typed jobs with a second type checker (pyright, strict)
 	echo "pyright: tests/typing"
 	node_modules/.bin/pyright -p tests/typing --pythonpath $(BIN)/python
+
+.PHONY: test-infra
+test-infra: setup ## Run the tests of the constructs and their templates, which 'make test' leaves out (Node 18 or newer)
+	command -v node >/dev/null 2>&1 || { echo "test-infra: this needs Node 18 or newer, which the AWS CDK runs on" >&2; exit 1; }
+	echo "test-infra: running pytest; each synthesis takes most of a second"
+	$(BIN)/python -m pytest -m "not e2e and not slow and not browser" $(TEST_ARGS) tests/infra
 
 .PHONY: test-slow
 test-slow: setup ## Run the tests that 'make test' leaves out: long searches, the wheel (TEST_ARGS="-k fuzz" to choose)
@@ -123,7 +128,7 @@ measure: setup ## Print how large and how plain the code is: modules, names, hop
 	$(BIN)/python scripts/measure.py
 
 .PHONY: check
-check: ## Do what CI does: test, test-slow, lint, types, e2e and more
+check: ## Do what CI does: test, test-infra, test-slow, lint, types, e2e and more
 	bash .ci/run
 
 .PHONY: dashboard

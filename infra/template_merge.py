@@ -124,18 +124,15 @@ class Merge:
         self, found: Mapping[Choice, Any]
     ) -> tuple[str, dict[Choice, Any], dict[Choice, Any]]:
         """Return the condition that tells the values apart best, and what is on both sides."""
-        best: tuple[int, str, dict[Choice, Any], dict[Choice, Any]] | None = None
+        splits: list[tuple[int, str, dict[Choice, Any], dict[Choice, Any]]] = []
         for at, dimension in enumerate(self.dimensions):
             for value, condition in dimension.conditions.items():
                 yes = {choice: each for choice, each in found.items() if choice[at] == value}
                 no = {choice: each for choice, each in found.items() if choice[at] != value}
-                if not yes or not no:
-                    continue
-                kinds = len(_kinds(yes)) + len(_kinds(no))
-                if best is None or kinds < best[0]:
-                    best = kinds, condition, yes, no
-        assert best is not None, "two templates of one choice"  # noqa: S101 - choices differ
-        return best[1], best[2], best[3]
+                if yes and no:
+                    splits.append((len(_kinds(yes)) + len(_kinds(no)), condition, yes, no))
+        _, condition, yes, no = min(splits, key=lambda split: split[0])
+        return condition, yes, no
 
     def _condition(self, present: set[Choice], every: set[Choice]) -> str:
         """Return the name of the condition that is true for some choices."""

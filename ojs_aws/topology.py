@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Table:
     partition_key: str
     sort_key: str
     ttl_attribute: str
-    stream_view: str
+    stream_view: Literal["NEW_AND_OLD_IMAGES"]
     index: Index
 
 

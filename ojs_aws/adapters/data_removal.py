@@ -14,6 +14,7 @@ from ojs_aws.topology import QUEUE_SEPARATOR
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
     from mypy_boto3_sqs import SQSClient
 
 _GONE: Final = frozenset(
@@ -48,12 +49,11 @@ class DataRemoval:
         def delete() -> None:
             for page in self.s3.get_paginator("list_object_versions").paginate(Bucket=name):
                 found = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
-                versions = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+                versions: list[ObjectIdentifierTypeDef] = [
+                    {"Key": each["Key"], "VersionId": each["VersionId"]} for each in found
+                ]
                 if versions:
-                    self.s3.delete_objects(
-                        Bucket=name,
-                        Delete={"Objects": versions, "Quiet": True},  # type: ignore[typeddict-item]
-                    )
+                    self.s3.delete_objects(Bucket=name, Delete={"Objects": versions, "Quiet": True})
             self.s3.delete_bucket(Bucket=name)
 
         _unless_gone(f"DeleteBucket of {name}", delete)

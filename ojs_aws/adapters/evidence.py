@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodbstreams import DynamoDBStreamsClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import TagTypeDef
     from mypy_boto3_sqs import SQSClient
 
 POLL_S: Final = 2.0
@@ -238,12 +239,9 @@ class Evidence:
 
     def tag_bucket(self, bucket: str, tags: Mapping[str, str]) -> None:
         """Give a bucket its tags."""
-        pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+        pairs: list[TagTypeDef] = [{"Key": key, "Value": value} for key, value in tags.items()]
         with translated("PutBucketTagging"):
-            self.clients.s3.put_bucket_tagging(
-                Bucket=bucket,
-                Tagging={"TagSet": pairs},  # type: ignore[typeddict-item]
-            )
+            self.clients.s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": pairs})
 
     def left(self, stack: str, prefix: str) -> Iterator[tuple[str, str]]:
         """Yield kind and name of what exists with names of a stack and a prefix of queues."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy, Stack, Token
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -22,7 +22,7 @@ from ojs_aws.cdk.function_options import (
     check_start,
     live_of,
 )
-from ojs_aws.cdk.resources.storage import accept
+from ojs_aws.cdk.resources.storage import accept, accept_each
 from ojs_aws.topology import EXPORT_PREFIX
 
 _PATTERNS: Final = (
@@ -64,6 +64,8 @@ MAX_ENVIRONMENT: Final = 4096
 
 _REFERENCE: Final = 80
 """Length of the name of a table or bucket, or of an URL, by and large."""
+_MARK: Final = "${Token["
+"""Is in each reference. To ask the CDK is a call to Node for each variable of each function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +216,7 @@ def _environment(props: OjsFunctionProps) -> dict[str, str]:
 
 def _length(value: str) -> int:
     """Return a value's length; that of a reference is estimated, as the deployment makes it."""
-    return _REFERENCE if Token.is_unresolved(value) else len(value.encode())
+    return _REFERENCE if _MARK in value else len(value.encode())
 
 
 def _role(
@@ -232,8 +234,7 @@ def _role(
     log_group.grant_write(role)
     allow_network(role, options)
     policy = role.node.find_child("DefaultPolicy")
-    for reason, finding in _PATTERNS:
-        accept(policy, "AwsSolutions-IAM5", reason, [finding])
+    accept_each(policy, "AwsSolutions-IAM5", _PATTERNS)
     return role
 
 

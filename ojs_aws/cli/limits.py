@@ -83,8 +83,8 @@ async def set_limit(
 ) -> None:
     """Set the limit of a key, whatever its jobs name."""
     policy: dict[str, JsonValue] = {} if concurrency is None else {"concurrency": concurrency}
-    policy |= {"rate": _window(rate, "--rate")} if rate else {}
-    policy |= {"throttle": _window(throttle, "--throttle")} if throttle else {}
+    policy |= {"rate": window_of(rate, "--rate")} if rate else {}
+    policy |= {"throttle": window_of(throttle, "--throttle")} if throttle else {}
     if not policy:
         raise misuse(session.out, "Say the limit by --concurrency, --rate or --throttle.")
     _show(session, await session.client.rate_limits.set(key, policy))
@@ -94,7 +94,7 @@ async def set_limit(
         )
 
 
-def _window(text: str, option: str) -> dict[str, JsonValue]:
+def window_of(text: str, option: str) -> dict[str, JsonValue]:
     """Return the number and the period of ``100/1m``.
 
     :raises typer.BadParameter: another form.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ojs_aws.cli.limits import window_of
 from ojs_aws.cli.terminal.session import Session, command, listed, misuse
 
 if TYPE_CHECKING:
@@ -49,20 +50,43 @@ async def show_tenant(session: Session, tenant: TenantId) -> None:
     session.out.fields((await session.client.tenants.stats(tenant)).described)
 
 
-@command(app, "set", epilog="Example: ojs-aws tenants set acme --max-concurrency 20")
+@command(
+    app,
+    "set",
+    epilog="Examples:\n\nojs-aws tenants set acme --max-concurrency 20"
+    "\n\nojs-aws tenants set acme --max-enqueue-rate 1000/1m --max-queue-depth 50000",
+)
 async def set_tenant(
     session: Session,
     tenant: TenantId,
     max_concurrency: Annotated[
         str, typer.Option(help="Most jobs that run at the same time; none for any number.")
     ] = "",
+    max_enqueue_rate: Annotated[
+        str, typer.Option(help="Most jobs that are enqueued in a time: 1000/1m; none for any.")
+    ] = "",
+    max_queue_depth: Annotated[
+        str, typer.Option(help="Most jobs that are available or scheduled; none for any number.")
+    ] = "",
+    max_scheduled: Annotated[
+        str, typer.Option(help="Most jobs that are scheduled; none for any number.")
+    ] = "",
 ) -> None:
     """Set limits of a tenant; those that are not named stay."""
-    limits: dict[str, JsonValue] = {}
-    if max_concurrency:
-        limits["max_concurrency"] = _count(max_concurrency, "--max-concurrency")
+    counts = {
+        "max_concurrency": max_concurrency,
+        "max_queue_depth": max_queue_depth,
+        "max_scheduled": max_scheduled,
+    }
+    limits: dict[str, JsonValue] = {
+        name: _count(text, f"--{name.replace('_', '-')}") for name, text in counts.items() if text
+    }
+    if max_enqueue_rate:
+        is_none = max_enqueue_rate == "none"
+        rate = None if is_none else window_of(max_enqueue_rate, "--max-enqueue-rate")
+        limits["max_enqueue_rate"] = rate
     if not limits:
-        raise misuse(session.out, "Say the limit by --max-concurrency.")
+        raise misuse(session.out, "Say a limit, such as --max-concurrency 20.")
     session.out.fields((await session.client.tenants.set(tenant, limits)).described)
 
 

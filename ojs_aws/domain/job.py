@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention, SequencePlace
 from ojs_aws.domain.jobs.progress import Progress
@@ -251,9 +251,9 @@ class JobRecord:
     sequence: SequencePlace | None = None
     token: str = field(default="", compare=False)
 
-    def next_version(self, **changes: object) -> JobRecord:
+    def next_version(self, **changes: Any) -> JobRecord:
         """Return the version after this one, which no write has stored yet."""
-        return replace(self, version=self.version + 1, token="", **changes)  # type: ignore[arg-type]
+        return replace(self, version=self.version + 1, token="", **changes)
 
     @property
     def document_bytes(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import (
@@ -122,12 +122,12 @@ def parse_retry_policy(value: JsonValue) -> RetryPolicy:
     if not isinstance(value, dict):
         raise _malformed("retry", "an object", value)
     given = _canonical(value)
-    read: dict[str, object] = {}
+    read: dict[str, Any] = {}
     for name, (attribute, reader) in _READERS.items():
         if name in given:
             written, item = given[name]
             read[attribute] = reader(item, f"retry.{written}")
-    policy = _policy_of(read)
+    policy = RetryPolicy(**read)
     return _with_checked_intervals(policy, has_own_cap="max_interval" in given)
 
 
@@ -139,7 +139,7 @@ def read_retry_policy(value: JsonValue) -> RetryPolicy:
     """
     if not isinstance(value, dict):
         return RetryPolicy()
-    read: dict[str, object] = {}
+    read: dict[str, Any] = {}
     given = _canonical(value)
     for name, (attribute, reader) in _READERS.items():
         if name in given:
@@ -147,17 +147,12 @@ def read_retry_policy(value: JsonValue) -> RetryPolicy:
                 read[attribute] = reader(given[name][1], name)
     if read.get("initial_interval_ms") == 0:
         del read["initial_interval_ms"]
-    policy = _policy_of(read)
+    policy = RetryPolicy(**read)
     if "max_interval_ms" not in read:
         return replace(
             policy, max_interval_ms=max(policy.max_interval_ms, policy.initial_interval_ms)
         )
     return policy
-
-
-def _policy_of(read: dict[str, object]) -> RetryPolicy:
-    """Return a policy of the attributes that were read, each by the reader of its type."""
-    return RetryPolicy(**read)  # type: ignore[arg-type]
 
 
 def _canonical(policy: Mapping[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:

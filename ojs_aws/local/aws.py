@@ -115,7 +115,7 @@ def create_table(dynamodb: DynamoDBClient, name: str) -> None:
                     },
                 }
             ],
-            StreamSpecification={"StreamEnabled": True, "StreamViewType": TABLE.stream_view},  # type: ignore[typeddict-item]
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": TABLE.stream_view},
         )
     except dynamodb.exceptions.ResourceInUseException:
         return

@@ -14,6 +14,9 @@ from ojs_aws.domain.errors import EnqueueRejectedError
 _LATER: Final = frozenset({"get", "result", "value", "wait"})
 """What other libraries have on what enqueuing returns."""
 
+STORED: Final = "stored_job_ids"
+"""The attribute of an error that names the jobs that are stored all the same."""
+
 
 class EnqueueStatus(StrEnum):
     """Says what became of a job that was to be enqueued."""
@@ -198,8 +201,13 @@ class InvalidSchemaError(MiddlewareError, ValueError):
 def note_stored(problem: BaseException, job_ids: Sequence[str]) -> None:
     """Name the stored jobs in an error that comes after their storing: somebody may cancel them."""
     if job_ids:
-        with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it
-            problem.stored_job_ids = tuple(job_ids)  # type: ignore[attr-defined]
+        set_stored(problem, tuple(job_ids))
+
+
+def set_stored(problem: BaseException, job_ids: tuple[str, ...] | None) -> None:
+    """Set which jobs are stored, as an attribute of an error; None for no job."""
+    with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it
+        setattr(problem, STORED, job_ids)
 
 
 def outcome_of(problem: BaseException) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final, TypeAlias
 
@@ -240,10 +241,9 @@ def _snapshot(job: Job) -> Values:
 
 
 def _copied(value: Any) -> Any:
-    try:
+    with suppress(Exception):  # a lock or a connection in the metadata is compared by identity
         return deepcopy(value)
-    except Exception:  # noqa: BLE001 - a lock or a connection in the metadata is compared by identity
-        return dict(value) if isinstance(value, dict) else value
+    return dict(value) if isinstance(value, dict) else value
 
 
 def _changes(before: Values, after: Values) -> dict[str, tuple[Any, Any]]:

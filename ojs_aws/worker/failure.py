@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import ClassVar, Final
 
@@ -186,10 +187,9 @@ def shutdown_failure() -> dict[str, JsonValue]:
 
 
 def _message(problem: BaseException) -> str:
-    try:
+    text = ""
+    with suppress(Exception):  # a broken __str__ must not hide the failure
         text = str(problem)
-    except Exception:  # noqa: BLE001 - a broken __str__ must not hide the failure
-        text = ""
     return (text or type(problem).__name__)[:MAX_MESSAGE_CHARACTERS]
 
 

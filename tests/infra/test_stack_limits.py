@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Aws, Stack
 from aws_cdk.assertions import Template
 
 from infra.stack import OjsStack, OjsStackProps
@@ -19,6 +19,8 @@ from ojs_aws.cdk import (
     LambdaWorkerFunctionProps,
     SnapStart,
 )
+from ojs_aws.cdk.bundle import Target, backend_bundle
+from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_context
 
@@ -153,6 +155,19 @@ def test_an_environment_that_is_too_large_is_refused() -> None:
     names = [f"a-name-as-long-as-some-companies-make-them-{number:04}" for number in range(100)]
     with pytest.raises(ValueError, match="4 KB"):
         JobBackend(scope, "Jobs", JobBackendProps(queues=names))
+
+
+def test_a_reference_counts_for_what_the_deployment_makes_of_it() -> None:
+    """In the template it is a mark of some twenty characters, and fifty of them are 4 KB."""
+    props = OjsFunctionProps(
+        handler="jobs.handler",
+        bundle=backend_bundle(Target()),
+        description="Runs jobs",
+        service="jobs",
+        environment={f"V{number}": Aws.STACK_ID for number in range(50)},
+    )
+    with pytest.raises(ValueError, match="4 KB"):
+        OjsFunction(Stack(App(context=NO_BUNDLING), "S"), "F", props)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from aws_cdk import Annotations, Aspects, Duration, Names, RemovalPolicy, Stack
+from aws_cdk import Annotations, Duration, Names, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
@@ -18,7 +18,7 @@ from constructs import Construct
 
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
 from ojs_aws.cdk.api.api_routes import RoutesInRows, gateway_routes, public_routes
-from ojs_aws.cdk.resources.storage import accept
+from ojs_aws.cdk.resources.storage import accept, resource_of
 from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.routes import Group
 
@@ -85,7 +85,7 @@ class OjsHttpApi(Construct):
             cors_preflight=_cors(props.cors_origins),
             create_default_stage=False,
         )
-        Aspects.of(self.api).add(RoutesInRows())
+        RoutesInRows(self.api)
         for group, method, path in gateway_routes():
             if group not in answered_by:  # without API keys the system's function says so
                 continue
@@ -120,8 +120,7 @@ class OjsHttpApi(Construct):
             throttle=_throttle(props),
         )
         if self.access_log is not None:
-            resource = self.stage.node.default_child
-            assert isinstance(resource, gateway.CfnStage)  # noqa: S101 - what the L2 is made of
+            resource = resource_of(self.stage, gateway.CfnStage)
             resource.access_log_settings = gateway.CfnStage.AccessLogSettingsProperty(
                 destination_arn=self.access_log.log_group_arn, format=json.dumps(ACCESS_LINE)
             )

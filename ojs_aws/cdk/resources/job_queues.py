@@ -11,7 +11,7 @@ from aws_cdk import Fn, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.cdk.resources.storage import own_queue, require_tls
+from ojs_aws.cdk.resources.storage import own_queue, require_tls, resource_of
 from ojs_aws.topology import (
     DEFAULT_QUEUE,
     MAX_RECEIVE_COUNT,
@@ -143,8 +143,7 @@ class JobQueues(Construct):
 
 def _hide_for(queue: sqs.IQueue, seconds: int) -> None:
     """Set for how long a queue hides a message; it may be set again, unlike the L2's."""
-    resource = queue.node.default_child
-    assert isinstance(resource, sqs.CfnQueue)  # noqa: S101 - what the L2 is made of
+    resource = resource_of(queue, sqs.CfnQueue)
     resource.add_property_override("VisibilityTimeout", seconds)
 
 

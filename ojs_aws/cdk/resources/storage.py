@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
 
 from aws_cdk import CfnResource, Duration, RemovalPolicy, Tags
 from aws_cdk import aws_dynamodb as dynamodb
@@ -18,24 +18,50 @@ from constructs import Construct, IConstruct
 from ojs_aws.topology import EVENT_PREFIX, MESSAGE_RETENTION_S, REMOVAL_TAG, REMOVED_WITH_STACK
 
 METADATA: Final = "cdk_nag"
+R = TypeVar("R")
 _RULES: Final = "rules_to_suppress"
 MAX_AGE_H: Final = 23
 """Age of a change at which it is given up, with a message: the stream drops it an hour later."""
 
 
-def accept(construct: IConstruct, rule: str, reason: str, findings: Sequence[str] = ()) -> None:
+def resource_of(construct: IConstruct, kind: type[R]) -> R:
+    """Return the resource that a construct of the CDK makes.
+
+    :raises TypeError: it makes another kind of resource.
+    """
+    resource = construct.node.default_child
+    if not isinstance(resource, kind):
+        raise TypeError(f"{construct.node.path} makes {resource!r}, and no {kind.__name__}")
+    return resource
+
+
+def accept(construct: IConstruct, rule: str, reason: str) -> None:
     """Leave a resource as it is, against the advice of a rule.
 
     :param construct: a resource, or the construct whose default child is one.
     :param rule: such as ``AwsSolutions-SQS3``.
-    :param findings: those meant, as regular expressions, of a rule that has several; none: all.
     """
+    _suppress(construct, [{"id": rule, "reason": reason}])
+
+
+def accept_each(construct: IConstruct, rule: str, findings: Iterable[tuple[str, str]]) -> None:
+    """Leave a resource as it is, against some findings of a rule that has several.
+
+    :param findings: why each is accepted, and the finding that is meant as a regular expression.
+    """
+    _suppress(
+        construct,
+        [
+            {"id": rule, "reason": reason, "applies_to": [{"regex": f"/{finding}/"}]}
+            for reason, finding in findings
+        ],
+    )
+
+
+def _suppress(construct: IConstruct, entries: Sequence[Mapping[str, object]]) -> None:
     resource = cast("CfnResource", construct.node.default_child or construct)
     known = resource.get_metadata(METADATA) or {_RULES: []}
-    entry: dict[str, object] = {"id": rule, "reason": reason}
-    if findings:
-        entry["applies_to"] = [{"regex": f"/{finding}/"} for finding in findings]
-    resource.add_metadata(METADATA, {_RULES: [*known[_RULES], entry]})
+    resource.add_metadata(METADATA, {_RULES: [*known[_RULES], *entries]})
 
 
 def private_bucket(

@@ -66,7 +66,7 @@ def declare(
     """Give a function the name and docstring of another one, and these parameters."""
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    vars(run)["__signature__"] = inspect.Signature(parameters)
 
 
 def option(name: str, annotation: object, default: object) -> inspect.Parameter:

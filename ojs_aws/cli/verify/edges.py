@@ -26,6 +26,9 @@ from ojs_aws.domain.access import Scope
 from ojs_aws.pricing import NEW_TABLE_PARTITIONS
 
 STRANGE_PATHS: Final = ("jobs/a%2Fb", "jobs/%20%C3%A9", "jobs/no%20id", "nowhere")
+SECOND: Final = 2
+"""The attempt after one that was lost."""
+
 LARGE_BYTES: Final = 1_000_000
 """Bytes of a large argument: four such jobs are a body of nearly 6 MB in base64."""
 TOO_LARGE_BYTES: Final = 7_000_000
@@ -161,7 +164,7 @@ def returns_killed_jobs(site: Site) -> str:
         lambda: site.gateway.fetch(queue, "other"), 60.0, "another worker gets its job"
     )
     demand(again[0]["id"] == job["id"], f"another job came: {again}")
-    demand(again[0]["attempt"] == 2, f"this is attempt {again[0]['attempt']}")  # noqa: PLR2004 - the second
+    demand(again[0]["attempt"] == SECOND, f"this is attempt {again[0]['attempt']}")
     return "another worker got its job as the second attempt"
 
 

@@ -14,10 +14,12 @@ from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError, TransactAc
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, encode, parse_object, parse_objects
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from ojs_aws.transport.http.routes import Route
 
 
-E = TypeVar("E")
+E = TypeVar("E", bound="DataclassInstance")
 
 Values: TypeAlias = Mapping[str, JsonValue]
 """The members of a JSON object, by their names."""
@@ -149,7 +151,7 @@ def entry_of(kind: type[E], values: Values, **known: object) -> E:
         each.name: known[each.name]
         if each.name in known
         else _READERS[each.type](values, each.name)
-        for each in fields(kind)  # type: ignore[arg-type]
+        for each in fields(kind)
     }
     return kind(**read)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
 from ojs_aws.domain.cron.schedule import parse_schedule
@@ -210,5 +210,5 @@ def _following_gap(entry: CronEntry, gap_at: Instant) -> Instant | None:
     return schedule.after(gap_at, entry.anchor).gap_at
 
 
-def _next(entry: CronEntry, **changes: object) -> CronEntry:
-    return replace(entry, version=entry.version + 1, **changes)  # type: ignore[arg-type]
+def _next(entry: CronEntry, **changes: Any) -> CronEntry:
+    return replace(entry, version=entry.version + 1, **changes)

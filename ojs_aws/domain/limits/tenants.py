@@ -12,12 +12,21 @@ from typing import Final
 
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue
+from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits.policies import LARGEST, TENANT
+from ojs_aws.domain.limits.policies import LARGEST, MAX_PERIOD_MS, TENANT
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.timestamps import format_duration, parse_duration
 
-_CONCURRENCY: Final = "max_concurrency"
-_EXPECTED: Final = f"a whole number from 0 to {LARGEST}, or null"
+CONCURRENCY: Final = "max_concurrency"
+RATE: Final = "max_enqueue_rate"
+DEPTH: Final = "max_queue_depth"
+SCHEDULED: Final = "max_scheduled"
+LIMITS: Final = (CONCURRENCY, RATE, DEPTH, SCHEDULED)
+"""The limits of a tenant, as section 8.1 names them."""
+
+_COUNT: Final = f"a whole number from 0 to {LARGEST}, or null"
+_WINDOW: Final = 'an object such as {"limit": 1000, "period": "PT1M"}, or null'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +34,16 @@ class TenantSettings:
     """Holds what an operator set for a tenant.
 
     :ivar max_concurrency: most jobs that run at the same time, in all queues; None for any number.
+    :ivar max_enqueue_rate: most jobs that are enqueued in a period.
+    :ivar max_queue_depth: most jobs that are available or scheduled, in all queues.
+    :ivar max_scheduled: most jobs that are scheduled.
     :ivar is_suspended: it enqueues no jobs, and none of its jobs begins.
     """
 
     max_concurrency: int | None = None
+    max_enqueue_rate: Window | None = None
+    max_queue_depth: int | None = None
+    max_scheduled: int | None = None
     is_suspended: bool = False
 
     @property
@@ -36,17 +51,30 @@ class TenantSettings:
         """Return True if a job of the tenant may have to wait before it begins."""
         return self.is_suspended or self.max_concurrency is not None
 
+    @property
+    def limits_depth(self) -> bool:
+        """Return True if the jobs of the tenant that wait are bounded."""
+        return self.max_queue_depth is not None or self.max_scheduled is not None
+
     def limits(self) -> dict[str, JsonValue]:
         """Return the limits as the specification writes them."""
-        return {} if self.max_concurrency is None else {_CONCURRENCY: self.max_concurrency}
+        rate = self.max_enqueue_rate
+        values: dict[str, JsonValue] = {
+            CONCURRENCY: self.max_concurrency,
+            RATE: None if rate is None else window_text(rate),
+            DEPTH: self.max_queue_depth,
+            SCHEDULED: self.max_scheduled,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
     def text(self) -> str:
         """Return the override of the tenant's bucket; empty where nothing is set."""
         if self == UNLIMITED:
             return ""
         most = 0 if self.is_suspended else self.max_concurrency
+        bound: dict[str, JsonValue] = {} if most is None else {"concurrency": most}
         own: JsonValue = {"limits": self.limits(), "suspended": self.is_suspended}
-        return encode({"concurrency": most, TENANT: own})
+        return encode({**bound, TENANT: own})
 
     def with_limits(self, value: JsonValue) -> TenantSettings:
         """Return the settings with the limits that an operator names; null lifts one.
@@ -56,12 +84,17 @@ class TenantSettings:
         """
         if not isinstance(value, dict):
             raise field_error("limits", "The 'limits' attribute must be an object.")
-        unknown = sorted(value.keys() - {_CONCURRENCY})
+        unknown = sorted(value.keys() - {*LIMITS})
         if unknown:
-            raise _impossible(unknown[0], f"left out: a tenant has the limit {_CONCURRENCY}")
-        if _CONCURRENCY not in value:
-            return self
-        return replace(self, max_concurrency=_count(_CONCURRENCY, value[_CONCURRENCY]))
+            known = ", ".join(LIMITS)
+            raise _impossible(unknown[0], f"left out: a tenant has the limits {known}")
+        return TenantSettings(
+            max_concurrency=_count(value, CONCURRENCY, self.max_concurrency),
+            max_enqueue_rate=_window(value, self.max_enqueue_rate),
+            max_queue_depth=_count(value, DEPTH, self.max_queue_depth),
+            max_scheduled=_count(value, SCHEDULED, self.max_scheduled),
+            is_suspended=self.is_suspended,
+        )
 
 
 UNLIMITED: Final = TenantSettings()
@@ -77,14 +110,40 @@ def settings_in(bucket: Bucket | None) -> TenantSettings:
     return replace(UNLIMITED.with_limits(own["limits"]), is_suspended=own["suspended"] is True)
 
 
-def _count(name: str, value: JsonValue) -> int | None:
+def window_text(window: Window) -> dict[str, JsonValue]:
+    """Return a rate as the specification writes it."""
+    return {"limit": window.limit, "period": format_duration(window.period_ms)}
+
+
+def _count(given: Mapping[str, JsonValue], name: str, before: int | None) -> int | None:
+    """Return a limit that is a number: the one that is named, else the one before."""
+    if name not in given:
+        return before
+    value = given[name]
+    return None if value is None else _number(value, name, least=0)
+
+
+def _number(value: JsonValue, name: str, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise field_error(name, f"The limit '{name}' must be {_COUNT}.", expected=_COUNT)
+    if not least <= value <= LARGEST:
+        raise _impossible(name, f"a whole number from {least} to {LARGEST}, or null")
+    return value
+
+
+def _window(given: Mapping[str, JsonValue], before: Window | None) -> Window | None:
+    """Return the rate that is named, else the one before."""
+    if RATE not in given:
+        return before
+    value = given[RATE]
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise field_error(name, f"The limit '{name}' must be {_EXPECTED}.", expected=_EXPECTED)
-    if not 0 <= value <= LARGEST:
-        raise _impossible(name, _EXPECTED)
-    return value
+    if not isinstance(value, dict):
+        raise field_error(RATE, f"The limit '{RATE}' must be {_WINDOW}.", expected=_WINDOW)
+    period_ms = parse_duration(value.get("period"), f"{RATE}.period")
+    if not 0 < period_ms <= MAX_PERIOD_MS:
+        raise _impossible(f"{RATE}.period", "more than zero, at most 31 days")
+    return Window(_number(value.get("limit"), f"{RATE}.limit", least=1), period_ms)
 
 
 def _impossible(field: str, expected: str) -> InvalidPolicyError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import wrong_state
@@ -261,9 +261,9 @@ def _failure(job: JobRecord, index: int, code: str, message: str) -> StepFailure
     )
 
 
-def _next(workflow: Workflow, events: Sequence[WorkflowEvent], **changes: object) -> Workflow:
+def _next(workflow: Workflow, events: Sequence[WorkflowEvent], **changes: Any) -> Workflow:
     version = workflow.version + 1
-    return replace(workflow, version=version, events=tuple(events), **changes)  # type: ignore[arg-type]
+    return replace(workflow, version=version, events=tuple(events), **changes)
 
 
 def _counted(graph: Graph, states: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from ojs_aws._version import __version__
@@ -218,11 +218,10 @@ class TraceContextMiddleware:
         header = self._environ.get(XRAY_VARIABLE)
         if not header or self._trace.get_current_span(current).get_span_context().is_valid:
             return current
-        try:
+        with suppress(Exception):  # a header that cannot be read is none
             return self._xray.extract({"X-Amzn-Trace-Id": header}, current)
-        except Exception:  # noqa: BLE001 - a header that cannot be read is none
-            _logger.debug("The X-Ray header %r cannot be read", header)
-            return current
+        _logger.debug("The X-Ray header %r cannot be read", header)
+        return current
 
     def _remote(self, job: Job) -> Context | None:
         """Return the context that the job carries; None if it carries no valid traceparent."""
@@ -231,16 +230,14 @@ class TraceContextMiddleware:
             return None
         values = {name: meta.get(name) for name in _FIELDS}
         carrier = {name: value for name, value in values.items() if isinstance(value, str)}
-        try:
+        with suppress(Exception):  # a malformed traceparent is none
             context = self._w3c.extract(
                 carrier, self._trace.set_span_in_context(self._trace.INVALID_SPAN)
             )
-            if not self._trace.get_current_span(context).get_span_context().is_valid:
-                raise ValueError("traceparent")  # noqa: TRY301 - one way for all that is wrong
-            return context if self._baggage is None else self._baggage.extract(carrier, context)
-        except Exception:  # noqa: BLE001 - a malformed traceparent is none
-            _logger.debug("Job %s has a traceparent that cannot be read", job.id)
-            return None
+            if self._trace.get_current_span(context).get_span_context().is_valid:
+                return context if self._baggage is None else self._baggage.extract(carrier, context)
+        _logger.debug("Job %s has a traceparent that cannot be read", job.id)
+        return None
 
     def _fail(self, span: Span, problem: BaseException) -> None:
         message = str(problem)[:MAX_MESSAGE_CHARACTERS]

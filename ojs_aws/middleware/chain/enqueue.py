@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any, ClassVar, TypeAlias
 
 from ojs_aws.domain.envelope import Job
@@ -13,6 +12,7 @@ from ojs_aws.middleware.chain.run import FRESH, Chain, Layers, Run, Step, run_co
 from ojs_aws.middleware.interfaces import ENQUEUE, ENQUEUE_MANY
 from ojs_aws.middleware.members import Layer
 from ojs_aws.middleware.results import (
+    STORED,
     BatchRejectedError,
     EnqueueResult,
     IdChangedError,
@@ -23,6 +23,7 @@ from ojs_aws.middleware.results import (
     dropped,
     failed,
     note_stored,
+    set_stored,
 )
 
 Store = Callable[[Job], "Awaitable[Job | None] | Job | None"]
@@ -142,10 +143,9 @@ class _EnqueueRun(Run):
         if not isinstance(problem, Exception):
             return
         stored = (self.job_id,) if self.stored is not None else None
-        if getattr(problem, "stored_job_ids", None) == stored:
+        if getattr(problem, STORED, None) == stored:
             return
-        with suppress(AttributeError, TypeError):  # a class with __slots__ has no room for it
-            problem.stored_job_ids = stored  # type: ignore[attr-defined]
+        set_stored(problem, stored)
         if stored:
             problem.add_note(
                 f"Middleware {layer.name!r} raised this after job {self.job_id} had been stored."

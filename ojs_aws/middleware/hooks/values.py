@@ -128,8 +128,8 @@ def hook(name_or_function: object = "", /, *, job_type: str | Sequence[str] = ()
                 f"There is no hook {name!r}; there are {', '.join(_INTERFACES)}."
             )
         try:
-            function.hook_name = name  # type: ignore[attr-defined]
-            function.hook_job_types = job_types  # type: ignore[attr-defined]
+            for mark, value in {"hook_name": name, "hook_job_types": job_types}.items():
+                setattr(function, mark, value)
         except AttributeError:
             raise InvalidMiddlewareError(
                 f"{function!r} cannot be marked as a hook: mark the function itself, where it is "

@@ -86,6 +86,7 @@ class JobServices:
             job_builder=job_builder,
             new_jobs=self.new_jobs,
             max_batch_jobs=settings.max_batch_jobs,
+            tenant_limits=lambda: self._queues.tenant_limits,
         )
 
     @cached_property

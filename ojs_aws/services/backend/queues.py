@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queues.rules import QueueRules
     from ojs_aws.services.queues.service import Queues
     from ojs_aws.services.queues.stats import QueueStatistics
+    from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
     from ojs_aws.services.tenants.settings import TenantSettingsCache
 
 
@@ -124,6 +125,16 @@ class QueueServices:
 
         stores, settings = self._shared.stores, self._shared.settings
         return TenantSettingsCache(stores.clock, settings.queue_settings_age_ms, stores.limits)
+
+    @cached_property
+    def tenant_limits(self) -> TenantEnqueueLimits:
+        """Return the service that refuses jobs of tenants beyond their limits."""
+        from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
+
+        stores = self._shared.stores
+        return TenantEnqueueLimits(
+            cache(stores.client_buckets), stores.tenant_tallies, stores.clock
+        )
 
     @cached_property
     def backpressure(self) -> Backpressure:

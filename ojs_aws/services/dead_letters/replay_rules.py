@@ -141,8 +141,10 @@ class EnvelopeOverride:
             given["retry"] = job.retry_document
         for name, value in self.changes.items():
             old = decode(given[name], max_depth=ANY_DEPTH) if name in given else None
-            is_merged = isinstance(old, dict) and isinstance(value, dict)
-            given[name] = encode({**old, **value} if is_merged else value)  # type: ignore[dict-item]
+            if isinstance(old, dict) and isinstance(value, dict):
+                given[name] = encode({**old, **value})
+            else:
+                given[name] = encode(value)
         envelope = read_envelope(Job.from_members(given), now)
         if envelope.tenant != job.tenant:
             message = "The 'override.meta.tenant_id' attribute must be the tenant of the job."

@@ -103,12 +103,12 @@ class NewJobs:
             try:
                 capacity = held.enter_context(self.backpressure.capacity(records))
             except QueueFullError:
-                if not self._is_there(records):
+                if not self.is_there(records):
                     raise
                 capacity = Capacity(records)
             yield capacity
 
-    def _is_there(self, records: Sequence[JobRecord]) -> bool:
+    def is_there(self, records: Sequence[JobRecord]) -> bool:
         """Return True if the first of the jobs is stored: then this request is a repeated one."""
         first = records[0].id
         if len(records) + _unique_among(records) <= MAX_TRANSACTION:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ojs_aws.domain.attributes import at_index
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.errors import DuplicateError, TenantLimitError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
@@ -25,6 +25,9 @@ from ojs_aws.services.jobs.build import CheckedJob, JobBuilder
 from ojs_aws.services.jobs.new_jobs import NewJobs
 from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swallowed, rejecting
 
+if TYPE_CHECKING:
+    from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
+
 StoreJob: TypeAlias = Callable[[Job, JobRecord], PushResult]
 """Stores a job that came through the middleware."""
 
@@ -33,7 +36,7 @@ StoreJob: TypeAlias = Callable[[Job, JobRecord], PushResult]
 class _OneJob:
     """Builds and stores one job, once the middleware calls it with the job."""
 
-    job_builder: JobBuilder
+    operation: Push
     now: Instant
     checked: CheckedJob
     store: StoreJob
@@ -41,7 +44,10 @@ class _OneJob:
 
     def __call__(self, final: Job) -> Job:
         """Store the job as the middleware left it."""
-        self.pushed = self.store(final, self.job_builder.record(final, self.now, self.checked))
+        record = self.operation.job_builder.record(final, self.now, self.checked)
+        if record.tenant:
+            self.operation.admit([record])
+        self.pushed = self.store(final, record)
         return final
 
 
@@ -54,6 +60,7 @@ class Push:
     job_builder: JobBuilder
     new_jobs: NewJobs
     max_batch_jobs: int
+    tenant_limits: Callable[[], TenantEnqueueLimits]
 
     def __call__(self, job: Job, store: StoreJob | None = None) -> PushResult:
         """Enqueue one job.
@@ -64,10 +71,12 @@ class Push:
         :raises InvalidRequestError: a constraint of the envelope is broken; nothing is stored.
         :raises EnqueueRejectedError: a middleware or a hook raised an error of its own.
         :raises DuplicateError: another job has this id, or the same uniqueness key.
+        :raises TenantLimitError: its tenant has reached a limit; nothing is stored.
         """
         now = self.clock.now()
         checked = self.job_builder.complete(job, now)
-        one = _OneJob(self.job_builder, now, checked, store or self.new_jobs.store_one)
+        store = store or self.new_jobs.store_one
+        one = _OneJob(self, now, checked, store)
         return run_coroutine(self._enqueue(job, one), never_waits=self.enqueuing.never_waits)
 
     async def _enqueue(self, job: Job, one: _OneJob) -> PushResult:
@@ -76,6 +85,23 @@ class Push:
             result = await self.enqueuing.single(job, one)
             raise_swallowed([result])
         return one.pushed or not_pushed(result)
+
+    def admit(self, records: Sequence[JobRecord]) -> None:
+        """Let the tenants of new jobs enqueue them; a request that is repeated may pass.
+
+        :raises TenantLimitError: a tenant has reached a limit; nothing is stored.
+        """
+        builder = self.job_builder
+        by_tenant: dict[str, list[JobRecord]] = {}
+        for record in () if builder.is_internal else records:
+            if record.tenant and builder.settings.of(record.queue).has_tenants:
+                by_tenant.setdefault(record.tenant, []).append(record)
+        try:
+            for tenant, own in by_tenant.items():
+                self.tenant_limits().admit(tenant, builder.tenants().of(tenant), own)
+        except TenantLimitError:
+            if not self.new_jobs.is_there(records):
+                raise
 
     def all(self, jobs: Sequence[Job]) -> list[PushResult]:
         """Enqueue jobs, all or none; jobs that a middleware drops are left out.
@@ -90,8 +116,7 @@ class Push:
         # Batches alone need asyncio, whose import takes long.
         from ojs_aws.middleware.sync_context import run_in_loop
 
-        job_builder = self.job_builder.for_many()
-        many = PushMany(self.enqueuing, job_builder, self.new_jobs, jobs, self.clock.now())
+        many = PushMany(self.for_many(), jobs, self.clock.now())
         many.complete()
         return run_in_loop(many.push())
 
@@ -112,13 +137,12 @@ class Push:
 class PushMany:
     """Tracks the jobs of one request. Used once.
 
+    :ivar operation: PUSH, which reads each queue's settings once for all of them.
     :ivar built: what is to be stored of each job: as the middleware left it, and its record.
     :ivar pushed: what became of the jobs that came through the middleware.
     """
 
-    enqueuing: Enqueuer
-    job_builder: JobBuilder
-    new_jobs: NewJobs
+    operation: Push
     jobs: Sequence[Job]
     now: Instant
     checked: list[CheckedJob] = field(default_factory=list)
@@ -134,7 +158,7 @@ class PushMany:
         faults = BatchFaults()
         for index, job in enumerate(self.jobs):
             with faults.at(index):
-                self.checked.append(self.job_builder.complete(job, self.now))
+                self.checked.append(self.operation.job_builder.complete(job, self.now))
         faults.raise_all()
         for index, job in enumerate(self.jobs):
             if job.id in self.index_of:
@@ -147,7 +171,7 @@ class PushMany:
         The chain of each job goes on after its ``call_next`` when the whole batch is stored.
         """
         with rejecting(""):
-            results = await self.enqueuing.many(self.jobs, self._insert)
+            results = await self.operation.enqueuing.many(self.jobs, self._insert)
             raise_swallowed(results)
         return [self.pushed.get(result.id) or not_pushed(result) for result in results]
 
@@ -160,17 +184,18 @@ class PushMany:
 
         async def build_and_store(final: Job) -> Job | None:
             checked = self.checked[self.index_of[job.id]]
-            self.built[job.id] = final, self.job_builder.record(final, self.now, checked)
+            self.built[job.id] = final, self.operation.job_builder.record(final, self.now, checked)
             return (await store(final)).job
 
         with at_index(self.index_of[job.id]), rejecting(job.id):
-            return result_of(job, *await self.enqueuing.one(job, build_and_store))
+            return result_of(job, *await self.operation.enqueuing.one(job, build_and_store))
 
     async def _store(self, jobs: Sequence[Job]) -> list[Stored]:
         """Store all the jobs that came through their chains."""
         finals = [self.built[job.id][0] for job in jobs]
         records = [self.built[job.id][1] for job in jobs]
-        stored = self.new_jobs.store_many(finals, records)
+        self.operation.admit(records)
+        stored = self.operation.new_jobs.store_many(finals, records)
         self.pushed.update({job.id: one for job, one in zip(jobs, stored, strict=True)})
         return [Stored(job, one.is_new) for job, one in zip(jobs, stored, strict=True)]
 

@@ -244,8 +244,11 @@ class Uniqueness:
         else:
             fresh(entry, lock, holder, lifecycle.cancel(holder, now))
 
-    def bring(self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord) -> None:
-        """Put a job's arguments and metadata into the scheduled job, which keeps the rest."""
+    def bring(self, entry: UniqueEntry, lock: UniqueLock, holder: JobRecord) -> Admission:
+        """Put a job's arguments and metadata into the scheduled job, which keeps the rest.
+
+        :returns: what to write.
+        """
         whole = self.changer.store.fill(holder)
         document = _brought(whole.document, entry.wanted.record.document)
         after = holder.next_version(document=document)
@@ -261,6 +264,7 @@ class Uniqueness:
             before=holder,
             after=after,
         )
+        return entry.admission
 
 
 def contended() -> BackendUnavailableError:

@@ -180,18 +180,17 @@ def take_place(unique: Uniqueness, record: JobRecord, batch_id: str) -> StoredJo
         if lock is None or lock.batch != batch_id:
             return _applied(unique, record, lock)
         entry = UniqueEntry(WantedJob(record, _policy(record)), None, Admitted(record=record))
-        _replacing(unique, entry, lock)
-        assert entry.admission is not None  # noqa: S101 - of a job that is to be stored
+        admission = _replacing(unique, entry, lock)
         try:
-            _store(unique, entry.admission)
+            _store(unique, admission)
         except (NotAdmittedError, AlreadyStoredError):
             continue
-        replaced = entry.admission.before if entry.let.is_new else None
+        replaced = admission.before if entry.let.is_new else None
         return StoredJob(entry.let.record, is_update=entry.let.is_update, replaced=replaced)
     raise BackendError("Too many requests change the same jobs.", hint="Repeat the request.")
 
 
-def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> None:
+def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> Admission:
     """Return what to write so that a job replaces the one that held its lock.
 
     The policy is asked again, since it may leave the holder alone: another copy of the request may
@@ -202,14 +201,15 @@ def _replacing(unique: Uniqueness, entry: UniqueEntry, lock: UniqueLock) -> None
     asked_at = wanted.record.created_at
     holder = held and unique.blocker(wanted, held, now, asked_at=asked_at)
     if holder is None or holder.state.is_terminal or not _is_replacing(wanted.policy):
-        fresh(entry, lock)
+        admission = fresh(entry, lock)
     elif lock.is_brought and holder.state is JobState.SCHEDULED:
-        unique.bring(entry, lock, holder)
+        admission = unique.bring(entry, lock, holder)
     else:
         cancelled = lifecycle.cancel(holder, max(now, deadlines.last_change(holder)))
-        fresh(entry, lock, holder, cancelled)
-    if entry.admission is not None and lock.job_id == entry.wanted.record.id:
-        entry.admission = replace(entry.admission, lock=None, seen=None)
+        admission = fresh(entry, lock, holder, cancelled)
+    if lock.job_id == wanted.record.id:
+        return replace(admission, lock=None, seen=None)
+    return admission
 
 
 def _is_replacing(policy: UniquePolicy | None) -> bool:

@@ -96,8 +96,8 @@ def fresh(
     seen: UniqueLock | None,
     before: JobRecord | None = None,
     after: JobRecord | None = None,
-) -> None:
-    """Mark the job to be stored as a new one."""
+) -> Admission:
+    """Mark the job to be stored as a new one, and return what to write."""
     record = entry.wanted.record
     lock = None
     if entry.wanted.policy is not None:
@@ -105,6 +105,7 @@ def fresh(
         lock = UniqueLock(key=record.unique_key, job_id=record.id, until=until)
     entry.admission = Admission(job=record, lock=lock, seen=seen, before=before, after=after)
     entry.let = Admitted(record=record, is_new=True, replaced=before)
+    return entry.admission
 
 
 def until_of(holder: JobRecord, policy: UniquePolicy | None) -> Instant | None:

@@ -94,6 +94,7 @@ class WorkflowService:
         :raises InvalidWorkflowError: it or one of its jobs cannot be followed; nothing is stored.
         :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
         :raises DuplicateError: another workflow has this id.
+        :raises TenantLimitError: its tenant may not enqueue what begins with it.
         """
         workflow_id = definition.id or self.ids.job_id()
         made = workflow_changes.create(
@@ -117,6 +118,7 @@ class WorkflowService:
     def _keep(self, made: Workflow, graph: Graph, jobs: Mapping[int, Job]) -> CreatedWorkflow:
         plan = WorkflowPlan(_retyped(graph, jobs), _envelopes(jobs))
         first, records = self.workflow_advance.first(made, plan)
+        self.push.admit(records)
         try:
             self.workflows.create(first, plan, records)
         except StaleWorkflowError as stale:

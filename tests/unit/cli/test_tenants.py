@@ -37,7 +37,26 @@ def test_a_tenant_is_limited_suspended_and_resumed(cli: Cli) -> None:
     assert cli.ask("tenants", "show", "acme")["state"] == "active"
 
 
-@pytest.mark.parametrize("options", [[], ["--max-concurrency", "many"], ["--max-concurrency=-1"]])
+def test_what_a_tenant_may_enqueue_is_set(cli: Cli) -> None:
+    """A rate with its time, and how many jobs may wait; each is lifted by none."""
+    rate, depth = ["--max-enqueue-rate", "100/1m"], ["--max-queue-depth", "50"]
+    limits = cli.ask("tenants", "set", "acme", *rate, *depth, "--max-scheduled", "5")["limits"]
+    every = {"limit": 100, "period": "PT1M"}
+    assert limits == {"max_enqueue_rate": every, "max_queue_depth": 50, "max_scheduled": 5}
+    lifted = ["--max-enqueue-rate", "none", "--max-scheduled", "none"]
+    assert cli.ask("tenants", "set", "acme", *lifted)["limits"] == {"max_queue_depth": 50}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--max-concurrency", "many"],
+        ["--max-concurrency=-1"],
+        ["--max-enqueue-rate", "100"],
+        ["--max-queue-depth", "deep"],
+    ],
+)
 def test_a_limit_in_another_form_is_a_misuse(cli: Cli, options: list[str]) -> None:
     """Nothing is set."""
     assert cli.run("tenants", "set", "acme", *options).code == 2

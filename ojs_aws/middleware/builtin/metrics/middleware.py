@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, ParamSpec
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.builtin.metrics import JOBS, MetricSink
@@ -28,6 +28,8 @@ ENQUEUE_DURATION: Final = "ojs.job.enqueue_duration"
 
 OTHER: Final = "other"
 MAX_SERIES: Final = 500
+
+P = ParamSpec("P")
 
 _logger = logging.getLogger(__name__)
 
@@ -117,10 +119,7 @@ class MetricsMiddleware:
         :param unit: ``{job}`` for counters, ``ms`` or ``s`` for histograms.
         """
         if self._sink is not None:
-            try:
-                self._sink.emit(name, value, unit, attributes)
-            except Exception:  # noqa: BLE001 - a job does not fail because it was not counted
-                self._complain()
+            self._tell(self._sink.emit, name, value, unit, attributes)
         for listener in self._listeners:
             try:
                 listener(Metric(name, value, unit, dict(attributes)))
@@ -157,10 +156,7 @@ class MetricsMiddleware:
             self._running -= 1
             is_last = self._running == 0
         if is_last and self._sink is not None:
-            try:
-                self._sink.idle()
-            except Exception:  # noqa: BLE001 - as in emit
-                self._complain()
+            self._tell(self._sink.idle)
 
     def _tags(self, job_type: str, queue: str) -> dict[str, str]:
         pair = (job_type, queue)
@@ -171,12 +167,19 @@ class MetricsMiddleware:
                 self._series.add(pair)
         return {"type": job_type, "queue": queue}
 
-    def _complain(self) -> None:
-        """Log a failure of the sink, but only once: a broken sink would fill the log."""
-        if not self._has_complained:
-            self._has_complained = True
-            text = "Metrics are lost: the sink failed. Later failures are not logged"
-            _logger.exception(text)  # noqa: LOG004 - whoever calls this handles an exception
+    def _tell(self, call: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
+        """Call the sink; no job fails because it was not counted.
+
+        Its first failure is logged, and no other: a broken sink would fill the log.
+        """
+        try:
+            call(*args, **named)
+        except Exception:
+            if not self._has_complained:
+                self._has_complained = True
+                _logger.exception(
+                    "Metrics are lost: the sink failed. Later failures are not logged"
+                )
 
 
 def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:

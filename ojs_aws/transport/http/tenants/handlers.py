@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.access import PermissionDeniedError
 from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
@@ -50,9 +50,7 @@ def get_tenant_stats(call: Call) -> Answer[models.TenantStatsAnswer]:
     tenant = _named(call, "get_tenant_stats")
     found, state = call.backend.tenants.with_day(tenant), call.backend.tenant_admin.get(tenant)
     shown, day, settings = _shown(found), found.day.counts, _settings(state)
-    used: models.TenantLimitUses = {}
-    if (most := settings["limits"].get("max_concurrency")) is not None:
-        used["max_concurrency"] = {"limit": most, "current": state.active}
+    used = _used(settings["limits"], shown["jobs"], state.active)
     jobs: models.TenantDayJobs = {
         **shown["jobs"],
         "completed_24h": day[TallyKind.COMPLETED],
@@ -128,11 +126,25 @@ def _target(call: Call) -> str:
 
 def _settings(state: TenantState) -> models.TenantSettingsAnswer:
     settings = state.settings
-    limits: models.TenantLimits = {}
-    if settings.max_concurrency is not None:
-        limits["max_concurrency"] = settings.max_concurrency
+    limits = cast("models.TenantLimits", settings.limits())
     name: models.TenantStateName = "suspended" if settings.is_suspended else "active"
     return {"tenant_id": state.tenant, "state": name, "limits": limits}
+
+
+def _used(
+    limits: models.TenantLimits, jobs: models.TenantJobs, active: int
+) -> models.TenantLimitUses:
+    """Return the limits with what they count."""
+    used: models.TenantLimitUses = {}
+    if (most := limits.get("max_concurrency")) is not None:
+        used["max_concurrency"] = {"limit": most, "current": active}
+    if (rate := limits.get("max_enqueue_rate")) is not None:
+        used["max_enqueue_rate"] = rate
+    if (most := limits.get("max_queue_depth")) is not None:
+        used["max_queue_depth"] = {"limit": most, "current": jobs["available"] + jobs["scheduled"]}
+    if (most := limits.get("max_scheduled")) is not None:
+        used["max_scheduled"] = {"limit": most, "current": jobs["scheduled"]}
+    return used
 
 
 def _own(call: Call, operation: str) -> str:

@@ -10,11 +10,23 @@ from typing_extensions import TypedDict
 from ojs_aws.transport.http.calls import JsonOf
 from ojs_aws.transport.http.models import LARGEST_COUNT, Body, Further, Timestamp
 
+Count: TypeAlias = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+
+
+class RateBody(Body):
+    """Says how many jobs may be enqueued in a period: a duration such as ``PT1M``."""
+
+    limit: Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+    period: str
+
 
 class TenantLimitsBody(Body):
     """Names limits of a tenant (ojs-multi-tenancy, section 8.1); null lifts one."""
 
-    max_concurrency: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    max_concurrency: Count | None = None
+    max_enqueue_rate: RateBody | None = None
+    max_queue_depth: Count | None = None
+    max_scheduled: Count | None = None
 
 
 class TenantBody(Body):
@@ -26,10 +38,20 @@ class TenantBody(Body):
 TenantStateName: TypeAlias = Literal["active", "suspended"]
 
 
+class TenantRate(TypedDict):
+    """Says how many jobs of a tenant may be enqueued in a period."""
+
+    limit: int
+    period: str
+
+
 class TenantLimits(TypedDict, total=False):
     """Shows the limits that were set for a tenant."""
 
     max_concurrency: int
+    max_enqueue_rate: TenantRate
+    max_queue_depth: int
+    max_scheduled: int
 
 
 class TenantSettingsAnswer(TypedDict):
@@ -55,9 +77,12 @@ class TenantLimitUse(TypedDict):
 
 
 class TenantLimitUses(TypedDict, total=False):
-    """Shows the limits of a tenant with what was counted."""
+    """Shows the limits of a tenant with what was counted; of a rate, the limit alone."""
 
     max_concurrency: TenantLimitUse
+    max_enqueue_rate: TenantRate
+    max_queue_depth: TenantLimitUse
+    max_scheduled: TenantLimitUse
 
 
 class TenantJobs(TypedDict):

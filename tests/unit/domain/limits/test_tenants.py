@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
+from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.policies import LARGEST, effective, override_of
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal, take, tenant_key
 from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, settings_in
@@ -33,6 +34,32 @@ def test_settings_come_back_from_the_bucket_that_keeps_them(settings: TenantSett
     """And FETCH must know of those that may let a job wait."""
     assert settings_in(kept(settings)) == settings
     assert settings.limits_starts is (settings != UNLIMITED)
+
+
+MINUTE = Window(1_000, 60_000)
+RATE = {"limit": 1_000, "period": "PT1M"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "settings"),
+    [
+        ({"max_enqueue_rate": RATE}, TenantSettings(max_enqueue_rate=MINUTE)),
+        ({"max_queue_depth": 0}, TenantSettings(max_queue_depth=0)),
+        ({"max_scheduled": 7}, TenantSettings(max_scheduled=7)),
+    ],
+)
+def test_limits_of_enqueuing_let_no_job_wait(
+    limits: dict[str, JsonValue], settings: TenantSettings
+) -> None:
+    """So FETCH need not know of them; and they come back from the bucket."""
+    assert UNLIMITED.with_limits(limits) == settings
+    assert (settings.limits(), settings.limits_starts) == (limits, False)
+    assert settings.limits_depth is (settings.max_enqueue_rate is None)
+    assert settings_in(kept(settings)) == settings
+    assert effective(None, kept(settings), NOW, is_scope=True) is None
+    assert settings.with_limits(dict.fromkeys(limits)) == UNLIMITED
+    every = settings.with_limits({"max_concurrency": 2})
+    assert every.limits() == {"max_concurrency": 2, **limits}
 
 
 def test_a_bucket_without_settings_has_none() -> None:
@@ -83,7 +110,19 @@ def test_named_limits_change_and_null_lifts_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, [], "x", {"max_concurrency": True}, {"max_concurrency": "1"}]
+    "wrong",
+    [
+        None,
+        [],
+        "x",
+        {"max_concurrency": True},
+        {"max_concurrency": "1"},
+        {"max_queue_depth": 1.5},
+        {"max_enqueue_rate": 5},
+        {"max_enqueue_rate": {"limit": 5}},
+        {"max_enqueue_rate": {"limit": 5, "period": "often"}},
+        {"max_enqueue_rate": {"limit": None, "period": "PT1M"}},
+    ],
 )
 def test_limits_in_another_form_are_refused(wrong: JsonValue) -> None:
     with pytest.raises(InvalidRequestError) as refused:
@@ -92,10 +131,27 @@ def test_limits_in_another_form_are_refused(wrong: JsonValue) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("max_concurrency", -1), ("max_concurrency", LARGEST + 1), ("max_jobs", 1)]
+    ("name", "value", "field"),
+    [
+        ("max_concurrency", -1, "max_concurrency"),
+        ("max_concurrency", LARGEST + 1, "max_concurrency"),
+        ("max_scheduled", -1, "max_scheduled"),
+        ("max_jobs", 1, "max_jobs"),
+        ("max_enqueue_rate", {"limit": 0, "period": "PT1M"}, "max_enqueue_rate.limit"),
+        ("max_enqueue_rate", {"limit": 1, "period": "PT0S"}, "max_enqueue_rate.period"),
+        ("max_enqueue_rate", {"limit": 1, "period": "PT745H"}, "max_enqueue_rate.period"),
+    ],
 )
-def test_limits_that_cannot_be_followed_are_refused(name: str, value: int) -> None:
+def test_limits_that_cannot_be_followed_are_refused(
+    name: str, value: JsonValue, field: str
+) -> None:
     """A limit that is not known must not be taken for one that is kept."""
     with pytest.raises(InvalidPolicyError) as refused:
         UNLIMITED.with_limits({name: value})
-    assert refused.value.details["field"] == name
+    assert refused.value.details["field"] == field
+
+
+def test_the_longest_period_and_the_lowest_rate_are_permitted() -> None:
+    """A month, and one job in it."""
+    given: JsonValue = {"max_enqueue_rate": {"limit": 1, "period": "PT744H"}}
+    assert UNLIMITED.with_limits(given).max_enqueue_rate == Window(1, 31 * 86_400_000)

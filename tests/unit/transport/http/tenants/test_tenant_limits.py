@@ -10,7 +10,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
 from ojs_aws.transport.http.route import BASE
 from tests.api import Api, Reply
-from tests.simulation.world import World
+from tests.simulation.world import World, count_changes
 from tests.unit.transport.http.test_authorization import scoped
 
 ACME: dict[str, Any] = {"X-OJS-Tenant": "acme"}
@@ -276,3 +276,82 @@ def test_a_batch_reads_its_tenant_once(age_ms: int, reads: int) -> None:
     for _ in range(2):
         assert api.post("/jobs/batch", {"jobs": [JOB] * 9}, headers=ACME).status == 201
     assert world.aws.calls.made["GetItem"] == before + reads
+
+
+def test_limits_of_enqueuing_are_shown_with_what_they_count(api: Api) -> None:
+    """But for a rate, of which nobody counts what is left."""
+    rate = {"limit": 100, "period": "PT1M"}
+    limits = {"max_enqueue_rate": rate, "max_queue_depth": 10, "max_scheduled": 4}
+    assert send(api, "PUT", "acme", {"limits": limits}).json["limits"] == limits
+    assert api.get("/admin/tenants/acme").json["limits"] == limits
+    assert api.get("/admin/tenants/acme/stats").json["limits"] == {
+        "max_enqueue_rate": rate,
+        "max_queue_depth": {"limit": 10, "current": 0},
+        "max_scheduled": {"limit": 4, "current": 0},
+    }
+
+
+def test_jobs_without_a_tenant_ask_for_the_settings_of_none(world: World, api: Api) -> None:
+    """Alone and in a batch, while other tenants have limits."""
+    limit(api, "acme", 5)
+    before = world.aws.calls.made["GetItem"]
+    assert api.post("/jobs", JOB).status == 201
+    assert api.post("/jobs/batch", {"jobs": [JOB] * 3}).status == 201
+    assert world.aws.calls.made["GetItem"] == before
+
+
+def test_a_tenant_beyond_its_rate_is_refused(world: World, api: Api) -> None:
+    """And nobody else; a request that is repeated finds its job."""
+    send(api, "PUT", "acme", {"limits": {"max_enqueue_rate": {"limit": 2, "period": "PT1M"}}})
+    first = {**JOB, "id": "01990000-0000-7000-8000-00000000aaaa"}
+    for body in (first, JOB):
+        assert api.post("/jobs", body, headers=ACME).status == 201
+    refused = api.post("/jobs", JOB, headers=ACME)
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "30")
+    shown = {"tenant_id": "acme", "limit": "max_enqueue_rate", "current": 2, "maximum": 2}
+    assert refused.json["error"].items() >= {"code": "TENANT_LIMIT_EXCEEDED", **shown}.items()
+    assert api.post("/jobs/batch", {"jobs": [JOB]}, headers=ACME).status == 429
+    assert api.post("/jobs", first, headers=ACME).status < 300
+    assert api.post("/jobs", JOB, headers={"X-OJS-Tenant": "beta"}).status == 201
+    assert api.post("/jobs", JOB).status == 201
+    world.clock.advance(s=30)
+    assert api.post("/jobs", JOB, headers=ACME).status == 201
+
+
+def test_a_tenant_beyond_its_depth_is_refused(world: World, api: Api) -> None:
+    """A batch as a whole, and jobs that are scheduled by a limit of their own, too."""
+    count_changes(world)
+    send(api, "PUT", "acme", {"limits": {"max_queue_depth": 3, "max_scheduled": 1}})
+    later = {**JOB, "options": {"delay_until": "+PT1H"}}
+    assert api.post("/jobs", later, headers=ACME).status == 201
+    refused = api.post("/jobs", later, headers=ACME)
+    assert (refused.status, refused.json["error"]["limit"]) == (429, "max_scheduled")
+    refused = api.post("/jobs/batch", {"jobs": [JOB] * 3}, headers=ACME)
+    assert (refused.status, refused.json["error"]["limit"]) == (429, "max_queue_depth")
+    assert api.post("/jobs/batch", {"jobs": [JOB] * 2}, headers=ACME).status == 201
+    for _ in range(2):
+        assert api.post("/jobs", JOB, headers=ACME).status == 429
+        world.clock.advance(s=1)
+    assert len(taken(api, 2)) == 2
+    world.clock.advance(s=1)
+    assert api.post("/jobs", JOB, headers=ACME).status == 201
+    used = {"limit": 3, "current": 2}
+    assert api.get("/admin/tenants/acme/stats").json["limits"]["max_queue_depth"] == used
+
+
+def test_a_workflow_is_held_to_the_limits_as_it_begins(world: World, api: Api) -> None:
+    """By the jobs that begin with it; those that follow belong to what was let in."""
+    send(api, "PUT", "acme", {"limits": {"max_enqueue_rate": {"limit": 1, "period": "PT1H"}}})
+    step = {"type": "a.b", "args": []}
+    chain = {"type": "chain", "steps": [step, step]}
+    made = api.post("/workflows", chain, headers=ACME)
+    assert made.status == 201, made.text
+    refused = api.post("/workflows", chain, headers=ACME)
+    assert (refused.status, refused.json["error"]["code"]) == (429, "TENANT_LIMIT_EXCEEDED")
+    assert api.post("/jobs", JOB, headers=ACME).status == 429
+    [first] = taken(api)
+    assert api.post("/workers/ack", {"job_id": first, "worker_id": "w"}).status == 200
+    advance = world.backend.workflows.advance
+    end = advance.news_of(world.stored.jobs[first])
+    advance.advance(made.json["id"], [end] if end else [])
+    assert len(taken(api)) == 1

@@ -1,0 +1,146 @@
+"""Refuses jobs of tenants beyond their rate and their depth (ojs-multi-tenancy, section 8.2).
+
+A rate is kept exactly: one conditional write for each request takes its jobs from the tenant's
+bucket, as the requests of an API client are taken from its own. The depth is what the stream's
+consumer has counted (decision 117) and what this process has let in since it read that, once a
+second at most. So many producers together may exceed a depth by what they enqueue while the
+counters are behind, which is a second as a rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.errors import JsonValue, TenantLimitError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import Window
+from ojs_aws.domain.limits.rules import tenant_key
+from ojs_aws.domain.limits.tenants import DEPTH, RATE, SCHEDULED, TenantSettings
+from ojs_aws.domain.runtime import Clock
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.queues.push_settings import MAX_KEPT
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.access import ClientBuckets
+    from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+
+COUNTED_EVERY_MS: Final = 1_000
+"""For so long a process goes by the depth that it has read, and by what it let in since."""
+
+RETRY_AFTER_S: Final = 1
+"""When a producer may ask again whether its tenant's jobs have become fewer (seconds)."""
+
+
+@dataclass(slots=True)
+class _Depth:
+    """Counts the jobs of a tenant that wait, and those of them that are scheduled."""
+
+    waiting: int
+    scheduled: int
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class TenantEnqueueLimits:
+    """Decides whether a tenant may enqueue jobs.
+
+    :ivar buckets: of the rates.
+    :ivar tallies: what the stream's consumer counted of tenants.
+    """
+
+    buckets: Callable[[], ClientBuckets]
+    tallies: Callable[[], Tallies]
+    clock: Clock
+    _depths: dict[str, _Depth] = field(default_factory=dict)
+    _full_at_us: dict[str, int] = field(default_factory=dict)
+
+    def admit(self, tenant: str, settings: TenantSettings, records: Sequence[JobRecord]) -> None:
+        """Let a tenant enqueue jobs that came with one request: all or none.
+
+        Makes no call for a tenant without such limits; a write for a rate, and a read in a second
+        for a depth.
+
+        :raises TenantLimitError: they are too many; the rate is not charged for them.
+        """
+        if settings.limits_depth:
+            self._check_depth(tenant, settings, records)
+        if settings.max_enqueue_rate is not None:
+            self._charge(tenant, settings.max_enqueue_rate, len(records))
+        if settings.limits_depth:
+            self._add(self._depths[tenant], records)
+
+    def _check_depth(
+        self, tenant: str, settings: TenantSettings, records: Sequence[JobRecord]
+    ) -> None:
+        depth = self._depth(tenant)
+        scheduled, waiting = _counts(records)
+        for name, maximum, current, more in (
+            (DEPTH, settings.max_queue_depth, depth.waiting, waiting),
+            (SCHEDULED, settings.max_scheduled, depth.scheduled, scheduled),
+        ):
+            if maximum is not None and more and current + more > maximum:
+                raise _exceeded(tenant, name, current, maximum, RETRY_AFTER_S)
+
+    def _depth(self, tenant: str) -> _Depth:
+        now = self.clock.now()
+        known = self._depths.get(tenant)
+        if known is None or now >= known.until:
+            jobs = self.tallies().load(tenant).jobs
+            scheduled = max(0, jobs.get(JobState.SCHEDULED, 0))
+            waiting = max(0, jobs.get(JobState.AVAILABLE, 0)) + scheduled
+            if len(self._depths) >= MAX_KEPT:
+                self._depths.clear()
+            known = _Depth(waiting, scheduled, Instant(now + COUNTED_EVERY_MS))
+            self._depths[tenant] = known
+        return known
+
+    def _add(self, depth: _Depth, records: Sequence[JobRecord]) -> None:
+        scheduled, waiting = _counts(records)
+        depth.scheduled += scheduled
+        depth.waiting += waiting
+
+    def _charge(self, tenant: str, rate: Window, count: int) -> None:
+        """Take jobs from the bucket of a rate; a bucket with one left lends the others.
+
+        So a batch may be larger than the limit, and the tenant waits accordingly longer after it.
+        """
+        now_us = self.clock.now() * 1000
+        each_us = max(1, rate.period_ms * 1000 // rate.limit)
+        latest_us = now_us + each_us * (rate.limit - 1)
+        seen_us = self._full_at_us.get(tenant, now_us)
+        standing = self.buckets().charge(
+            tenant_key(tenant), each_us * count, latest_us, now_us, seen_us
+        )
+        if len(self._full_at_us) >= MAX_KEPT:
+            self._full_at_us.clear()
+        self._full_at_us[tenant] = standing.full_at_us
+        if standing.is_refused:
+            wait_s = max(1, math.ceil((standing.full_at_us - latest_us) / 1_000_000))
+            raise _exceeded(tenant, RATE, rate.limit, rate.limit, wait_s)
+
+
+def _counts(records: Sequence[JobRecord]) -> tuple[int, int]:
+    """Return how many of the jobs are scheduled, and how many are that or available."""
+    scheduled = sum(record.state is JobState.SCHEDULED for record in records)
+    available = sum(record.state is JobState.AVAILABLE for record in records)
+    return scheduled, scheduled + available
+
+
+def _exceeded(
+    tenant: str, name: str, current: int, maximum: int, retry_after_s: int
+) -> TenantLimitError:
+    details: dict[str, JsonValue] = {
+        "tenant_id": tenant,
+        "limit": name,
+        "current": current,
+        "maximum": maximum,
+        "retry_after_seconds": retry_after_s,
+    }
+    return TenantLimitError(
+        f"Tenant '{tenant}' has exceeded {name} ({maximum}).",
+        details=details,
+        hint="Nothing was stored. Send it again after Retry-After.",
+    )
