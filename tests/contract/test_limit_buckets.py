@@ -245,32 +245,36 @@ def test_a_tenants_settings_replace_those_that_were_seen(both: Both) -> None:
     """And are listed for FETCH while they limit starts; a removed one leaves a bucket that ends."""
     limits, none = both[1], frozenset[str]()
 
-    def put(before: str, after: str, *, is_listed: bool) -> tuple[bool, str, frozenset[str]]:
-        done = limits.set_tenant("acme", before, after, NOW, limits_starts=is_listed)
+    def put(seen: int, after: str, *, is_listed: bool) -> tuple[bool, str, frozenset[str]]:
+        done = limits.set_tenant("acme", seen, after, NOW, limits_starts=is_listed)
         bucket = limits.load("tenant/acme")
         listed = frozenset(each.tenant for each in limits.scopes(NOW))
         return done, bucket.override if bucket else "", listed
 
-    assert put("x", "y", is_listed=True) == (False, "", none)
-    assert put("", "a", is_listed=True) == (True, "a", frozenset({"acme"}))
-    assert put("", "b", is_listed=False) == (False, "a", frozenset({"acme"}))
-    assert put("a", "b", is_listed=False) == (True, "b", none)
-    assert put("b", "", is_listed=False) == (True, "", none)
+    assert put(1, "y", is_listed=True) == (False, "", none)
+    assert put(0, "a", is_listed=True) == (True, "a", frozenset({"acme"}))
+    assert put(0, "b", is_listed=False) == (False, "a", frozenset({"acme"}))
+    assert put(1, "b", is_listed=False) == (True, "b", none)
+    assert put(2, "", is_listed=False) == (True, "", none)
+    assert put(0, "c", is_listed=False) == (False, "", none)
+    bucket = limits.load("tenant/acme")
+    assert bucket is not None
+    assert bucket.revision == 3
 
 
 @pytest.mark.parametrize("both", ["dynamodb"], indirect=True)
 def test_a_tenants_bucket_ends_where_nothing_is_set(aws: EmbeddedAws, both: Both) -> None:
     """Not before the jobs that hold its places; and not while something is set."""
     limits = both[1]
-    limits.set_tenant("acme", "", "a", NOW, limits_starts=True)
+    limits.set_tenant("acme", 0, "a", NOW, limits_starts=True)
     job = a_job()
     both[0].insert(job)
     seen = look(both, "tenant/acme")
-    assert limits.set_tenant("acme", "a", "b", NOW, limits_starts=True)
+    assert limits.set_tenant("acme", 1, "b", NOW, limits_starts=True)
     assert take(both, job, seen) is None
-    assert limits.set_tenant("acme", "b", "", NOW, limits_starts=False)
+    assert limits.set_tenant("acme", 2, "", NOW, limits_starts=False)
     assert ends(aws, "tenant/acme") == NOW // 1000 + KEPT_S
-    assert limits.set_tenant("acme", "", "c", NOW, limits_starts=False)
+    assert limits.set_tenant("acme", 3, "c", NOW, limits_starts=False)
     assert ends(aws, "tenant/acme") is None
 
 

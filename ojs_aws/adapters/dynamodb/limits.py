@@ -48,6 +48,7 @@ EXHAUSTED: Final = "ex"
 EXHAUSTED_AT: Final = "xa"
 RELEASED: Final = "rj"
 QUEUES: Final = "qs"
+REVISION: Final = "tr"
 SCOPES: Final = "limit-scopes"
 """Partition of the one item that names the types and tenants with a limit, by its attributes."""
 
@@ -85,6 +86,7 @@ def read_bucket(item: Item) -> Bucket:
         exhausted_at=read_instant(item, EXHAUSTED_AT),
         released=read_string(item, RELEASED),
         queues=read_set(item, QUEUES),
+        revision=read_count(item, REVISION),
     )
 
 
@@ -238,29 +240,30 @@ class Limits(InTable):
         ]
 
     def set_tenant(
-        self, tenant: str, before: str, after: str, now: Instant, *, limits_starts: bool
+        self, tenant: str, revision: int, text: str, now: Instant, *, limits_starts: bool
     ) -> bool:
         """Replace what was set for a tenant, which its bucket keeps as an override.
 
         Makes one transaction.
 
-        :param before: the stored text, or empty for none.
-        :param after: the text to store; empty to remove it.
+        :param revision: the bucket's, as it was read.
+        :param text: what is set; empty to remove it.
         :param limits_starts: whether FETCH has to ask the bucket; :meth:`scopes` names it then.
-        :returns: False, and nothing is changed, if another text is stored than ``before``.
+        :returns: False, and nothing is changed, if somebody changed it since.
         """
         key = tenant_key(tenant)
         update = Update()
-        if after:
-            update.set(OVERRIDE, string(after))
+        if text:
+            update.set(OVERRIDE, string(text))
             update.remove(n.TTL)
         else:
             update.remove(OVERRIDE)
             update.set(n.TTL, number(_kept_until(now)))
         update.add(n.VERSION, 1)
-        override = update.name(OVERRIDE)
-        is_before = f"{override} = {update.value(string(before))}" if before else ""
-        update.when(is_before or f"attribute_not_exists({override})")
+        update.add(REVISION, 1)
+        stored = update.name(REVISION)
+        seen = f"{stored} = {update.value(number(revision))}" if revision else ""
+        update.when(seen or f"attribute_not_exists({stored})")
         parts = self._naming(key, update, Instant(0) if limits_starts else None)
         return not self.transact_write_items(parts, first_failed)
 

@@ -42,6 +42,8 @@ class Bucket:
     :ivar exhausted_at: when an event last reported that.
     :ivar released: the job that began when the limit was no longer exhausted.
     :ivar queues: queues whose jobs named the key.
+    :ivar revision: number of changes of what is set for a tenant; each is conditional on the one
+        it read.
     """
 
     key: str
@@ -57,6 +59,7 @@ class Bucket:
     exhausted_at: Instant | None = None
     released: str = ""
     queues: tuple[str, ...] = ()
+    revision: int = 0
 
     def is_silent(self, now: Instant) -> bool:
         """Return True if an event is due: the limit was not exceeded, and none was sent lately."""

@@ -74,7 +74,8 @@ class TenantAdmin:
         """Change what is set for a tenant. PUSH and FETCH follow it within five seconds.
 
         PUSH learns first that tenants may have settings: whoever dies in between has cost it a
-        read, no more.
+        read, no more. A change to what is set already is written, too: so an earlier one that timed
+        out cannot take effect after it.
 
         :raises InvalidPolicyError: too many tenants and job types have limits.
         :raises BackendUnavailableError: others changed the same tenant each time.
@@ -84,16 +85,15 @@ class TenantAdmin:
             bucket = self.limits.load(tenant_key(tenant)) or Bucket(key=tenant_key(tenant))
             before = settings_in(bucket)
             after, now = change(before), self.clock.now()
-            if after == before:
-                return _state(tenant, bucket)
             if after.limits_starts:
                 self.limit_admin.check_room(scope, now)
             if after != UNLIMITED:
                 self.queue_settings.note_tenants()
             if self.limits.set_tenant(
-                tenant, bucket.override, after.text(), now, limits_starts=after.limits_starts
+                tenant, bucket.revision, after.text(), now, limits_starts=after.limits_starts
             ):
-                self.limit_admin.wake(bucket, scope)
+                if after != before:
+                    self.limit_admin.wake(bucket, scope)
                 return TenantState(tenant, after, bucket.active)
         raise BackendUnavailableError(
             f"The tenant '{tenant}' is being changed by too many requests at once."

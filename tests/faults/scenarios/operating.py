@@ -181,6 +181,12 @@ def repair(world: World) -> None:
     world.ask("POST", "/admin/repair", {})
 
 
+def suspended_and_resumed(world: World) -> None:
+    """A tenant that is suspended, and goes on: its job must end all the same."""
+    for verb in ("suspend", "resume"):
+        world.ask("POST", f"/admin/tenants/acme/{verb}")
+
+
 OPERATING: Final = (
     Scenario(
         name="cancel",
@@ -206,6 +212,20 @@ OPERATING: Final = (
         name="priority",
         before=push(),
         play=ask("PATCH", f"/jobs/{FIRST}", {"priority": 9}, kind="patch"),
+    ),
+    Scenario(
+        name="tenant-limits",
+        before=push(meta={"tenant_id": "acme"}),
+        play=ask(
+            "PUT",
+            "/admin/tenants/acme",
+            {"limits": {"max_concurrency": 5, "max_queue_depth": 50}},
+        ),
+    ),
+    Scenario(
+        name="tenant-suspended-and-resumed",
+        before=push(meta={"tenant_id": "acme"}),
+        play=suspended_and_resumed,
     ),
     Scenario(
         name="info-of-what-is-due",

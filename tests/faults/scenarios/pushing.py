@@ -83,6 +83,21 @@ def undeclared(world: World) -> None:
     world.push(queue="made-up")
 
 
+TENANT: Final[dict[str, Any]] = {"meta": {"tenant_id": "acme"}}
+
+
+def limited_tenant(world: World) -> None:
+    """A tenant that may enqueue so many jobs, have so many waiting, and run one at a time."""
+    limits = {
+        "max_concurrency": 1,
+        "max_enqueue_rate": {"limit": 100, "period": "PT1M"},
+        "max_queue_depth": 50,
+        "max_scheduled": 50,
+    }
+    world.ask("PUT", "/admin/tenants/acme", {"limits": limits})
+    world.flow()
+
+
 PUSHING: Final = (
     Scenario(name="push", play=lambda world: world.pushes()),
     Scenario(
@@ -100,6 +115,11 @@ PUSHING: Final = (
     Scenario(name="push-far", play=lambda world: world.pushes(scheduled_at="+PT20M")),
     Scenario(name="push-limited", play=lambda world: world.pushes(rate_limit=ALONE)),
     Scenario(name="push-bounded", before=bounded, play=lambda world: world.pushes()),
+    Scenario(
+        name="push-of-a-tenant",
+        before=limited_tenant,
+        play=lambda world: world.pushes(**TENANT),
+    ),
     Scenario(name="push-undeclared", play=undeclared, queues=("made-up",)),
     Scenario(name="push-replacing", before=waiting, play=replace, leaves_documents=True),
     Scenario(name="push-ignored", before=waiting, play=ignored, leaves_documents=True),
@@ -119,6 +139,11 @@ PUSHING: Final = (
         name="batch-bounded",
         before=bounded,
         play=lambda world: batch(world, envelopes(4)),
+    ),
+    Scenario(
+        name="batch-of-a-tenant",
+        before=limited_tenant,
+        play=lambda world: batch(world, envelopes(3, **TENANT)),
     ),
     Scenario(
         name="batch-by-log",

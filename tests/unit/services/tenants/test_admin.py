@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.domain.errors import BackendUnavailableError, InvalidPolicyError, OjsError
-from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
+from ojs_aws.domain.limits.rules import tenant_key
+from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.services.limits import admin as limit_admin
 from ojs_aws.services.tenants.admin import TRIES, Change, TenantAdmin
 from tests.job_steps import fetched_ids, pushed
@@ -68,14 +69,24 @@ def test_a_change_meanwhile_is_not_lost(tenants: TenantAdmin) -> None:
     assert len(calls) == TRIES
 
 
-def test_a_change_to_what_is_set_writes_nothing(world: World, tenants: TenantAdmin) -> None:
-    """One read, however often it is repeated."""
+def test_an_earlier_change_does_not_take_effect_after_a_later_one(
+    world: World, tenants: TenantAdmin
+) -> None:
+    """Not even where the later one left all as it was: a suspension that timed out, and a resume.
+
+    Nobody is woken by a change to what is set already.
+    """
+    key, clock = tenant_key("acme"), world.clock
     tenants.change("acme", limit(3))
+    bucket = world.limits.load(key)
+    assert bucket is not None
     before = Counter(world.aws.calls.made)
     assert tenants.change("acme", limit(3)).settings.max_concurrency == 3
-    assert Counter(world.aws.calls.made) - before == {"GetItem": 1}
-    tenants.change("beta", lambda _: UNLIMITED)
-    assert Counter(world.aws.calls.made) - before == {"GetItem": 2}
+    made = Counter(world.aws.calls.made) - before
+    assert made == {"GetItem": 2, "UpdateItem": 1, "TransactWriteItems": 1}
+    late = suspend(settings_in(bucket)).text()
+    done = world.limits.set_tenant("acme", bucket.revision, late, clock.now(), limits_starts=True)
+    assert (done, tenants.get("acme").settings) == (False, TenantSettings(max_concurrency=3))
 
 
 def test_the_jobs_that_hold_places_are_counted(world: World, tenants: TenantAdmin) -> None:
