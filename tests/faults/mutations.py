@@ -27,6 +27,20 @@ class Breakage:
 BREAKAGES: Final = (
     Breakage(
         Mutation(
+            "sequence-given-up",
+            "a sequence that could not be moved on is not looked at again",
+            "ojs_aws.transport.events.stream_effects:Consequences.release",
+            (
+                (
+                    "failed.setdefault(number, None if problem is None else trouble_of(problem))",
+                    "pass",
+                ),
+            ),
+        ),
+        "sequence-goes-on",
+    ),
+    Breakage(
+        Mutation(
             "completed-unlisted",
             "completed jobs that could not be listed are not listed later",
             "ojs_aws.transport.events.stream_effects:Consequences.list_completed",

@@ -18,6 +18,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.sequences import is_blocked
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.services.stored_jobs.list_stop import ListStop
@@ -149,7 +150,8 @@ def _round(world: World, scenario: Scenario) -> None:
     world.ring()
     world.flow(twice=True)
     for job in [*world.jobs.values()]:
-        if job.state is JobState.PENDING and '"cron_name"' not in str(job.document):
+        is_pending = job.state is JobState.PENDING and not is_blocked(job)
+        if is_pending and '"cron_name"' not in str(job.document):
             world.activate(job.id)
     _work_off(world, scenario)
     world.flow(twice=True)

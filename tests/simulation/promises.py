@@ -14,6 +14,7 @@ from typing import Final
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
+from tests.simulation.turns import is_released, out_of_turn
 
 S = JobState
 LIVE: Final = (S.SCHEDULED, S.AVAILABLE, S.PENDING, S.ACTIVE, S.RETRYABLE)
@@ -21,7 +22,7 @@ LIVE: Final = (S.SCHEDULED, S.AVAILABLE, S.PENDING, S.ACTIVE, S.RETRYABLE)
 FOLLOWS: Final[Mapping[JobState, frozenset[JobState]]] = {
     S.SCHEDULED: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
     S.AVAILABLE: frozenset({S.ACTIVE, S.CANCELLED, S.DISCARDED, S.SCHEDULED}),
-    S.PENDING: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
+    S.PENDING: frozenset({S.AVAILABLE, S.SCHEDULED, S.CANCELLED, S.DISCARDED}),
     S.ACTIVE: frozenset({S.COMPLETED, S.RETRYABLE, S.DISCARDED, S.CANCELLED, S.AVAILABLE}),
     S.RETRYABLE: frozenset({S.AVAILABLE, S.CANCELLED, S.DISCARDED}),
     S.COMPLETED: frozenset(),
@@ -237,7 +238,7 @@ class Promises:
         elif after.state is S.ACTIVE:
             yield from self._wrong_start(after)
         elif after.state is S.SCHEDULED:
-            if not self._is_put_off(before, "reschedule"):
+            if not is_released(before, after) and not self._is_put_off(before, "reschedule"):
                 yield "scheduled again"
         elif after.state is S.DISCARDED:
             is_dropped = self._is_put_off(before, "drop")
@@ -247,7 +248,8 @@ class Promises:
             allowed = {
                 S.SCHEDULED: self._is_due(before.scheduled_at),
                 S.RETRYABLE: self._is_due(before.next_attempt_at) or cause.kind == "bulk",
-                S.PENDING: cause.kind in {"activate", "tick", "alarm", "cron"},
+                S.PENDING: is_released(before, after)
+                or cause.kind in {"activate", "tick", "alarm", "cron"},
                 S.DISCARDED: cause.kind in OPERATORS,
             }
             if not allowed[before.state]:
@@ -373,6 +375,8 @@ class Promises:
             if not self.is_staged and not is_whole:
                 self.breach(f"a batch of {len(batch)} jobs is stored in part")
             job = self.jobs.get(job_id)
+            for problem in () if job is None else out_of_turn(job, self.jobs.values()):
+                self.breach(f"job {job_id[-4:]} {problem}; by {self.cause()}")
             if job is not None and job.unique_key and job.state in LIVE:
                 # One that was deleted before its batch was finished comes back without its lock.
                 others = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Many
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.dynamodb import columns as c
@@ -65,12 +66,13 @@ class Sequences:
     def look(self, tenant: str, key: str, most: int) -> tuple[Sequence | None, list[BlockedJob]]:
         """Read a sequence and the first of its blocked jobs, by one consistent query.
 
+        Another one where DynamoDB answers with a page that is short.
+
         :param most: blocked jobs to read.
         """
-        answer = self.store.after(
-            n.sequence_pk(tenant, key), "", ConsistentRead=True, Limit=most + 1
-        )
-        found: list[Item] = answer["Items"]
+        values = {"pk": string(n.sequence_pk(tenant, key))}
+        options: dict[str, Any] = {"ConsistentRead": True, "Limit": most + 1}
+        found = [*islice(self.store.items("#pk = :pk", values, **options), most + 1)]
         rows = [_read_row(item) for item in found if read_string(item, n.SK) != ITEM]
         items = [item for item in found if read_string(item, n.SK) == ITEM]
         return (_read(items[0]) if items else None), rows[:most]

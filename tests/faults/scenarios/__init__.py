@@ -9,6 +9,7 @@ from tests.faults.scenarios.cron import CRON
 from tests.faults.scenarios.following import FOLLOWING
 from tests.faults.scenarios.operating import OPERATING
 from tests.faults.scenarios.pushing import PUSHING
+from tests.faults.scenarios.sequences import SEQUENCES
 from tests.faults.scenarios.timing import TIMING
 from tests.faults.scenarios.workflows import WORKFLOWS
 from tests.faults.scenarios.working import WORKING
@@ -21,4 +22,5 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     *CRON,
     *OPERATING,
     *FOLLOWING,
+    *SEQUENCES,
 )
