@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,11 +102,16 @@ class Pair:
         self.world.clock.advance(s=self.chance.choice([1, 3, 5, 30]))
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32))
-def test_a_job_is_a_duplicate_exactly_if_the_specification_says_so(seed: int) -> None:
+@pytest.mark.parametrize("most", [25, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_job_is_a_duplicate_exactly_if_the_specification_says_so(most: int) -> None:
     """And whatever its policy says becomes of it and of the one that is there."""
-    chance = random.Random(seed)
-    pair = Pair(chance)
-    for _ in range(40):
-        chance.choice([pair.push, pair.push, pair.work, pair.wait])()
+
+    @settings(max_examples=most, deadline=None)
+    @given(st.integers(0, 2**32))
+    def push(seed: int) -> None:
+        chance = random.Random(seed)
+        pair = Pair(chance)
+        for _ in range(40):
+            chance.choice([pair.push, pair.push, pair.work, pair.wait])()
+
+    push()

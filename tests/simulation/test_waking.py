@@ -156,13 +156,21 @@ class Crowd:
 
 @pytest.mark.parametrize("share_long", [0.0, 0.3])
 @pytest.mark.parametrize("pollers", [0, 3])
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32))
+@pytest.mark.parametrize("most", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_messages_alone_bring_every_job_to_a_worker(
-    pollers: int, share_long: float, seed: int
+    most: int, pollers: int, share_long: float
 ) -> None:
     """And in the end no message is left: none is kept for nothing."""
-    crowd = Crowd(random.Random(seed), share_long)
+
+    @settings(max_examples=most, deadline=None)
+    @given(st.integers(0, 2**32))
+    def meet(seed: int) -> None:
+        _meet(Crowd(random.Random(seed), share_long), pollers)
+
+    meet()
+
+
+def _meet(crowd: Crowd, pollers: int) -> None:
     chance = crowd.chance
     works: list[Callable[[], None]] = []
     works += [lambda: crowd.push(chance.randint(1, 6)) for _ in range(chance.randint(1, 8))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from ojs_aws.transport.http import (
@@ -102,6 +103,7 @@ def _with_one_uri(path: str) -> str:
     return path
 
 
+@cache
 def pattern_of(path: str) -> re.Pattern[str]:
     """Return the pattern of a path in the table; a parameter is any one segment."""
     parts = _PARAMETER.split(path)
