@@ -182,6 +182,10 @@ LEFT_OUT_METRIC: Final = "ExportLeftOut"
 LEFT_METRIC: Final = "SweepLeft"
 """Queues, jobs and large batches that a sweep could not do, or had no time for."""
 
+SUSPENDED_METRIC: Final = "BindingsSuspended"
+"""Bindings of a queue that suspended themselves, as their function or endpoint is wrong. Without a
+queue: those of all queues."""
+
 LOST_METRIC: Final = "BatchesLost"
 """Large batches that were given up because something of their log is gone; each needs somebody."""
 

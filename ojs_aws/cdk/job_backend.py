@@ -337,6 +337,8 @@ class JobBackend(Construct):
         """
         if taken := sorted({*targets} & {*self._targets}):
             raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
+        if not self._targets:
+            self.alarms.watch_bindings(self.tick, self.props.alarm_topic)
         if _has_functions(targets) and not _has_functions(self._targets):
             expire_events(self.bucket)
         self._targets.update(targets)

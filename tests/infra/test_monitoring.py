@@ -13,7 +13,7 @@ from aws_cdk import aws_sns as sns
 from ojs_aws.cdk import ExportOptions, JobBackend, JobBackendProps
 from ojs_aws.pricing import Workload, estimate
 from ojs_aws.pricing.estimate import ALARMS, BACKUP_DAYS
-from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS
+from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS, SUSPENDED_METRIC
 from tests.infra.conftest import NO_BUNDLING
 from tests.infra.templates import of_backend, of_stack
 
@@ -33,12 +33,32 @@ def runbooks() -> set[str]:
 def test_every_alarm_has_a_runbook() -> None:
     """Its description names page and section; no runbook is left over."""
     named = set()
-    whole = of_backend(queues=["default", "email"], export=ExportOptions(), job_endpoint=True)
-    for alarm in whole.of("AWS::CloudWatch::Alarm"):
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    props = JobBackendProps(queues=["default", "email"], export=ExportOptions(), job_endpoint=True)
+    JobBackend(scope, "Jobs", props).allow_targets({"shop": {"queues": ["email"], "types": []}})
+    for alarm in of_stack(scope).of("AWS::CloudWatch::Alarm"):
         found = re.search(r"Runbook: docs/([a-z.#-]+)$", alarm["AlarmDescription"])
         assert found, alarm["AlarmDescription"]
         named.add(found[1])
     assert named == runbooks()
+
+
+def test_bindings_are_watched_where_there_are_some() -> None:
+    """Once, with the topic of the others; a deployment without them pays for no alarm."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    props = JobBackendProps(queues=["email"], alarm_topic=sns.Topic(scope, "Topic"))
+    backend = JobBackend(scope, "Jobs", props)
+    for name in ("one", "two"):
+        backend.allow_targets({name: {"queues": ["email"], "types": []}})
+    found = of_stack(scope).of("AWS::CloudWatch::Alarm")
+    (alarm,) = [each for each in found if each["MetricName"] == SUSPENDED_METRIC]
+    others = [each for each in found if each["MetricName"] != SUSPENDED_METRIC]
+    assert (alarm["Namespace"], alarm["Threshold"]) == (METRICS, 1)
+    assert [each["Name"] for each in alarm["Dimensions"]] == ["service"]
+    assert alarm["AlarmActions"] == alarm["OKActions"] == others[0]["AlarmActions"]
+    assert all(len(each["AlarmActions"]) == 1 for each in others)
+    alarms = of_backend(queues=["email"]).of("AWS::CloudWatch::Alarm")
+    assert SUSPENDED_METRIC not in {each["MetricName"] for each in alarms}
 
 
 def test_what_the_issue_names_is_watched() -> None:

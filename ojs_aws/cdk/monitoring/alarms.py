@@ -16,7 +16,14 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS, QUEUE_DIMENSION, TABLE
+from ojs_aws.topology import (
+    AGE_METRIC,
+    DEAD_LETTERED_METRIC,
+    METRICS,
+    QUEUE_DIMENSION,
+    SUSPENDED_METRIC,
+    TABLE,
+)
 
 _FIVE: Final = Duration.minutes(5)
 
@@ -132,6 +139,21 @@ class BackendAlarms(Construct):
         )
         self._table(props.table)
         self._lambda(props.concurrency)
+
+    def watch_bindings(self, tick: lambda_.IFunction, topic: sns.ITopic | None) -> None:
+        """Watch the bindings of queues, in a deployment that has some.
+
+        :param topic: is notified; None: nobody is.
+        """
+        suspended = alarm(
+            self,
+            "BindingsSuspended",
+            "Bindings are suspended, as their function or endpoint is wrong.",
+            "operations.md#a-binding-is-suspended",
+            own_metric(SUSPENDED_METRIC, tick, "Maximum", _FIVE),
+        )
+        if topic is not None:
+            notify(suspended, topic)
 
     def _jobs(self, queue: str | None, props: BackendAlarmsProps) -> None:
         """Watch the jobs of one queue, or those of all."""

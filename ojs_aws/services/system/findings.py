@@ -303,7 +303,9 @@ def _suspended(totals: Totals, now: Instant) -> list[Finding]:
             check="queues",
             message=f"The binding '{name}' of queue '{queue}' has been suspended for "
             f"{span_text(now - each.since)}: {each.reason}.",
-            hint="Its jobs wait. Deploy the stack that has the function; within some minutes after "
+            hint=f"Its jobs wait until somebody resumes it: ojs-aws bindings resume {queue} {name}"
+            if each.is_lasting
+            else "Its jobs wait. Put the function or the endpoint right; within some minutes after "
             "that a job is tried, and the binding resumes.",
             severity=Severity.ERROR,
             data={"queue": queue, "binding": name, "since": format_instant(each.since)},

@@ -54,6 +54,7 @@ class SweepReport:
     :ivar jobs_failed: jobs that could not be moved, and were passed over.
     :ivar batches_failed: large batches that could not be rolled forward.
     :ivar batches_lost: those that never will be, and were given up.
+    :ivar suspended: bindings that nobody suspended but their own failures, by queue.
     """
 
     queues: int = 0
@@ -68,6 +69,7 @@ class SweepReport:
     jobs_failed: int = 0
     batches_failed: int = 0
     batches_lost: int = 0
+    suspended: Mapping[str, int] = field(default_factory=dict)
 
     def plus(self, other: SweepReport) -> SweepReport:
         """Return the sum of two reports."""
@@ -84,6 +86,7 @@ _SUMS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "lag_ms": max,
     "known": max,
     "oldest_ms": or_,
+    "suspended": or_,
 }
 """How two values become one; those of other members are added."""
 
@@ -129,7 +132,7 @@ class Sweep:
         rolled = self._roll_forward(is_over)
         report = SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
         infos = self.queues.all()
-        report = replace(report, known=len(infos))
+        report = replace(report, known=len(infos), suspended=_suspended(infos))
         for info in infos:
             if info.triggers or info.paused_at is not None:
                 self._finish(info)
@@ -217,3 +220,11 @@ def _again_at(queue: str, done: QueueReport, now: Instant) -> Instant:
         return now
     share = zlib.crc32(f"{queue} {now}".encode()) % SPREAD / SPREAD
     return Instant(now + round(IDLE_LOOK_MS * (1 + share) / 2))
+
+
+def _suspended(infos: Iterable[QueueInfo]) -> dict[str, int]:
+    """Return how many bindings of each queue suspended themselves; of queues that have some."""
+    counts = {
+        info.name: sum(not each.is_lasting for each in info.suspended.values()) for info in infos
+    }
+    return {name: count for name, count in counts.items() if count}

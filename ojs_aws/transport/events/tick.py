@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from ojs_aws.topology import (
     LEFT_METRIC,
     LOST_METRIC,
     QUEUE_DIMENSION,
+    SUSPENDED_METRIC,
     UNDECLARED_METRIC,
 )
 from ojs_aws.transport.events.job_metrics import MetricNames, publish
@@ -77,7 +79,7 @@ def build_tick(
     def sweep(context: object, report: dict[str, int]) -> dict[str, int]:
         ends_at = _ends_at(backend, context)
         swept = asdict(backend.upkeep.sweep.tick(ends_at))
-        oldest_ms = swept.pop("oldest_ms")
+        oldest_ms, suspended = swept.pop("oldest_ms"), swept.pop("suspended")
         report |= swept
         logger.info("Swept", extra=report)
         try:
@@ -93,6 +95,7 @@ def build_tick(
         if name := getattr(context, "function_name", ""):
             measure(report, oldest_ms, name, _events_lag(backend, logger))
             measure_ages(oldest_ms, name, queues)
+            measure_suspended(suspended, name, queues)
         return report
 
     return handle
@@ -170,6 +173,17 @@ def measure_ages(oldest_ms: Mapping[str, int], function_name: str, names: Metric
         longest.setdefault(names.name_of(queue), oldest_ms[queue])
     for queue, age_ms in longest.items():
         publish(function_name, [(AGE_METRIC, "Milliseconds", age_ms)], {QUEUE_DIMENSION: queue})
+
+
+def measure_suspended(suspended: Mapping[str, int], function_name: str, names: MetricNames) -> None:
+    """Publish how many bindings are suspended, by queue and of all; nothing where none are."""
+    counts: Counter[str] = Counter()
+    for queue, count in suspended.items():
+        counts[names.name_of(queue)] += count
+    for queue, count in counts.items():
+        publish(function_name, [(SUSPENDED_METRIC, "Count", count)], {QUEUE_DIMENSION: queue})
+    if counts:
+        publish(function_name, [(SUSPENDED_METRIC, "Count", counts.total())])
 
 
 def _cron(backend: Backend, logger: Logger, unstarted: list[Callable[[], None]]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.queues.bindings import Bindings
+from ojs_aws.services.system.job_findings import FindingCode
 from tests.unit.worker.test_bound_functions import Bench
 
 TARGETS = {
@@ -114,6 +115,19 @@ def test_7_2_what_somebody_suspends_stays_suspended(bench: Bench) -> None:
     bench.pass_s(301)
     bench.whole()
     assert bench.job(job_id).state is JobState.COMPLETED
+
+
+def test_7_2_the_finding_says_what_ends_a_suspension(bench: Bench) -> None:
+    """A lasting one ends when somebody resumes it, another one when the function is right."""
+    bench.states.suspend("email", "other", "does not exist", bench.world.clock.now())
+    bindings(bench).suspend("email", "shop", "ada")
+    hints = {
+        each.data["binding"]: each.hint
+        for each in bench.backend.findings().findings
+        if each.code is FindingCode.BINDING_SUSPENDED
+    }
+    assert "Put the function or the endpoint right" in hints["other"]
+    assert hints["shop"].endswith("ojs-aws bindings resume email shop")
 
 
 def test_7_2_a_trial_does_not_undo_what_somebody_suspends_meanwhile(bench: Bench) -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import AGE_METRIC
+from ojs_aws.topology import SUSPENDED_METRIC as SUSPENDED
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
 from tests.simulation.world import World
@@ -75,6 +77,31 @@ def test_undeclared_queues_are_counted_without_those_that_were_deleted(
     assert report["undeclared_queues"] == 2
     [metric] = [each for each in capsys.readouterr().out.splitlines() if "UndeclaredQueues" in each]
     assert json.loads(metric)["UndeclaredQueues"] == [2.0]
+
+
+def test_bindings_that_suspended_themselves_are_counted_by_queue(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And of all queues, but not those that somebody suspended; no metric where none are."""
+    world, now = World(), Instant(0)
+    states = world.backend.stores.queue_bindings()
+    for queue, name, is_lasting in (
+        ("email", "one", False),
+        ("email", "two", False),
+        ("media", "three", False),
+        ("media", "four", True),
+        ("other", "five", True),
+    ):
+        states.suspend(queue, name, "is not there", now, is_lasting=is_lasting)
+    tick = build_tick(world.backend)
+    tick({}, Context())
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    counts = [(each.get("queue"), each[SUSPENDED]) for each in lines if SUSPENDED in each]
+    assert counts == [("email", [2.0]), ("media", [1.0]), (None, [3.0])]
+    for queue, name in (("email", "one"), ("email", "two"), ("media", "three")):
+        states.resume(queue, name)
+    tick({}, Context())
+    assert SUSPENDED not in capsys.readouterr().out
 
 
 def test_a_tick_without_time_begins_nothing_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
