@@ -199,9 +199,10 @@ OUTBOX_DATABASE: Final = "OJS_OUTBOX_DATABASE"
 """The variable that has the URL of the database with an outbox, as SQLAlchemy writes it."""
 
 OUTBOX_TABLE: Final = "OJS_OUTBOX_TABLE"
+"""The variable that names the outbox's table."""
+
 EVENT_RULES: Final = "OJS_EVENT_RULES"
 """The setting that says which events make which jobs."""
-"""The variable that names the outbox's table."""
 
 OUTBOX_PASSWORD: Final = "OJS_OUTBOX_PASSWORD"  # noqa: S105 - a name
 """The secret that is the password for that database."""
@@ -285,26 +286,3 @@ def cron_queue_name(prefix: str) -> str:
     The capital letters keep it apart from every OJS queue's.
     """
     return _prefixed(prefix, "CRON")
-
-
-CORS_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-CORS_HEADERS: Final = (
-    "content-type",
-    "accept",
-    "authorization",
-    "x-request-id",
-    "ojs-version",
-    "last-event-id",
-    "cache-control",
-)
-CORS_EXPOSED: Final = (
-    "x-request-id",
-    "ojs-version",
-    "retry-after",
-    "location",
-    "x-ratelimit-limit",
-    "x-ratelimit-remaining",
-    "x-ratelimit-reset",
-)
-CORS_MAX_AGE_S: Final = 86_400
-"""What pages of allowed origins may send and read (HTTP binding, section 20.2)."""

@@ -237,7 +237,9 @@ def run_loaded(
         with speaking(worker, level=level, has_application=True, is_json=is_json):
             worker.run()
     except Exception as problem:  # noqa: BLE001 - whatever the application raises
-        if _is_ours(problem):
+        from ojs_aws.worker.job_logs import is_ours
+
+        if is_ours(problem):
             refuse(command, str(problem))
         _show(problem)
         refuse(command, "the worker could not run: the error is above.", ExitCode.FAILED)
@@ -260,6 +262,7 @@ def _loaded(path: str) -> Worker:
 
     :raises typer.Exit: there is none, or its module cannot be imported.
     """
+    from ojs_aws.worker.job_logs import place_of_mistake
     from ojs_aws.worker.paths import WorkerPathError, load_process_worker
 
     try:
@@ -271,28 +274,6 @@ def _loaded(path: str) -> Worker:
             refuse("run", f"{place}: {problem}")
         _show(problem)
         refuse("run", f"{path.partition(':')[0]} cannot be imported: the error is above.")
-
-
-def place_of_mistake(problem: BaseException) -> str:
-    """Return the line of the application that this package refuses; empty for another error.
-
-    Its message says what is wrong, and the frames inside this package say nothing more.
-    """
-    from ojs_aws.worker.job_logs import is_internal
-
-    frames = traceback.extract_tb(problem.__traceback__)
-    own = [each for each in frames if not is_internal(each.filename)]
-    if not own or not _is_ours(problem) or isinstance(problem, ImportError):
-        return ""
-    return f"{os.path.relpath(own[-1].filename)}, line {own[-1].lineno}"
-
-
-def _is_ours(problem: BaseException) -> bool:
-    """Return whether this package has raised an error itself; its message then says enough."""
-    from ojs_aws.worker.job_logs import is_internal
-
-    frames = traceback.extract_tb(problem.__traceback__)
-    return bool(frames) and is_internal(frames[-1].filename)
 
 
 def _show(problem: BaseException) -> None:

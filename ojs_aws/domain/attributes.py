@@ -79,6 +79,15 @@ PRIORITY_LIMIT: Final = 100
 _ID: Final = re.compile(ID_PATTERN, re.ASCII)
 _TYPE: Final = re.compile(TYPE_PATTERN, re.ASCII)
 _QUEUE: Final = re.compile(QUEUE_PATTERN, re.ASCII)
+URI_PATTERN: Final = (
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
+)
+MAX_PORT: Final = 65_535
+_URI: Final = re.compile(URI_PATTERN, re.ASCII)
+_AUTHORITY: Final = re.compile(
+    r"(?:[^@\[\]]*@)?(?P<host>\[[^\[\]]*\]|[^@:\[\]]*)(?::(?P<port>[0-9]{0,6}))?", re.ASCII
+)
+_FUTURE_ADDRESS: Final = re.compile(r"v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+", re.ASCII)
 
 
 def check_type(value: JsonValue) -> str:
@@ -134,3 +143,28 @@ def invalid(
         shown = f" {str(value)[:40]}"
     message = f"The '{field}' attribute must be {expected}; received {received}{shown}."
     return field_error(field, message, expected=expected, received=received)
+
+
+def is_uri(text: str) -> bool:
+    """Return whether a text is a URI whose host and port can be read (RFC 3986, section 3.2)."""
+    if not _URI.fullmatch(text):
+        return False
+    scheme, _, rest = text.partition(":")
+    if not rest.startswith("//"):
+        return True
+    found = _AUTHORITY.fullmatch(re.split("[/?#]", rest[2:], maxsplit=1)[0])
+    if found is None or int(found["port"] or 0) > MAX_PORT:
+        return False
+    return _is_host(found["host"], is_needed=scheme.lower() in {"http", "https"})
+
+
+def _is_host(host: str, *, is_needed: bool) -> bool:
+    """Return whether a host is a name, or an address in brackets."""
+    if not host.startswith("["):
+        return bool(host) or not is_needed
+    from ipaddress import IPv6Address  # few URIs have one
+
+    try:
+        return bool(_FUTURE_ADDRESS.fullmatch(host[1:-1]) or IPv6Address(host[1:-1]))
+    except ValueError:
+        return False

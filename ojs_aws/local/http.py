@@ -23,10 +23,10 @@ from ojs_aws.local.lambdas import (
     http_answer,
     http_event,
 )
-from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 from ojs_aws.transport.http.calls import OJS_TYPE, OJS_VERSION
 from ojs_aws.transport.http.errors import answer_error
 from ojs_aws.transport.http.negotiation import LOOPBACK_NAMES, check_host, check_page
+from ojs_aws.transport.http.routes import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -190,3 +190,21 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 def _is_short(value: object) -> bool:
     return isinstance(value, (str, int, float)) and len(str(value)) <= _LONGEST
+
+
+def place_of_mistake(problem: BaseException) -> str:
+    """Return the line of the application that this package refuses; empty for another error.
+
+    Its message says what is wrong, and the frames inside this package say nothing more.
+    """
+    frames = traceback.extract_tb(problem.__traceback__)
+    own = [each for each in frames if not is_internal(each.filename)]
+    if not own or not is_ours(problem) or isinstance(problem, ImportError):
+        return ""
+    return f"{os.path.relpath(own[-1].filename)}, line {own[-1].lineno}"
+
+
+def is_ours(problem: BaseException) -> bool:
+    """Return whether this package has raised an error itself; its message then says enough."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    return bool(frames) and is_internal(frames[-1].filename)

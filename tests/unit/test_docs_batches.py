@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.config import MAX_BATCH_JOBS, Settings
-from ojs_aws.services.batches.outcomes import MAX_FAULTS
+from ojs_aws.domain.jobs.batches import MAX_FAULTS
 from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
 from tests.aws import embedded
 

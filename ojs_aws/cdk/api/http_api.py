@@ -19,8 +19,13 @@ from constructs import Construct
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
 from ojs_aws.cdk.api.api_routes import RoutesInRows, gateway_routes, public_routes
 from ojs_aws.cdk.resources.storage import accept, resource_of
-from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
-from ojs_aws.transport.http.routes import Group
+from ojs_aws.transport.http.routes import (
+    CORS_EXPOSED,
+    CORS_HEADERS,
+    CORS_MAX_AGE_S,
+    CORS_METHODS,
+    Group,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

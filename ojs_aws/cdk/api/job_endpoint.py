@@ -16,7 +16,7 @@ from ojs_aws.account_limits import NO_FUNCTION_URLS, NO_URL_HINT
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, OpenAccess
 from ojs_aws.cdk.monitoring.alarms import alarm
 from ojs_aws.cdk.ojs_function import OjsFunction
-from ojs_aws.topology import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
+from ojs_aws.transport.http.routes import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 
 _OFFERED: Final = (ApiKeys, Iam, OpenAccess)
 """The kinds of access that need no gateway: the function or IAM checks who calls."""

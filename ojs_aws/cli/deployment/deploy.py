@@ -14,16 +14,11 @@ from ojs_aws.cli.deployment.deploy_choices import (
     Choices,
     Python,
     Stack,
+    Wanted,
     known_architecture,
     with_account,
 )
-from ojs_aws.cli.deployment.deploy_plans import (
-    Plan,
-    Wanted,
-    planned,
-    prepared,
-    target_of,
-)
+from ojs_aws.cli.deployment.deploy_plans import Plan, planned, prepared, target_of
 from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, agreed, clear, report, show
 from ojs_aws.cli.deployment.doctor import Verdict, show_findings
 from ojs_aws.cli.deployment.preflight import checked

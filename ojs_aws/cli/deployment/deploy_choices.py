@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from ojs_aws.cli.deployment.deploy_plans import Wanted
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import code_of, misuse
+from ojs_aws.domain.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.account import Account
@@ -26,6 +26,41 @@ Bundles = Annotated[
 ]
 Architecture = Annotated[str, typer.Option(help="Processor of the functions: arm64 or x86_64.")]
 Python = Annotated[str, typer.Option(help="Python of the functions, such as 3.13.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Says what somebody wants to deploy.
+
+    :ivar queues: declared queues; empty: as deployed, or ``default``.
+    :ivar parameters: of the template, those that somebody said.
+    :ivar bundles: a folder or ``s3://`` prefix with the functions' zip; empty: pip makes it.
+    :ivar bucket: where code and template are uploaded; empty: one of the account and region.
+    :ivar architecture: of the functions; empty: as deployed, or the usual one.
+    :ivar python: of the functions, such as ``3.13``; empty: as deployed, or the usual one.
+    :ivar worker: a folder with the modules of a Lambda worker; None: as deployed.
+    :ivar worker_concurrency: its invocations at a time, for each queue; None: as deployed.
+    :ivar runs_demo: a Lambda worker runs the demo jobs, which are in the backend's own code.
+    :ivar drops_worker: the stack is to have no worker.
+    :ivar restored_stream: ARN of the stream of a restored table, which takes the place of the
+        stack's own one; empty: as deployed.
+    :ivar is_upgrade: there must be such a stack.
+    """
+
+    stack: str
+    queues: Sequence[str] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    bundles: str = ""
+    bucket: str = ""
+    architecture: str = ""
+    python: str = ""
+    worker: Path | None = None
+    worker_concurrency: int | None = None
+    runs_demo: bool = False
+    drops_worker: bool = False
+    restored_stream: str = ""
+    is_upgrade: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +178,22 @@ class Choices:
             architecture=known_architecture(out, architecture),
             python=python,
         )
+
+
+def check(parameters: Mapping[str, str | None]) -> None:
+    """Refuse choices that exclude each other.
+
+    :raises InvalidRequestError: naming the options.
+    """
+    if parameters.get("Auth") == "jwt":
+        if not parameters.get("JwtIssuer", "") or not parameters.get("JwtAudience", ""):
+            raise InvalidRequestError("--auth jwt needs --jwt-issuer and --jwt-audience, too.")
+        if parameters.get("JobEndpoint") == "true":
+            raise InvalidRequestError(
+                "Only the gateway checks tokens: leave out --job-endpoint, or take another --auth."
+            )
+    if bool(parameters.get("SubnetIds")) != bool(parameters.get("SecurityGroupIds")):
+        raise InvalidRequestError("--subnets and --security-groups go together.")
 
 
 def known_architecture(out: Output, said: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.cli.deployment.deploy_bundles import code_of, made_worker
+from ojs_aws.cli.deployment.deploy_choices import Wanted, check
 from ojs_aws.cli.deployment.plans import PlannedStacks, planned_stack
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.topology import QUEUE_SEPARATOR
@@ -28,41 +28,6 @@ KEEP: Final = "Keep"
 DEMO_HANDLER: Final = "ojs_aws.local.demo.handler"
 FAILED_CREATION: Final = frozenset({"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
 """What a stack is whose creation failed: it holds nothing in use, and must be deleted first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Says what somebody wants to deploy.
-
-    :ivar queues: declared queues; empty: as deployed, or ``default``.
-    :ivar parameters: of the template, those that somebody said.
-    :ivar bundles: a folder or ``s3://`` prefix with the functions' zip; empty: pip makes it.
-    :ivar bucket: where code and template are uploaded; empty: one of the account and region.
-    :ivar architecture: of the functions; empty: as deployed, or the usual one.
-    :ivar python: of the functions, such as ``3.13``; empty: as deployed, or the usual one.
-    :ivar worker: a folder with the modules of a Lambda worker; None: as deployed.
-    :ivar worker_concurrency: its invocations at a time, for each queue; None: as deployed.
-    :ivar runs_demo: a Lambda worker runs the demo jobs, which are in the backend's own code.
-    :ivar drops_worker: the stack is to have no worker.
-    :ivar restored_stream: ARN of the stream of a restored table, which takes the place of the
-        stack's own one; empty: as deployed.
-    :ivar is_upgrade: there must be such a stack.
-    """
-
-    stack: str
-    queues: Sequence[str] = ()
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    bundles: str = ""
-    bucket: str = ""
-    architecture: str = ""
-    python: str = ""
-    worker: Path | None = None
-    worker_concurrency: int | None = None
-    runs_demo: bool = False
-    drops_worker: bool = False
-    restored_stream: str = ""
-    is_upgrade: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,22 +149,6 @@ def _as_by_cdk(deployed: StackState, template: Mapping[str, Any]) -> dict[str, s
         "Auth": auth,
         "JobEndpoint": "true" if "AWS::Lambda::Url" in types else "false",
     }
-
-
-def check(parameters: Mapping[str, str | None]) -> None:
-    """Refuse choices that exclude each other.
-
-    :raises InvalidRequestError: naming the options.
-    """
-    if parameters.get("Auth") == "jwt":
-        if not parameters.get("JwtIssuer", "") or not parameters.get("JwtAudience", ""):
-            raise InvalidRequestError("--auth jwt needs --jwt-issuer and --jwt-audience, too.")
-        if parameters.get("JobEndpoint") == "true":
-            raise InvalidRequestError(
-                "Only the gateway checks tokens: leave out --job-endpoint, or take another --auth."
-            )
-    if bool(parameters.get("SubnetIds")) != bool(parameters.get("SecurityGroupIds")):
-        raise InvalidRequestError("--subnets and --security-groups go together.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,7 +73,7 @@ def verify(
     again, whatever happens. It first says what it costs, and asks. The exit code is 0 only if all
     assertions passed and nothing is left, and 7 otherwise.
     """
-    from ojs_aws.cli.deployment.deploy_plans import Wanted
+    from ojs_aws.cli.deployment.deploy_choices import Wanted
     from ojs_aws.cli.verify.bill import dollars
     from ojs_aws.cli.verify.load import deployments_of, site_of
     from ojs_aws.cli.verify.scales import SCALES

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.cli.deployment.deploy_plans import Wanted, planned, prepared
+from ojs_aws.cli.deployment.deploy_choices import Wanted
+from ojs_aws.cli.deployment.deploy_plans import planned, prepared
 from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, WENT_WELL
 from ojs_aws.cli.verify.scales import DECLARED
 from ojs_aws.domain.errors import OjsError

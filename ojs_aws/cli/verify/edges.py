@@ -27,8 +27,6 @@ from ojs_aws.pricing import NEW_TABLE_PARTITIONS
 
 STRANGE_PATHS: Final = ("jobs/a%2Fb", "jobs/%20%C3%A9", "jobs/no%20id", "nowhere")
 SECOND: Final = 2
-"""The attempt after one that was lost."""
-
 LARGE_BYTES: Final = 1_000_000
 """Bytes of a large argument: four such jobs are a body of nearly 6 MB in base64."""
 TOO_LARGE_BYTES: Final = 7_000_000

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import httpx
 
     from ojs_aws.adapters.stacks import Stacks
-    from ojs_aws.cli.deployment.deploy_plans import Wanted
+    from ojs_aws.cli.deployment.deploy_choices import Wanted
 
 
 PAUSE_S: Final = 0.5

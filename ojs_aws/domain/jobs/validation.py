@@ -18,6 +18,7 @@ from ojs_aws.domain.attributes import (
     field_error,
     invalid,
     is_integer,
+    is_uri,
 )
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, SPEC_VERSION, Job, names_tenant
 from ojs_aws.domain.errors import (
@@ -43,23 +44,14 @@ SEMVER_PATTERN: Final = (
     rf"(\.{_NUMBER}(-{_LABEL}(\.{_LABEL})*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?)?"
 )
 """Semantic Versioning 2.0.0, and the ``1.0`` of the specification's other documents."""
-URI_PATTERN: Final = (
-    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
-)
 MAX_META_BYTES: Final = 65_536
 MAX_TIMEOUT_MS: Final = 7 * 86_400_000
 MIN_VISIBILITY_MS: Final = 1
 MAX_VISIBILITY_MS: Final = 43_200_000
 MAX_TAGS: Final = 100
-MAX_PORT: Final = 65_535
 SUPPORTED_MAJOR: Final = "1"
 Values: TypeAlias = Mapping[str, JsonValue]
 _SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
-_URI: Final = re.compile(URI_PATTERN, re.ASCII)
-_AUTHORITY: Final = re.compile(
-    r"(?:[^@\[\]]*@)?(?P<host>\[[^\[\]]*\]|[^@:\[\]]*)(?::(?P<port>[0-9]{0,6}))?", re.ASCII
-)
-_FUTURE_ADDRESS: Final = re.compile(r"v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+", re.ASCII)
 PERMANENT: Final = -1
 """The ``result_ttl`` of an outcome that is never pruned (ojs-results, section 7.1)."""
 MAX_RESULT_TTL_S: Final = 315_360_000
@@ -247,31 +239,6 @@ def _check_meta(raw: RawJson) -> None:
 def _check_schema(value: JsonValue) -> None:
     if value is not None and not (isinstance(value, str) and is_uri(value)):
         raise invalid("schema", "a URI such as urn:ojs:schema:email.send:v1", value)
-
-
-def is_uri(text: str) -> bool:
-    """Return whether a text is a URI whose host and port can be read (RFC 3986, section 3.2)."""
-    if not _URI.fullmatch(text):
-        return False
-    scheme, _, rest = text.partition(":")
-    if not rest.startswith("//"):
-        return True
-    found = _AUTHORITY.fullmatch(re.split("[/?#]", rest[2:], maxsplit=1)[0])
-    if found is None or int(found["port"] or 0) > MAX_PORT:
-        return False
-    return _is_host(found["host"], is_needed=scheme.lower() in {"http", "https"})
-
-
-def _is_host(host: str, *, is_needed: bool) -> bool:
-    """Return whether a host is a name, or an address in brackets."""
-    if not host.startswith("["):
-        return bool(host) or not is_needed
-    from ipaddress import IPv6Address  # few URIs have one
-
-    try:
-        return bool(_FUTURE_ADDRESS.fullmatch(host[1:-1]) or IPv6Address(host[1:-1]))
-    except ValueError:
-        return False
 
 
 def _check_timeout(values: Values) -> int | None:

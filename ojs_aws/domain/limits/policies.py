@@ -22,6 +22,7 @@ MAX_PARTS: Final = 5
 """Values of a job that its key may be made of."""
 
 _KEY: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*", re.ASCII)
+KEY_FORM: Final = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with a letter or digit"
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9._-]{1,64}", re.ASCII)
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 _UNITS: Final = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
@@ -160,14 +161,14 @@ def _stricter(laid_down: Limit, own: Limit) -> Limit:
     )
 
 
-def check_key(key: str) -> str:
+def check_key(key: JsonValue, field: str = "key") -> str:
     """Return a key after checking its form.
 
     :raises InvalidRequestError: it is none.
     """
-    if is_key(key):
+    if isinstance(key, str) and is_key(key):
         return key
-    raise _malformed("key", KEY_FORM, key)
+    raise _malformed(field, KEY_FORM, key)
 
 
 def is_key(key: str) -> bool:
@@ -175,16 +176,10 @@ def is_key(key: str) -> bool:
     return len(key) <= MAX_KEY and _KEY.fullmatch(key) is not None
 
 
-KEY_FORM: Final = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with a letter or digit"
-
-
 def _read_key(value: Mapping[str, JsonValue], queue: str, of: Mapping[str, JsonValue]) -> str:
     """Return the key, extended by the job's values that ``by`` names."""
-    key, by = value.get("key"), value.get("by")
-    if key is None:
-        key = queue_key(queue)
-    elif not (isinstance(key, str) and is_key(key)):
-        raise _malformed("rate_limit.key", KEY_FORM, key)
+    own, by = value.get("key"), value.get("by")
+    key = queue_key(queue) if own is None else check_key(own, "rate_limit.key")
     if by is None:
         return key
     paths = [by] if isinstance(by, str) else by

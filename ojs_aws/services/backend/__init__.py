@@ -113,9 +113,10 @@ class Backend(Foundation):
     @cached_property
     def findings(self) -> Findings:
         """Return the service that finds what needs attention."""
+        from ojs_aws.services.system.failure_findings import WorkerDeaths
         from ojs_aws.services.system.findings import Findings
         from ojs_aws.services.system.job_findings import MissingHandlers
-        from ojs_aws.services.system.worker_findings import WorkerDeaths, WorkerFindings
+        from ojs_aws.services.system.worker_findings import WorkerFindings
 
         stores = self.stores
         return Findings(

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.jobs.batches import RollForwardReport
     from ojs_aws.services.backend.features import WorkflowServices
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices
-    from ojs_aws.services.batches.outcomes import RollForwardReport
     from ojs_aws.services.upkeep.list_repair import ListRepair
     from ojs_aws.services.upkeep.repair import Repair
     from ojs_aws.services.upkeep.sweep import Sweep

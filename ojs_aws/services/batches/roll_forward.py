@@ -15,10 +15,9 @@ from ojs_aws.domain.conflicts import AlreadyStoredError, LogLostError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.jobs.batches import OpenBatch, StagedJob, StoredJob
+from ojs_aws.domain.jobs.batches import OpenBatch, RollForwardReport, StagedJob, StoredJob
 from ojs_aws.domain.runtime import IN_ORDER, Parallel
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.batches.outcomes import RollForwardReport
 from ojs_aws.topology import MAX_DELAY_S
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ojs_aws.domain.errors import (
     EnqueueRejectedError,
     OjsError,
 )
-from ojs_aws.services.batches.outcomes import check_count
+from ojs_aws.domain.jobs.batches import check_count
 from ojs_aws.services.bulk.engine import BUDGET_MS
 from ojs_aws.services.stored_jobs.messages import JobMessages
 

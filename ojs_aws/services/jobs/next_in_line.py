@@ -1,21 +1,25 @@
-"""Says what the next job of a queue waits for, where nothing holds it back."""
+"""Says what jobs wait for where nothing holds them back: their turn, or a worker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
+from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.services.workers.liveness import silence_ms
-from ojs_aws.services.workers.service import slots_of
+from ojs_aws.services.workers.service import read_about, slots_of
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.limits.rules import Bucket
     from ojs_aws.domain.workers import WorkerInfo
 
 LATELY_MS: Final = 60_000
+MAX_NAMED: Final = 100
+"""Workers that a reason names."""
 
 
 def next_in_line(workers: Sequence[WorkerInfo], now: Instant) -> Reason:
@@ -55,6 +59,40 @@ def full_workers(workers: Sequence[WorkerInfo], text: str) -> Reason | None:
     busy = f"all {slots} slots" if slots > 1 else "the only slot"
     whole = f"{text}, and {busy} of its workers {'are' if slots > 1 else 'is'} busy."
     return Reason(ReasonCode.READY, whole, data={"places": slots})
+
+
+def unserved(
+    job: JobRecord,
+    alive: Sequence[WorkerInfo],
+    serving: Sequence[WorkerInfo],
+    did: Mapping[Instant, Tally],
+    now: Instant,
+) -> list[Reason]:
+    """Say that no worker serves the queue, or none that takes new jobs.
+
+    Workers need not send heartbeats, and those in Lambda do not: so starts count, too.
+
+    :param serving: the workers of the queue, none of which takes new jobs.
+    :param did: what the queue did in each minute of the last hour.
+    """
+    data: dict[str, JsonValue] = {"workers": [each.id for each in serving[:MAX_NAMED]]}
+    if any(each in alive for each in serving):
+        text = f"The workers of '{job.queue}' take no new jobs: they are quiet or terminate."
+        hint = f"ojs-aws workers resume --queue {job.queue}"
+        return [Reason(ReasonCode.WORKERS_QUIET, text, data=data, hint=hint)]
+    if any("queues" not in read_about(each) for each in alive):
+        return []
+    last = max(serving, key=lambda each: each.last_seen, default=None)
+    since = last.last_seen if last is not None else Instant(0)
+    if any(tally.counts[TallyKind.STARTED] for minute, tally in did.items() if minute > since):
+        return []
+    text = f"No worker that sends heartbeats serves the queue '{job.queue}'"
+    if last is None:
+        text += ", and no job of it has started in the last hour."
+    else:
+        silent = span_text(now - last.last_seen)
+        text += f". Worker '{last.id}' did, and has been silent for {silent}: it died or hangs."
+    return [Reason(ReasonCode.NO_WORKER, text, data=data, hint="ojs-aws workers list")]
 
 
 def lately_limited(buckets: Iterable[Bucket], now: Instant) -> list[Reason]:

@@ -14,13 +14,13 @@ from ojs_aws.domain.attributes import at_index
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import DuplicateError, TenantLimitError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.batches import BatchFaults, check_count
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.batch import Batch, StoreOne
 from ojs_aws.middleware.chain.run import run_coroutine
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
-from ojs_aws.services.batches.outcomes import BatchFaults, check_count
 from ojs_aws.services.jobs.build import CheckedJob, JobBuilder
 from ojs_aws.services.jobs.new_jobs import NewJobs
 from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swallowed, rejecting

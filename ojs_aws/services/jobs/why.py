@@ -5,7 +5,7 @@ Reads a bounded number of rows whatever the backlog, and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,9 +19,9 @@ from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
 from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, tenant_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.jobs.next_in_line import full_workers, lately_limited, next_in_line
+from ojs_aws.services.jobs.next_in_line import full_workers, lately_limited, next_in_line, unserved
 from ojs_aws.services.limits.check import LimitCheck
-from ojs_aws.services.workers.service import STALE, Selection, read_about, state_of
+from ojs_aws.services.workers.service import STALE, Selection, state_of
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
     from ojs_aws.adapters.sqs import MessageQueue
     from ojs_aws.domain.queues.state import QueueInfo
-    from ojs_aws.domain.workers import WorkerInfo
     from ojs_aws.services.jobs.one_job import Info
 
 MAX_COUNTED: Final = 1_000
@@ -112,7 +111,7 @@ class Why:
         serving = [each for each in workers if Selection(queue=job.queue).chooses(each)]
         taking = [each for each in serving if each in alive and not each.is_draining]
         if not taking:
-            found += _unserved(job, alive, serving, did, now)
+            found += unserved(job, alive, serving, did, now)
         found += self._in_line(job, recent, is_blocked=bool(found))
         if found:
             return found
@@ -262,40 +261,6 @@ def _suspended(info: QueueInfo, now: Instant) -> list[Reason]:
         )
         for name, each in sorted(info.suspended.items())
     ]
-
-
-def _unserved(
-    job: JobRecord,
-    alive: Sequence[WorkerInfo],
-    serving: Sequence[WorkerInfo],
-    did: Mapping[Instant, Tally],
-    now: Instant,
-) -> list[Reason]:
-    """Say that no worker serves the queue, or none that takes new jobs.
-
-    Workers need not send heartbeats, and those in Lambda do not: so starts count, too.
-
-    :param serving: the workers of the queue, none of which takes new jobs.
-    :param did: what the queue did in each minute of the last hour.
-    """
-    data: dict[str, JsonValue] = {"workers": [each.id for each in serving[:MAX_HOLDERS]]}
-    if any(each in alive for each in serving):
-        text = f"The workers of '{job.queue}' take no new jobs: they are quiet or terminate."
-        hint = f"ojs-aws workers resume --queue {job.queue}"
-        return [Reason(ReasonCode.WORKERS_QUIET, text, data=data, hint=hint)]
-    if any("queues" not in read_about(each) for each in alive):
-        return []
-    last = max(serving, key=lambda each: each.last_seen, default=None)
-    since = last.last_seen if last is not None else Instant(0)
-    if any(tally.counts[TallyKind.STARTED] for minute, tally in did.items() if minute > since):
-        return []
-    text = f"No worker that sends heartbeats serves the queue '{job.queue}'"
-    if last is None:
-        text += ", and no job of it has started in the last hour."
-    else:
-        silent = span_text(now - last.last_seen)
-        text += f". Worker '{last.id}' did, and has been silent for {silent}: it died or hangs."
-    return [Reason(ReasonCode.NO_WORKER, text, data=data, hint="ojs-aws workers list")]
 
 
 def _limit_text(key: str, refusal: LimitRefusal, now: Instant) -> str:

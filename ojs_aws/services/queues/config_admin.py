@@ -294,8 +294,6 @@ class QueueConfigAdmin:
 
 
 def _busy(name: str) -> ConflictError:
-    return ConflictError(
-        f"The settings of '{name}' are being changed by somebody else.",
-        details={"queue": name},
-        hint="Read them again, and repeat the change.",
-    )
+    message = f"The settings of '{name}' are being changed by somebody else."
+    hint = "Read them again, and repeat the change."
+    return ConflictError(message, details={"queue": name}, hint=hint)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ojs_aws.domain.actor import Actor, stored_actor
-from ojs_aws.domain.attributes import check_type, field_error, invalid, not_found, too_large
+from ojs_aws.domain.attributes import check_type, field_error, invalid, is_uri, not_found, too_large
 from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.errors import (
     ConflictError,
@@ -15,7 +15,6 @@ from ojs_aws.domain.errors import (
     JsonValue,
     NotFoundError,
 )
-from ojs_aws.domain.jobs.validation import is_uri
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.schemas.changes import breaking_changes

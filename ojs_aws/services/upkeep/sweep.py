@@ -15,10 +15,10 @@ from operator import add, or_
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.jobs.batches import RollForwardReport
 from ojs_aws.domain.queues.state import LastTick, QueueInfo
 from ojs_aws.domain.runtime import IN_ORDER, Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.batches.outcomes import RollForwardReport
 from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep
 
 if TYPE_CHECKING:

@@ -178,3 +178,26 @@ def handler_of(route: Route) -> Handler:
     """
     module = importlib.import_module(f"{__package__}.{route.module}")
     return cast("Handler", getattr(module, route.handler or route.operation))
+
+
+CORS_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+CORS_HEADERS: Final = (
+    "content-type",
+    "accept",
+    "authorization",
+    "x-request-id",
+    "ojs-version",
+    "last-event-id",
+    "cache-control",
+)
+CORS_EXPOSED: Final = (
+    "x-request-id",
+    "ojs-version",
+    "retry-after",
+    "location",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+)
+CORS_MAX_AGE_S: Final = 86_400
+"""What pages of allowed origins may send and read (HTTP binding, section 20.2)."""

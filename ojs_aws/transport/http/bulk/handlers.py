@@ -13,9 +13,9 @@ from ojs_aws.domain.errors import (
     OjsError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.batches import check_count
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.batches.outcomes import check_count
 from ojs_aws.services.bulk.engine import BulkAction, BulkReport
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS, reading
 from ojs_aws.services.bulk.idempotency import StoredAnswer

@@ -14,6 +14,7 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.envelope import OWN_ATTRIBUTES, SYSTEM_ATTRIBUTES, Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.attributes import PARAMETERS
+from ojs_aws.domain.jobs.batches import BatchFaults
 from ojs_aws.domain.jobs.versions import MARK, split_type
 from ojs_aws.domain.json_text import (
     ANY_DEPTH,
@@ -29,7 +30,6 @@ from ojs_aws.domain.timestamps import (
     parse_duration,
     resolve_timestamp,
 )
-from ojs_aws.services.batches.outcomes import BatchFaults
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.transport.http.members import malformed
 

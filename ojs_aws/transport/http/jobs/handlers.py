@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from ojs_aws.domain.attributes import check_priority, field_error, invalid
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.batches import check_count
 from ojs_aws.domain.json_text import encode
-from ojs_aws.services.batches.outcomes import check_count
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.jobs.render import render_job

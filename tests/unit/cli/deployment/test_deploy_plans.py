@@ -10,11 +10,11 @@ import typer
 
 from ojs_aws.adapters.stacks import Stacks, StackState
 from ojs_aws.cdk.published_template import rendered, worker_concurrency
+from ojs_aws.cli.deployment.deploy_choices import Wanted
 from ojs_aws.cli.deployment.deploy_plans import (
     DEMO_HANDLER,
     FAILED_CREATION,
     KEEP,
-    Wanted,
     planned,
     prepared,
     target_of,

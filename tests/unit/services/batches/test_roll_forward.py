@@ -11,9 +11,15 @@ import pytest
 from ojs_aws.domain.conflicts import LogLostError
 from ojs_aws.domain.errors import InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.batches import OpenBatch, StagedJob, StoredJob
+from ojs_aws.domain.jobs.batches import (
+    BatchFaults,
+    OpenBatch,
+    RollForwardReport,
+    StagedJob,
+    StoredJob,
+    check_count,
+)
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.batches.outcomes import BatchFaults, RollForwardReport, check_count
 from ojs_aws.services.batches.roll_forward import (
     BUDGET_MS,
     GIVE_UP_MS,

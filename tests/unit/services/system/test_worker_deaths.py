@@ -13,9 +13,9 @@ from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
 from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.system.failure_findings import DEATHS_MS, MIN_DEATHS, WorkerDeaths
 from ojs_aws.services.system.failure_groups import FailureReport, QueuesGroup
 from ojs_aws.services.system.job_findings import Finding
-from ojs_aws.services.system.worker_findings import MIN_DEATHS, RECENT_MS, WorkerDeaths
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import Jobs
 
@@ -59,9 +59,9 @@ def failed(number: int, *failures: Failure, **more: Any) -> JobRecord:
 @pytest.mark.parametrize(
     ("count", "ago_ms", "is_reported"),
     [
-        (MIN_DEATHS, RECENT_MS, True),
-        (MIN_DEATHS - 1, RECENT_MS, False),
-        (MIN_DEATHS, RECENT_MS + 1, False),
+        (MIN_DEATHS, DEATHS_MS, True),
+        (MIN_DEATHS - 1, DEATHS_MS, False),
+        (MIN_DEATHS, DEATHS_MS + 1, False),
     ],
 )
 def test_some_deaths_of_late_are_reported(count: int, ago_ms: int, is_reported: bool) -> None:
