@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
+from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import EmbeddedAws
 
@@ -28,6 +28,27 @@ def test_a_second_binding_keeps_when_the_queue_came_to_be(
     states.bind("email", "mailer", ["email.send"], LATER)
     assert states.of("email").bound == {"mailer": ("email.send",)}
     assert created(aws) == str(FIRST)
+
+
+def test_what_somebody_suspends_at_the_same_moment_stays_so(
+    states: QueueBindings, aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure that was seen before does not turn it into a suspension which ends by itself."""
+    read = QueueBindings.of
+
+    def and_then(store: QueueBindings, queue: str) -> BindingStates:
+        monkeypatch.setattr(QueueBindings, "of", read)
+        found = read(store, queue)
+        store.suspend(queue, "mailer", "suspended by ada", FIRST, is_lasting=True)
+        return found
+
+    for _ in range(2):  # the binding was active, and was suspended
+        monkeypatch.setattr(QueueBindings, "of", and_then)
+        states.suspend("email", "mailer", "gone", LATER)
+        found = states.of("email").suspended["mailer"]
+        assert (found.reason, found.is_lasting) == ("suspended by ada", True)
+        states.resume("email", "mailer")
+        states.suspend("email", "mailer", "gone", FIRST)
 
 
 def test_a_binding_that_is_suspended_again_keeps_its_time(

@@ -420,6 +420,12 @@ MUTATIONS: Final = (
         ((", which=record.which", ""),),
     ),
     Mutation(
+        "suspended-tried",
+        "a job is tried at a binding that somebody suspended",
+        "ojs_aws.domain.bindings:Suspension.may_try",
+        (("not self.is_lasting and ", ""),),
+    ),
+    Mutation(
         "invoked-twice",
         "a dispatcher invokes a function twice for a job",
         "ojs_aws.worker.delivery.dispatch:_Round._begin",

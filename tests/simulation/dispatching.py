@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
@@ -23,6 +25,7 @@ from tests.simulation.asking import Asking, Held
 from tests.simulation.processes import Process
 from tests.simulation.simulation import QUEUES, Simulation
 
+BINDING: Final = "shop"
 TARGET: Final = "arn:aws:lambda:us-east-1:1:function:shop:ojs-shop"
 LONGEST_WAIT_S: Final = 100
 RESERVATIONS_S: Final = (10, 40, 200)
@@ -63,7 +66,7 @@ class Dispatching(Asking):
         context = _Context(str(self._next()))
         bindings = [
             Binding(
-                name="shop", queues=QUEUES, target=TARGET, types=["*"], reservation_s=reservation_s
+                name=BINDING, queues=QUEUES, target=TARGET, types=["*"], reservation_s=reservation_s
             )
         ]
 
@@ -81,13 +84,50 @@ class Dispatching(Asking):
                 for each in received
             ]
             states = QueueBindings(aws.dynamodb, settings.table)
-            dispatcher = Dispatcher(process.backend, Functions(aws.functions), states, bindings)
+            functions = _Watched(aws.functions, self._closed(queue))
+            dispatcher = Dispatcher(process.backend, functions, states, bindings)
             kept = dispatcher({"Records": records}, context)["batchItemFailures"]
             stays = {each["itemIdentifier"] for each in kept}
             sim.messages.delete(queue, [e.handle for e in received if e.handle not in stays])
 
         worker = f"dispatcher_{context.aws_request_id}"
         self._begin("dispatch", work, worker=worker, chain=sim.chain_of(received))
+
+    def do_suspend(self) -> None:
+        """An operator suspends the binding of a queue, or resumes it."""
+        queue, reason = self.sim.chance.choice(QUEUES), f"suspended by operator {self._next()}"
+        is_suspended = self.suspended(queue) is not None
+        if not is_suspended and self.sim.chance.random() < 0.5:
+            return
+
+        def work(process: Process) -> None:
+            states = process.backend.stores.queue_bindings()
+            if is_suspended:
+                states.resume(queue, BINDING)
+            else:
+                now = process.backend.clock.now()
+                states.suspend(queue, BINDING, reason, now, is_lasting=True)
+
+        self._begin("suspend", work)
+
+    def suspended(self, queue: str) -> str | None:
+        """By whom the binding of a queue is suspended now; None if it is not by somebody."""
+        info = self.sim.stored.queues.get(queue)
+        found = info.suspended.get(BINDING) if info is not None else None
+        return found.reason if found is not None and found.is_lasting else None
+
+    def _closed(self, queue: str) -> Callable[[], None]:
+        """Refuse to dispatch while the binding is suspended as it was before anybody asked.
+
+        A suspension is known by its reason, of which there are no two.
+        """
+        before = self.suspended(queue)
+
+        def check() -> None:
+            if before is not None and self.suspended(queue) == before:
+                self.sim.promises.breach(f"a job of {queue} was dispatched, which is {before}")
+
+        return check
 
     def do_invoke(self) -> None:
         """Lambda runs the events that wait for the function."""
@@ -131,6 +171,18 @@ class Dispatching(Asking):
         chance = self.sim.chance
         self.target.is_throttled = chance.random() < 0.2
         self.target.is_denied = chance.random() < 0.1
+
+
+@dataclass(frozen=True)
+class _Watched(Functions):
+    """Invokes functions, after a check."""
+
+    check: Callable[[], None]
+
+    def begin(self, target: str, event: str) -> None:
+        """Check, then hand an event to Lambda's queue of a function."""
+        self.check()
+        Functions.begin(self, target, event)
 
 
 class _Context:

@@ -30,6 +30,7 @@ WEIGHTS: Final = {
     "invoke": 9,
     "settle": 12,
     "spoil_function": 0.5,
+    "suspend": 0.7,
     "finish": 14,
     "resend": 3,
     "beat": 8,

@@ -18,6 +18,7 @@ LONGER = (
     "occurrence-twice",
     "settled-late",
     "invoked-twice",
+    "suspended-tried",
 )
 """Noticed within some thousand: a second or more for each."""
 

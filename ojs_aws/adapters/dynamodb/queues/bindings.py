@@ -71,9 +71,9 @@ class QueueBindings(InTable):
     ) -> None:
         """Suspend a binding; one that is suspended keeps its time, and gets the new reason.
 
-        What somebody suspended stays so.
+        What somebody suspended stays so, also where they do it at this moment.
 
-        Makes one read and one update.
+        Makes one read and one update, a conditional one where nobody suspends it.
 
         :param is_lasting: no job is tried until somebody resumes it.
         """
@@ -85,7 +85,10 @@ class QueueBindings(InTable):
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
         update.set(_PREFIX + binding, string(write_suspension(after)))
-        self.update_item(item_key(QUEUE_PARTITION, queue), update)
+        if is_lasting:
+            self.update_item(item_key(QUEUE_PARTITION, queue), update)
+        else:
+            self._if_unchanged(queue, binding, before, update)
 
     def begin_trial(
         self, queue: str, binding: str, seen: Suspension, now: Instant
@@ -109,9 +112,14 @@ class QueueBindings(InTable):
         update.remove(_PREFIX + binding)
         self._if_unchanged(queue, binding, tried, update)
 
-    def _if_unchanged(self, queue: str, binding: str, seen: Suspension, update: Update) -> bool:
-        before = update.value(string(write_suspension(seen)))
-        update.when(f"{update.name(_PREFIX + binding)} = {before}")
+    def _if_unchanged(
+        self, queue: str, binding: str, seen: Suspension | None, update: Update
+    ) -> bool:
+        name = update.name(_PREFIX + binding)
+        if seen is None:
+            update.when(f"attribute_not_exists({name})")
+        else:
+            update.when(f"{name} = {update.value(string(write_suspension(seen)))}")
         return self.try_update(item_key(QUEUE_PARTITION, queue), update)
 
     def resume(self, queue: str, binding: str) -> None:
