@@ -44,9 +44,10 @@ def files() -> list[Path]:
     ]
 
 
-def all_mutants() -> list[Mutant]:
+@cache
+def all_mutants() -> tuple[Mutant, ...]:
     """Return everything that can be removed, in the order of the files."""
-    return [each for path in files() for each in mutants_of(read_source(path))]
+    return tuple(each for path in files() for each in mutants_of(read_source(path)))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ HERE = CHECKOUT / "ojs_aws" / "adapters" / "made_up.py"
 
 
 @pytest.fixture(scope="module")
-def mutants() -> list[Mutant]:
+def mutants() -> tuple[Mutant, ...]:
     """Everything that can be removed today."""
     return all_mutants()
 
@@ -158,13 +159,13 @@ def test_each_row_of_a_table_of_attributes_is_removed_once() -> None:
     assert named_parts([made]) == {"SIZES"}
 
 
-def test_each_row_is_found_in_the_tables_of_the_running_code(mutants: list[Mutant]) -> None:
+def test_each_row_is_found_in_the_tables_of_the_running_code(mutants: Sequence[Mutant]) -> None:
     rows = [each for each in mutants if each.removal.kind is Kind.ROW]
     assert len({(id(part), name) for part, name in map(place_of, rows)}) == len(rows) > 100
     assert {each.module.rpartition(".")[2] for each in rows} >= {"names", "codec", "reservations"}
 
 
-def test_names_of_removals_differ(mutants: list[Mutant]) -> None:
+def test_names_of_removals_differ(mutants: Sequence[Mutant]) -> None:
     assert len({each.id for each in mutants}) == len(mutants)
 
 
@@ -178,7 +179,7 @@ def test_names_of_removals_differ(mutants: list[Mutant]) -> None:
         "ack:Ack.__call__ except: except StaleJobError",
     ],
 )
-def test_what_once_survived_is_found(mutants: list[Mutant], name: str) -> None:
+def test_what_once_survived_is_found(mutants: Sequence[Mutant], name: str) -> None:
     """ACK past the deadline; places in several buckets; a row of the table; a handler."""
     assert any(name in each.id for each in mutants)
 
@@ -223,7 +224,8 @@ def test_a_removal_changes_a_constant_for_whoever_imported_it() -> None:
     assert _in_a_process(work) == [len(TRANSITIONS) - 1]
 
 
-def test_every_place_can_be_changed_and_noted(mutants: list[Mutant]) -> None:
+@pytest.mark.slow
+def test_every_place_can_be_changed_and_noted(mutants: Sequence[Mutant]) -> None:
     """Each function is found again in its module, under its decorators."""
 
     def work() -> int:
@@ -236,7 +238,7 @@ def test_every_place_can_be_changed_and_noted(mutants: list[Mutant]) -> None:
     assert _in_a_process(work) == len(mutants)
 
 
-def test_what_is_explained_is_still_there(mutants: list[Mutant]) -> None:
+def test_what_is_explained_is_still_there(mutants: Sequence[Mutant]) -> None:
     """An explanation goes with the code that it is about."""
     assert set(explained()) <= {each.id for each in mutants}
     assert all(len(reason) > 20 for reason in explained().values())
@@ -249,7 +251,7 @@ def test_the_list_of_what_has_no_test_yet_is_kept_in_order() -> None:
 
 
 def test_lines_go_that_a_test_notices_or_whose_code_is_gone(
-    mutants: list[Mutant], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mutants: Sequence[Mutant], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "OPEN", tmp_path / "open.txt")
     first, second, third = (each.id for each in mutants[:3])
@@ -263,7 +265,7 @@ def test_the_docs_list_what_is_explained() -> None:
     assert listed(explained()) in PAGE.read_text("utf-8")
 
 
-def test_the_table_counts_each_removal_once(mutants: list[Mutant]) -> None:
+def test_the_table_counts_each_removal_once(mutants: Sequence[Mutant]) -> None:
     ids = [each.id for each in mutants]
     last = table(mutants, ids[3:], ids[:1]).splitlines()[-1]
     open_ = sum(name in still_open() for name in ids[3:])
@@ -271,7 +273,7 @@ def test_the_table_counts_each_removal_once(mutants: list[Mutant]) -> None:
     assert {each.removal.kind for each in mutants} == set(Kind)
 
 
-def test_a_row_is_left_out_where_tables_nest(mutants: list[Mutant]) -> None:
+def test_a_row_is_left_out_where_tables_nest(mutants: Sequence[Mutant]) -> None:
     """The message of a job's progress: a row of a table within another module's table."""
     from ojs_aws.adapters.dynamodb import columns as c
     from ojs_aws.adapters.dynamodb.jobs.reservations import OUTCOME
