@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
-from ojs_aws.cdk.bundle_store import slim, stored_once
+from ojs_aws.cdk.bundle_store import precompile, slim, stored_once
 
 Machine = Literal["arm64", "x86_64"]
 
@@ -215,7 +215,8 @@ def _assemble(bundle: Bundle, store: Path, folder: Path) -> None:
         shutil.copytree(package, folder / package.name, ignore=_left_out)
     if bundle.code_dir:
         shutil.copytree(bundle.code_dir, folder, ignore=_left_out, dirs_exist_ok=True)
-    _precompile(bundle.target, folder)
+    if (python := _compiler(bundle.target)) is not None:
+        precompile(python, folder)
 
 
 def _installed(bundle: Bundle, lock: Path, store: Path, requirements: Path | None) -> Path:
@@ -263,20 +264,6 @@ def _pip(target: Target, folder: Path, *arguments: str) -> None:
             f"pip could not install the packages for Python {target.python} on {target.machine}:\n"
             f"{done.stderr.strip()}"
         )
-
-
-def _precompile(target: Target, folder: Path) -> None:
-    """Compile the modules where this machine has the target's Python.
-
-    The code folder of a function is read-only: without this, each cold start compiles everything
-    again. The hash-based form does not depend on file times, which an upload does not keep.
-    """
-    python = _compiler(target)
-    if python is None:
-        return
-    command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "."]
-    environ = {**os.environ, "PYTHONHASHSEED": "0"}  # sets in the code always in the same order
-    subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False)
 
 
 def _compiler(target: Target) -> str | None:

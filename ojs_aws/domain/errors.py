@@ -37,6 +37,8 @@ class OjsError(Exception):
     usual_hint: ClassVar[str] = (
         "Send the request again later. If it fails again, report its request id."
     )
+    _shown: ClassVar[frozenset[str]] = frozenset()
+    """Details that the error object has as members of its own, too."""
 
     def __init_subclass__(
         cls,
@@ -83,7 +85,7 @@ class OjsError(Exception):
         }
         if request_id:
             error["request_id"] = request_id
-        return error
+        return error | {name: each for name, each in self.details.items() if name in self._shown}
 
 
 class InvalidRequestError(OjsError, code="invalid_request", status=400, type="validation_error"):
@@ -269,14 +271,7 @@ class QueueFullError(OjsError, code="QUEUE_FULL", status=429, retryable=True, ty
     """
 
     usual_hint = "Wait as long as the header Retry-After says, or use another queue."
-
-    def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
-        """Return the error object; it has the details as members of its own, too."""
-        shown = {name: value for name, value in self.details.items() if name in _FULL}
-        return {**super().as_dict(request_id), **shown}
-
-
-_FULL: Final = frozenset({"queue", "depth", "bound", "strategy"})
+    _shown = frozenset({"queue", "depth", "bound", "strategy"})
 
 
 class TenantLimitError(
@@ -289,14 +284,7 @@ class TenantLimitError(
     """
 
     usual_hint = "Wait as long as the header Retry-After says."
-
-    def as_dict(self, request_id: str = "") -> dict[str, JsonValue]:
-        """Return the error object; it has the details as members of its own, too."""
-        shown = {name: value for name, value in self.details.items() if name in _TENANT}
-        return {**super().as_dict(request_id), **shown}
-
-
-_TENANT: Final = frozenset({"tenant_id", "limit", "current", "maximum"})
+    _shown = frozenset({"tenant_id", "limit", "current", "maximum"})
 
 
 class TenantSuspendedError(TenantLimitError, retryable=False):
