@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ojs_aws.pricing import BUSY_RATE, PRICES, Workload, estimate, million, standing
+from ojs_aws.pricing.estimate import API_GB, SETTLE_MS
 from ojs_aws.pricing.units import ACCESS_LOG, SOURCE_LOG, changes_of
 
 README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
@@ -271,3 +272,14 @@ def test_jobs_are_fetched_or_dispatched_and_not_both() -> None:
     """The workers of a queue are of one kind here."""
     with pytest.raises(ValueError, match="not both"):
         Workload(uses_bindings=True, uses_http_workers=True)
+
+
+def test_the_page_says_what_a_synchronous_binding_would_save() -> None:
+    """Records and settler against the dispatcher's wait, as the lines of bound jobs say."""
+    page = (Path(__file__).parents[3] / "docs" / "costs-per-job.md").read_text("utf-8")
+    settler_s, dispatcher_gb = SETTLE_MS / 1000, API_GB
+    second = PRICES["Lambda GB-second"] * dispatcher_gb * 1e6
+    saved = 1e6 * (3 * PRICES["SQS request"] + PRICES["Lambda request"]) + second * settler_s
+    assert f"save at most ${saved:.2f} a million jobs" in " ".join(page.split())
+    assert f"wait at ${second:.2f} a million jobs" in " ".join(page.split())
+    assert f"up to {saved / second:.2f} s a job, or {10 * saved / second:.1f} s" in page
