@@ -628,6 +628,21 @@ def test_10_1_a_job_is_active_before_its_function_is_invoked(bench: Bench) -> No
     assert states == [JobState.ACTIVE]
 
 
+def test_10_1_a_job_is_at_one_function_at_a_time(bench: Bench) -> None:
+    """Whatever messages there are of it, and however often a dispatcher gets them."""
+    job_id = bench.push()
+    bench.backend.job_messages.send_for([bench.job(job_id)], bench.world.clock.now())
+    bench.dispatch()
+    bench.pass_s(1)
+    bench.dispatch()
+    assert len(bench.lambda_.waiting) == 1
+    bench.lambda_.run()
+    bench.settle()
+    bench.pass_s(RESERVATION_S + 1)
+    bench.whole()
+    assert len(bench.seen) == 1
+
+
 def test_10_1_a_paused_queue_dispatches_nothing(bench: Bench) -> None:
     """At once."""
     bench.backend.queues.service.pause("email")
@@ -765,8 +780,8 @@ def test_2_1_a_type_without_a_binding_waits_for_one() -> None:
     assert waiting.failures[-1].type == "NoHandlerRegistered"
 
 
-def test_limits_let_the_next_job_begin_when_one_has_ended(bench: Bench) -> None:
-    """The settler wakes the dispatcher."""
+def test_10_1_a_limit_bounds_how_many_functions_run_at_a_time(bench: Bench) -> None:
+    """The next job begins when one has ended: the settler wakes the dispatcher."""
     first = bench.push(rate_limit={"key": "smtp", "concurrency": 1})
     second = bench.push(rate_limit={"key": "smtp", "concurrency": 1})
     bench.dispatch()

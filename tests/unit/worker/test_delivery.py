@@ -319,6 +319,27 @@ async def test_2_3_a_5xx_is_retried_as_a_delivery_error(endpoint: Endpoint, stat
     assert error["details"] == {"error_class": "delivery_error"}
 
 
+async def test_7_1_an_endpoint_that_has_to_start_gets_more_time(endpoint: Endpoint) -> None:
+    """The first answer may take ten seconds longer; one that is warm may not."""
+    sending = Deliveries(endpoint.url, timeout_s=0.1)
+    waiting = threading.Event()
+    endpoint.before = lambda: waiting.wait(0.4)
+    assert isinstance(await sending.outcome(), Succeeded)
+    assert "no answer within 0.1 s" in (await sending.failed())["message"]
+    waiting.set()
+
+
+async def test_7_2_an_error_of_the_handler_is_no_delivery_error(endpoint: Endpoint) -> None:
+    """People and policies tell them apart, by the type and the details."""
+    endpoint.answers(200, {"status": "failed", "error": {"code": "smtp", "message": "refused"}})
+    of_handler = await Deliveries(endpoint.url).failed()
+    endpoint.answers(503)
+    of_delivery = await Deliveries(endpoint.url).failed()
+    assert of_handler["type"] == "smtp"
+    assert "error_class" not in of_handler.get("details", {})
+    assert of_delivery["details"] == {"error_class": "delivery_error"}
+
+
 async def test_2_3_a_timeout_is_retried(endpoint: Endpoint) -> None:
     """It counts from the request's begin; the first has ten seconds more."""
     sending = Deliveries(endpoint.url, timeout_s=0.2)
