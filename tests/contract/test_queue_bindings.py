@@ -51,6 +51,23 @@ def test_what_somebody_suspends_at_the_same_moment_stays_so(
         states.suspend("email", "mailer", "gone", FIRST)
 
 
+def test_what_somebody_suspends_after_a_failure_of_the_same_moment_stays_so(
+    states: QueueBindings, aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failure is written down between their read and their write."""
+    read = QueueBindings.of
+
+    def and_then(store: QueueBindings, queue: str) -> BindingStates:
+        monkeypatch.setattr(QueueBindings, "of", read)
+        found = read(store, queue)
+        store.suspend(queue, "mailer", "gone", FIRST)
+        return found
+
+    monkeypatch.setattr(QueueBindings, "of", and_then)
+    states.suspend("email", "mailer", "suspended by ada", LATER, is_lasting=True)
+    assert states.of("email").suspended["mailer"].is_lasting
+
+
 def test_a_binding_that_is_suspended_again_keeps_its_time(
     states: QueueBindings, aws: EmbeddedAws
 ) -> None:

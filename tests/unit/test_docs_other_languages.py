@@ -6,15 +6,21 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from ojs_aws import RetryPolicy, SyncClient
+from ojs_aws import Job, RetryPolicy, SyncClient
 from ojs_aws.client.results import JobFailedError
+from ojs_aws.middleware.context import JobContext
 from ojs_aws.testing import OjsServer
+from ojs_aws.worker.delivery.answers import DeliveryError, EndpointError, WrongEndpointError
+from ojs_aws.worker.delivery.endpoint import HttpDelivery
 from tests.lambda_runtimes import tool
 from tests.load import HUNG_S
 
@@ -28,7 +34,7 @@ def save(folder: Path) -> None:
     """Write the programs of the page."""
     files = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
     assert {name for name, _ in files} == {
-        "ojs.mjs", "send.mjs", "worker.mjs", "main.go", "worker.sh",
+        "ojs.mjs", "send.mjs", "worker.mjs", "main.go", "worker.sh", "worker.py", "endpoint.py",
     }  # fmt: skip
     for name, text in files:
         (folder / name).write_text(text)
@@ -70,6 +76,57 @@ def test_go_sends_and_runs_a_job(tmp_path: Path, ojs_server: OjsServer) -> None:
     subprocess.run([go, "build", "-o", "jobs", "main.go"], cwd=tmp_path, check=True)
     program = str(tmp_path / "jobs")
     assert sent(tmp_path, ojs_server.url, [program], [program, "work"]) == DONE
+
+
+def test_python_without_the_package_runs_jobs(tmp_path: Path, ojs_server: OjsServer) -> None:
+    """With nothing but its own library: a result, and a failure of an unknown type."""
+    save(tmp_path)
+    environ = {**os.environ, "OJS_URL": ojs_server.url}
+    environ.pop("OJS_API_KEY", None)
+    worker = subprocess.Popen([sys.executable, "-I", "worker.py"], cwd=tmp_path, env=environ)
+    try:
+        with SyncClient(ojs_server.url) as client:
+            sent = client.enqueue("email.send", ["ada@example.com"], queue="email")
+            assert client.result(sent.job.id, timeout_s=HUNG_S) == {"sent_to": "ada@example.com"}
+            once = RetryPolicy(max_attempts=1)
+            unknown = client.enqueue("email.unknown", [], queue="email", retry=once)
+            with pytest.raises(JobFailedError, match=r"email\.unknown"):
+                client.result(unknown.job.id, timeout_s=HUNG_S)
+    finally:
+        worker.kill()
+        worker.wait(timeout=HUNG_S)
+
+
+def test_python_without_the_package_is_an_endpoint(tmp_path: Path) -> None:
+    """Which refuses what is not signed by its key."""
+    save(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    environ = {**os.environ, "PORT": port, "OJS_SIGNING_SECRET": "key"}
+    program = [sys.executable, "-I", "endpoint.py"]
+    endpoint = subprocess.Popen(program, cwd=tmp_path, env=environ, stderr=subprocess.DEVNULL)
+
+    def deliver(key: str, job_type: str = "email.send") -> object:
+        url = f"http://127.0.0.1:{port}/jobs"
+        job = Job(job_type, ["ada@example.com"], id="01a21c99-0000-7000-8000-000000000001")
+        return HttpDelivery(url, signing_keys=lambda: [key], timeout_s=HUNG_S)(JobContext(job))
+
+    try:
+        ends_at, found = time.monotonic() + HUNG_S, None
+        while found is None:
+            try:
+                found = deliver("key")
+            except DeliveryError:
+                assert time.monotonic() < ends_at
+                time.sleep(0.05)
+        assert found == {"sent_to": "ada@example.com"}
+        with pytest.raises(WrongEndpointError, match="authentication"):
+            deliver("other")
+        with pytest.raises(EndpointError, match=r"email\.unknown"):
+            deliver("key", "email.unknown")
+    finally:
+        endpoint.kill()
+        endpoint.wait(timeout=HUNG_S)
 
 
 def test_a_shell_script_runs_jobs(tmp_path: Path, ojs_server: OjsServer) -> None:
