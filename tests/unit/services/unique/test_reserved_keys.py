@@ -152,6 +152,14 @@ def test_arguments_are_brought_only_into_a_job_that_is_still_scheduled(
     assert (table.jobs[HOLDER.id].state, table.locks[KEY].job_id) == expected
 
 
+@pytest.mark.parametrize(("strategy", "count"), [("replace", 1), ("ignore", 0)])
+def test_a_lock_that_a_job_has_already_is_not_written_again(strategy: str, count: int) -> None:
+    """The batch took it: to write it again would cost units, and a transaction for one job."""
+    table = Table()
+    placed(table, logged(strategy), HOLDER)
+    assert [(each.lock, each.seen) for each in table.admissions] == [(None, None)] * count
+
+
 @pytest.mark.parametrize("batch", ["", "another-0"])
 @pytest.mark.parametrize("is_applied", [False, True])
 def test_a_job_whose_lock_is_another_requests_is_not_stored(is_applied: bool, batch: str) -> None:
