@@ -314,13 +314,8 @@ def test_a_taken_port_is_said_clearly(server: tuple[str, subprocess.Popen[str]])
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_it_stops_cleanly_when_asked(sign: signal.Signals) -> None:
+def stops_cleanly(process: subprocess.Popen[str], output: Output, sign: signal.Signals) -> None:
     """Exit code 0 and a last word."""
-    port = free_port()
-    process = start(port)
-    output = Output(process)
-    output.wait_for(str(port))
     process.send_signal(sign)
     written = output.end()
     assert process.returncode == 0, written
@@ -328,8 +323,19 @@ def test_it_stops_cleanly_when_asked(sign: signal.Signals) -> None:
     assert "Traceback" not in written
 
 
+def test_it_stops_cleanly_when_interrupted() -> None:
+    port = free_port()
+    process = start(port)
+    output = Output(process)
+    output.wait_for(str(port))
+    stops_cleanly(process, output, signal.SIGINT)
+
+
 def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
-    """The settings that deployed functions get, with the file of the documentation."""
+    """The settings that deployed functions get, with the file of the documentation.
+
+    This server stops cleanly when it is terminated, too.
+    """
     port = free_port()
     process = start(
         port,
@@ -346,9 +352,11 @@ def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
         assert [each["name"] for each in shown["enqueue"]] == ["logging", "audit"]
         httpx.delete(f"{jobs}/{job['id']}").raise_for_status()
         output.wait_for(f"saw job.cancelled {job['id']}")
-    finally:
-        process.send_signal(signal.SIGTERM)
+    except BaseException:
+        process.kill()
         output.end()
+        raise
+    stops_cleanly(process, output, signal.SIGTERM)
 
 
 def test_middleware_that_cannot_be_loaded_stops_the_server() -> None:

@@ -44,5 +44,5 @@ def test_a_test_costs_a_few_thousand_calls() -> None:
 def test_a_job_costs_the_same_among_many() -> None:
     """Ten times as many jobs cost about ten times as much, and not a hundred times."""
     one_large_test(1)
-    few, many = calls(lambda: one_large_test(20)), calls(lambda: one_large_test(200))
+    few, many = calls(lambda: one_large_test(10)), calls(lambda: one_large_test(100))
     assert many < few * 12
