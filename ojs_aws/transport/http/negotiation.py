@@ -26,6 +26,7 @@ from ojs_aws.domain.errors import (
     UnsupportedError,
 )
 from ojs_aws.transport.http.calls import JSON_TYPE, MAX_BODY_BYTES, OJS_TYPE, OJS_VERSION, Request
+from ojs_aws.transport.http.route import BASE
 
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods that change nothing."""
@@ -33,6 +34,8 @@ READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 """The names of this machine for itself, as they stand in ``Host``."""
 
+CLOUD_EVENT_TYPE: Final = "application/cloudevents+json"
+PUSH_PATH: Final = f"{BASE}/jobs"
 _OWN_SITE: Final = frozenset({"none", "same-origin"})
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:\d*)?", re.IGNORECASE)
 PROFILED_TYPE: Final = f'{OJS_TYPE}; profile="{JSON_TYPE}"'
@@ -167,8 +170,10 @@ def check_version(request: Request) -> None:
         )
 
 
-def check_content_type(request: Request) -> None:
+def check_content_type(request: Request) -> bool:
     """Refuse a body of a type that this server does not read; GET and DELETE bodies are ignored.
+
+    :returns: whether it is a CloudEvent, which PUSH takes; the body of anything else is JSON.
 
     A body without any content type is read as JSON, unless a page in a browser sends it: such a
     body reaches other sites without a preflight.
@@ -176,10 +181,12 @@ def check_content_type(request: Request) -> None:
     :raises InvalidRequestError: naming the types that it reads.
     """
     if request.method in {"GET", "DELETE", "HEAD", "OPTIONS"} or not request.body:
-        return
+        return False
     stated = request.header("content-type").partition(";")[0].strip().lower()
     if stated in {OJS_TYPE, JSON_TYPE} or not (stated or is_from_page(request.headers)):
-        return
+        return False
+    if stated == CLOUD_EVENT_TYPE and request.path == PUSH_PATH:
+        return True
     raise InvalidRequestError(
         f"The content type {stated[:80]!r} is not supported.",
         details={

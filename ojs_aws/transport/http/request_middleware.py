@@ -193,7 +193,10 @@ def checking_request(app: ApiGatewayResolver, next_middleware: Next) -> Response
     """Refuse versions and content types that this server does not speak; decode the body."""
     request = request_of(app)
     check_version(request)
-    check_content_type(request)
+    if check_content_type(request):
+        from ojs_aws.transport.http.jobs.cloud_events import push_of  # few requests bring one
+
+        app.context[_REQUEST] = push_of(request)
     return next_middleware(app)
 
 
