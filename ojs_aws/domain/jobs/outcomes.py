@@ -13,10 +13,11 @@ from typing import Final
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState
-from ojs_aws.domain.jobs.validation import PERMANENT
 from ojs_aws.domain.json_text import Member, RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 
+PERMANENT: Final = -1
+"""The ``result_ttl`` of an outcome that is never pruned (ojs-results, section 7.1)."""
 PERMANENT_S: Final = 10_000_000_000
 """What stands for "never" where a number of seconds is needed: some three hundred years."""
 NOTES: Final = ("step_index", "metadata")

@@ -27,6 +27,7 @@ from ojs_aws.domain.errors import (
     UnsupportedError,
 )
 from ojs_aws.domain.job_policies import Limit, SequencePlace
+from ojs_aws.domain.jobs.outcomes import PERMANENT
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
@@ -52,8 +53,6 @@ MAX_TAGS: Final = 100
 SUPPORTED_MAJOR: Final = "1"
 Values: TypeAlias = Mapping[str, JsonValue]
 _SEMVER: Final = re.compile(SEMVER_PATTERN, re.ASCII)
-PERMANENT: Final = -1
-"""The ``result_ttl`` of an outcome that is never pruned (ojs-results, section 7.1)."""
 MAX_RESULT_TTL_S: Final = 315_360_000
 """The longest ``result_ttl`` in seconds: ten years."""
 LARGEST_INTEGER: Final = 2**53
