@@ -214,7 +214,7 @@ class Meeting:
         assert later <= len(fetches & self.met) * self.count
 
 
-@pytest.mark.parametrize("most", [15, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [40, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_job_is_overtaken_only_where_fetches_overlap(most: int) -> None:
     """By how many, and by which.
 
